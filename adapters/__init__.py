@@ -1,0 +1,1 @@
+"""Readers of what providers return, one optional dependency per file."""

@@ -1,0 +1,62 @@
+"""gatekeeper: decides which LLM outputs deserve verification, within a budget.
+
+gate = VerificationGate("cst", budget=Budget(fraction=0.2), verifier=..., log="run.db")
+result = gate.maybe_verify(response, task)
+"""
+
+from gatekeeper.budget import Budget
+from gatekeeper.errors import (
+    BadInputError,
+    GatekeeperError,
+    LogError,
+    MissingDependencyError,
+    VerifierUnavailableError,
+)
+from gatekeeper.gate import VerificationGate
+from gatekeeper.policies import CST, HGA, Random, Threshold
+from gatekeeper.protocols import AsyncVerifier, Policy, Verifier
+from gatekeeper.signals import batch_signals, signals_from_arrays, signals_of
+from gatekeeper.types import (
+    Candidate,
+    Decision,
+    GateResult,
+    GateStatus,
+    Generation,
+    Outcome,
+    Reason,
+    Record,
+    Signals,
+    SignalState,
+    Verdict,
+)
+
+__all__ = [
+    "CST",
+    "HGA",
+    "AsyncVerifier",
+    "BadInputError",
+    "Budget",
+    "Candidate",
+    "Decision",
+    "GateResult",
+    "GateStatus",
+    "GatekeeperError",
+    "Generation",
+    "LogError",
+    "MissingDependencyError",
+    "Outcome",
+    "Policy",
+    "Random",
+    "Reason",
+    "Record",
+    "SignalState",
+    "Signals",
+    "Threshold",
+    "Verdict",
+    "VerificationGate",
+    "Verifier",
+    "VerifierUnavailableError",
+    "batch_signals",
+    "signals_from_arrays",
+    "signals_of",
+]

@@ -1,0 +1,238 @@
+"""The budget, and the ledger that keeps to it whatever happens at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor, inf, isfinite
+from typing import Literal, get_args
+
+from gatekeeper.errors import BadInputError
+
+__all__ = ["Budget", "Ledger", "Unit"]
+
+Unit = Literal["verifications", "seconds", "usd"]
+
+TICKS = 10**9  # the ledger counts whole billionths of the unit: integer sums are exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What verification may cost. Give `fraction`, `total`, or both (then both hold).
+
+    fraction   share of what verifying every candidate would cost, in (0, 1). It refers to the
+               candidates seen so far after the warm-up (true cost where known, an estimate
+               otherwise), or, with `horizon`, to the whole stream. The warm-up is charged to an
+               account of its own.
+    total      cap in `unit`, the warm-up included.
+    unit       "verifications" (each costs 1), "seconds" (of the verifier) or "usd" (as the
+               verifier reports in `Outcome.cost`).
+    horizon    number of candidates to come, the warm-up included.
+    max_cost   the most that one verification can cost, in `unit`; this much is reserved before
+               it starts. 1 for verifications; in seconds the verifier's `max_seconds` is the
+               default; in usd it must be given.
+    startup    allowance on top of the fraction, in `unit`, so that the first candidates are not
+               turned away while a fraction of next to nothing has accrued. Default: the cost of
+               one verification without `horizon`, 0 with it.
+    """
+
+    fraction: float | None = None
+    total: float | None = None
+    unit: Unit = "verifications"
+    horizon: int | None = None
+    max_cost: float | None = None
+    startup: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.fraction is None and self.total is None:
+            raise BadInputError("Budget() caps nothing: give fraction=0.2, total=300, or both")
+        if self.fraction is not None and not 0.0 < self.fraction < 1.0:
+            raise BadInputError(
+                f"fraction={self.fraction!r}: must lie strictly between 0 and 1, for example 0.2"
+            )
+        if self.unit not in get_args(Unit):
+            raise BadInputError(f"unit={self.unit!r}: choose one of {', '.join(get_args(Unit))}")
+        for name in ("total", "max_cost"):
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and value > 0):
+                raise BadInputError(f"{name}={value!r}: must be a positive number of {self.unit}")
+        if self.startup is not None and not (isfinite(self.startup) and self.startup >= 0):
+            raise BadInputError(f"startup={self.startup!r}: must be at least 0 {self.unit}")
+        if self.horizon is not None and self.horizon < 1:
+            raise BadInputError(f"horizon={self.horizon!r}: must be at least 1 candidate")
+        if self.unit == "verifications" and self.max_cost not in (None, 1, 1.0):
+            raise BadInputError(f"max_cost={self.max_cost!r}: a verification costs 1 verification")
+
+    @property
+    def rate(self) -> float | None:
+        """β for the policy: the fraction, else total ÷ horizon where that is known."""
+        if self.fraction is not None:
+            return self.fraction
+        if self.total is not None and self.horizon is not None and self.unit == "verifications":
+            return self.total / self.horizon
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    """A reservation. Amounts are whole billionths of the unit."""
+
+    amount: int
+    accrued: int  # what the candidate added to the running cap's base
+    cost_estimate: float
+    warmup: bool
+
+
+class Ledger:
+    """Reserve before a verification, settle or release after it: overshoot is zero.
+
+    Two accounts: the warm-up, which only `Budget.total` caps, and the rest, which both cap. After
+    every call `spent + held <= cap`, and nobody is charged more than was reserved: what a verifier
+    takes beyond is summed in `overrun`, for all to see. Not thread-safe: the gate locks.
+
+    Why the running cap never falls below what is committed: a candidate adds an estimate e <= r,
+    its reservation, later replaced by the true cost c <= r. This moves the cap by β (c - e) and
+    what is committed by c - r, and c - r <= β (c - e) for all β <= 1.
+    """
+
+    def __init__(self, budget: Budget, max_cost: float) -> None:
+        """`max_cost`: what is reserved for one verification, in the budget's unit."""
+        self.budget = budget
+        self.seen = 0
+        self._max_cost = _ticks(max_cost)
+        self._total = None if budget.total is None else _ticks(budget.total)
+        startup = budget.startup
+        if startup is None:
+            startup = max_cost if budget.horizon is None else 0.0
+        self._startup = _ticks(startup)
+        self._holds: dict[str, _Hold] = {}
+        self._released: dict[str, _Hold] = {}  # wanted, not verified: may be reserved again
+        self._spent = {False: 0, True: 0}  # by account: of the warm-up?
+        self._held = {False: 0, True: 0}
+        self._overrun = 0
+        self._warmup_seen = 0
+        self._base = 0  # Σ cost of the candidates seen after the warm-up
+        self._projected: int | None = None  # the same for the whole stream, by `horizon`
+        self._known = 0  # verifications settled, with their Σ c and Σ ĉ
+        self._known_cost = 0
+        self._known_estimate = 0.0
+
+    @property
+    def spent(self) -> float:
+        """Charged after the warm-up."""
+        return self._spent[False] / TICKS
+
+    @property
+    def held(self) -> float:
+        """Reserved after the warm-up, not yet settled."""
+        return self._held[False] / TICKS
+
+    @property
+    def warmup_spent(self) -> float:
+        return self._spent[True] / TICKS
+
+    @property
+    def warmup_held(self) -> float:
+        return self._held[True] / TICKS
+
+    @property
+    def overrun(self) -> float:
+        """What verifications took beyond their reservations. 0 for an honest `max_cost`."""
+        return self._overrun / TICKS
+
+    @property
+    def cap(self) -> float:
+        """What may be spent and held after the warm-up, as of now."""
+        caps = [inf]
+        if self.budget.fraction is not None:
+            caps.append(self._fraction_cap() / TICKS)
+        if self._total is not None:
+            caps.append((self._total - self._spent[True] - self._held[True]) / TICKS)
+        return min(caps)
+
+    def see(self, id_: str, cost_estimate: float, *, warmup: bool, verify: bool) -> bool:
+        """A candidate came by. Returns whether its verification was wanted *and* reserved.
+
+        Its cost counts towards the cap either way: the unit's price for verifications, else ĉ
+        times the mean true cost per ĉ so far; nothing while no true cost is known.
+        """
+        self.seen += 1
+        accrued = 0
+        if warmup:
+            self._warmup_seen += 1
+        else:
+            accrued = self._price(cost_estimate)
+            self._base += accrued
+            self._project()
+        return verify and self._hold(id_, _Hold(self._max_cost, accrued, cost_estimate, warmup))
+
+    def reserve_again(self, id_: str) -> bool:
+        """Reserve for a candidate whose reservation was released."""
+        if not self._hold(id_, self._released[id_]):
+            return False
+        del self._released[id_]
+        return True
+
+    def settle(self, id_: str, cost: float) -> float:
+        """Charge a finished verification; returns the charge.
+
+        A cost that is not a number of at least 0 is charged as the whole reservation.
+        """
+        hold = self._holds.pop(id_)
+        ticks = _ticks(cost) if isfinite(cost) and cost >= 0 else hold.amount
+        charge = min(ticks, hold.amount)
+        self._overrun += ticks - charge
+        self._held[hold.warmup] -= hold.amount
+        self._spent[hold.warmup] += charge
+        self._known += 1
+        self._known_cost += charge
+        self._known_estimate += hold.cost_estimate
+        if not hold.warmup:
+            self._base += charge - hold.accrued
+        return charge / TICKS
+
+    def release(self, id_: str) -> None:
+        """Give a reservation back."""
+        hold = self._released[id_] = self._holds.pop(id_)
+        self._held[hold.warmup] -= hold.amount
+
+    def _hold(self, id_: str, hold: _Hold) -> bool:
+        committed = self._spent[False] + self._held[False] + hold.amount
+        if (
+            not hold.warmup
+            and self.budget.fraction is not None
+            and committed > self._fraction_cap()
+        ):
+            return False
+        everything = sum(self._spent.values()) + sum(self._held.values()) + hold.amount
+        if self._total is not None and everything > self._total:
+            return False
+        self._holds[id_] = hold
+        self._held[hold.warmup] += hold.amount
+        return True
+
+    def _price(self, cost_estimate: float) -> int:
+        if self.budget.unit == "verifications":
+            return self._max_cost
+        if not self._known_estimate:
+            return 0
+        return min(round(self._known_cost * cost_estimate / self._known_estimate), self._max_cost)
+
+    def _project(self) -> None:
+        """Fix what the whole stream will cost, as soon as that can be said."""
+        if self._projected is not None or self.budget.horizon is None:
+            return
+        to_come = max(self.budget.horizon - self._warmup_seen, 0)
+        if self.budget.unit == "verifications":
+            self._projected = to_come * self._max_cost
+        elif self._known:
+            self._projected = to_come * self._known_cost // self._known
+
+    def _fraction_cap(self) -> int:
+        """Ticks. Rounds half up: unlike `round`, that moves by whole ticks as its argument does."""
+        assert self.budget.fraction is not None
+        base = max(self._base, self._projected or 0)
+        return self._startup + floor(self.budget.fraction * base + 0.5)
+
+
+def _ticks(amount: float) -> int:
+    return round(amount * TICKS)

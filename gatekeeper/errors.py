@@ -1,0 +1,75 @@
+"""Every error gatekeeper raises on purpose, in one tree.
+
+    GatekeeperError
+    ├── BadInputError (also ValueError)   what the caller gave cannot be used; the message shows it
+    ├── MissingDependencyError (also ImportError)   an extra is not installed; the message names it
+    ├── LogError                          the log cannot be read, written or resumed
+    │   ├── LogLockedError                another process or gate has it open
+    │   ├── LogSchemaError                written by a newer gatekeeper
+    │   └── LogMismatchError              written by a gate with other settings
+    └── VerifierUnavailableError      the verifier could not tell (never: "the answer is wrong")
+
+A wrong answer is not an error: it is an `Outcome` whose `error` is 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gatekeeper.types import GateResult
+
+__all__ = [
+    "BadInputError",
+    "GatekeeperError",
+    "LogError",
+    "LogLockedError",
+    "LogMismatchError",
+    "LogSchemaError",
+    "MissingDependencyError",
+    "VerifierUnavailableError",
+]
+
+
+class GatekeeperError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class BadInputError(GatekeeperError, ValueError):
+    """What the caller gave cannot be used. The message shows the value and says what to do."""
+
+
+class MissingDependencyError(GatekeeperError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
+        super().__init__(
+            f"{needed_for} needs the package {package!r}: pip install 'llm-gatekeeper[{extra}]'"
+        )
+
+
+class LogError(GatekeeperError):
+    """The log cannot be read, written or resumed. What it already holds is intact."""
+
+
+class LogLockedError(LogError):
+    """Another process, or another gate of this process, has the log open."""
+
+
+class LogSchemaError(LogError):
+    """The log was written by a newer gatekeeper."""
+
+
+class LogMismatchError(LogError):
+    """The log was written by a gate with another policy, budget or seed."""
+
+
+class VerifierUnavailableError(GatekeeperError):
+    """The verifier could not tell: nothing was charged, no label was learned.
+
+    `result` is the complete `GateResult`, so that a caller who catches this loses nothing.
+    """
+
+    def __init__(self, message: str, result: GateResult) -> None:
+        super().__init__(message)
+        self.result = result

@@ -1,0 +1,608 @@
+"""The gate: decides after generation and before verification, and never overspends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from math import isfinite, nan
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Literal, Self, get_args
+
+from gatekeeper import _codec, costs
+from gatekeeper.budget import Budget, Ledger
+from gatekeeper.convert import as_generation
+from gatekeeper.errors import (
+    BadInputError,
+    LogError,
+    LogMismatchError,
+    VerifierUnavailableError,
+)
+from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
+from gatekeeper.policies import make_policy
+from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
+from gatekeeper.signals import signals_of
+from gatekeeper.types import (
+    Candidate,
+    Decision,
+    GateResult,
+    GateStatus,
+    Generation,
+    Outcome,
+    Reason,
+    Verdict,
+)
+
+__all__ = ["VerificationGate"]
+
+OnUnavailable = Literal["raise", "pass"]
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A candidate that was selected and that the policy has not learned from yet."""
+
+    generation: Generation
+    candidate: Candidate
+    decision: Decision
+    phase: str  # of the policy when it decided
+    busy: bool = False  # a verifier is at it, in this process
+    held: bool = True  # its budget is reserved
+    outcome: Outcome | None = None  # charged, with a label
+    trouble: Outcome | None = None  # why the verifier could not tell, the last time
+
+    def result(self) -> GateResult:
+        outcome = self.outcome or self.trouble
+        return GateResult(self.candidate.id, self.candidate.signals, self.decision, outcome)
+
+
+class VerificationGate:
+    """Asks a policy which outputs deserve verification, and verifies those within a budget.
+
+    Safe to share between threads and asyncio tasks: policy, ledger and log change together under
+    one short lock, verification runs outside it. An output is known by its id: handing in the
+    same one again continues what was begun (after a crash, after a verifier that could not tell)
+    or returns what is known; it never decides or charges twice.
+    """
+
+    def __init__(
+        self,
+        policy: str | Policy = "cst",
+        *,
+        budget: Budget,
+        verifier: Verifier | AsyncVerifier | None = None,
+        log: str | Path | Log | None = None,
+        cost_estimate: CostEstimator = costs.prompt_length,
+        on_unavailable: OnUnavailable = "raise",
+        workers: int = 4,
+        seed: int = 0,
+    ) -> None:
+        """
+        policy           a name (see `gatekeeper.policies.policy_names`) or an instance
+        verifier         None: only decide; outcomes then come through `report_outcome`
+        log              a file to write or to resume, a `Log`, or None: memory only
+        cost_estimate    ĉ of an output before it is verified
+        on_unavailable   what a verifier that cannot tell does to the caller: "raise"
+                         VerifierUnavailableError, or "pass" the result with its `infra_error`
+        workers          threads that run a synchronous verifier for `verify_batch` and asyncio
+        seed             of a policy given by name
+
+        Raises BadInputError for settings that cannot be, LogError for a log that cannot be used
+        or was written under other settings.
+        """
+        if on_unavailable not in get_args(OnUnavailable):
+            raise BadInputError(f"on_unavailable={on_unavailable!r}: choose 'raise' or 'pass'")
+        if workers < 1:
+            raise BadInputError(f"workers={workers!r}: at least one thread must verify")
+        if not (verifier is None or isinstance(verifier, Verifier | AsyncVerifier)):
+            raise BadInputError(
+                f"verifier={verifier!r}: must have verify(generation, task) or averify(...)"
+            )
+        if isinstance(policy, str):
+            rate = budget.rate
+            if rate is None:
+                raise BadInputError(
+                    f"policy={policy!r} needs a rate: give Budget(fraction=...), or a total of "
+                    "verifications with horizon=..., or a policy instance with its own beta"
+                )
+            policy = make_policy(policy, rate, horizon=budget.horizon, seed=seed)
+        self.policy = policy
+        self.budget = budget
+        self.verifier = verifier
+        self._cost_estimate = cost_estimate
+        self._on_unavailable = on_unavailable
+        self._ledger = Ledger(budget, _max_cost(budget, verifier))
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
+        self._lock = Lock()
+        self._ids: set[str] = set()
+        self._open: dict[str, _Open] = {}
+        self._counts: Counter[str] = Counter()
+        self._broken: BaseException | None = None
+        if log is None:
+            log = MemoryLog()
+        self._log = SQLiteLog(log) if isinstance(log, str | Path) else log
+        try:
+            self._resume()
+        except BaseException:
+            self._log.close()
+            raise
+
+    # -- what callers use ---------------------------------------------------------------------
+
+    def maybe_verify(
+        self, response: object, task: object = None, *, id: str | None = None, force: bool = False
+    ) -> GateResult:
+        """Decide on one output, and verify it here and now if it is selected.
+
+        response   a Generation, an OpenAI chat completion, or its JSON as a dict
+        task       what the verifier needs besides; passed on as it is
+        id         overrides the response's own; one per output
+        force      verify whatever the policy says, within the budget
+
+        Raises BadInputError, LogError, and, with `on_unavailable="raise"`,
+        VerifierUnavailableError.
+        """
+        entry = self._admit(response, task, id=id, force=force)
+        if isinstance(entry, GateResult):
+            return entry
+        self._verify(entry, task, learn=True)
+        return self._answer(entry)
+
+    async def amaybe_verify(
+        self, response: object, task: object = None, *, id: str | None = None, force: bool = False
+    ) -> GateResult:
+        """`maybe_verify` for asyncio. Cancelling it gives back what was reserved.
+
+        A verifier without `averify` runs in a thread. One that has begun there cannot be stopped:
+        it finishes, is charged, and its verdict is learned.
+        """
+        entry = self._admit(response, task, id=id, force=force)
+        if isinstance(entry, GateResult):
+            return entry
+        if isinstance(self.verifier, AsyncVerifier):
+            await self._averify(entry, task)
+            return self._answer(entry)
+        future = self._pool.submit(self._verify, entry, task, learn=True)
+        try:
+            await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if future.cancel():  # no thread had begun with it
+                self._release(entry, "cancelled")
+            raise
+        return self._answer(entry)
+
+    def verify_batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
+        """Decide on (response, task) pairs in order; verify the selected ones concurrently.
+
+        Results come in order. What the verdicts teach reaches the policy in order too, when the
+        batch ends or the policy enters another phase: the same batches give the same decisions
+        at any number of workers, and batches of a few dozens let a policy learn between them.
+        With `on_unavailable="raise"`, the first verification that could not tell raises after
+        all others are done.
+        """
+        answers: list[GateResult | _Open] = []
+        waiting: list[tuple[_Open, Future[None] | None]] = []
+        ids: set[str] = set()
+        try:
+            for response, task in pairs:
+                generation = as_generation(response)
+                if generation.id in ids:
+                    raise BadInputError(f"id={generation.id!r} stands twice in the batch")
+                ids.add(generation.id)
+                if waiting and waiting[-1][0].phase != self.policy.phase:
+                    self._collect(waiting)
+                entry = self._admit(generation, task, learn=False)
+                answers.append(entry)
+                if isinstance(entry, _Open):
+                    verify = entry.outcome is None
+                    future = self._pool.submit(self._verify, entry, task) if verify else None
+                    waiting.append((entry, future))
+            self._collect(waiting)
+        except BaseException:
+            for entry, future in waiting:
+                if future is not None and future.cancel():
+                    entry.busy = False  # still reserved: handing it in again goes on
+            raise
+        return [a if isinstance(a, GateResult) else self._answer(a) for a in answers]
+
+    def report_outcome(self, id: str, outcome: Outcome | Verdict | str) -> GateResult:
+        """Take a verdict from outside: a human audit, a CI job, a verifier of the caller's own.
+
+        For a selected output it is charged and learned from like any other. For one that was not
+        selected it is kept in the log as an audit: it costs nothing, and no policy learns from
+        it, because who picked it, and why, is not known. Raises BadInputError for an unknown id
+        and for one that has a verdict already.
+        """
+        if not isinstance(outcome, Outcome):
+            try:
+                outcome = Outcome(Verdict(outcome))
+            except ValueError:
+                raise BadInputError(
+                    f"outcome={outcome!r}: give an Outcome or one of {', '.join(Verdict)}"
+                ) from None
+        with self._step():
+            entry = self._open.get(id)
+            if entry is None:
+                return self._audit(id, outcome)
+            if entry.busy or entry.outcome is not None:
+                raise BadInputError(f"id={id!r} is being verified or has a verdict already")
+            if outcome.error is None:
+                entry.trouble = outcome
+                if entry.held:
+                    self._give_back(entry, outcome.detail)
+                return entry.result()
+            if not entry.held and not self._reserve_again(entry):
+                raise BadInputError(f"id={id!r}: the budget has no room for this verdict any more")
+            self._settle(entry, outcome, learn=True)
+            return entry.result()
+
+    def pending(self) -> list[Generation]:
+        """Outputs that were selected and have no verdict yet, in stream order.
+
+        After a resume these are what the last process did not finish.
+        """
+        with self._lock:
+            return [e.generation for e in self._open.values() if e.outcome is None and not e.busy]
+
+    def find(self, id: str) -> GateResult | None:
+        """What is known of an output; None for an id never seen."""
+        with self._lock:
+            return self._recall(id) if id in self._ids else None
+
+    def status(self) -> GateStatus:
+        with self._lock:
+            n, ledger = self._counts, self._ledger
+            return GateStatus(
+                phase=self.policy.phase,
+                seen=ledger.seen,
+                verified=n["verified"],
+                errors_found=n["errors_found"],
+                warmup_seen=n["warmup_seen"],
+                warmup_verified=n["warmup_verified"],
+                warmup_errors=n["warmup_errors"],
+                budget_exhausted=n[Reason.BUDGET_EXHAUSTED],
+                missing_signal=n["missing_signal"],
+                audited=n["audited"],
+                unresolved=sum(e.outcome is None for e in self._open.values()),
+                cap=ledger.cap,
+                spent=ledger.spent,
+                held=ledger.held,
+                warmup_spent=ledger.warmup_spent,
+                overrun=ledger.overrun,
+            )
+
+    def close(self) -> None:
+        """Wait for verifications under way, close the verifier and the log."""
+        self._pool.shutdown()
+        close = getattr(self.verifier, "close", None)
+        if callable(close):
+            close()
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- one step after the other, each under the lock ----------------------------------------
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """One change of policy, ledger and log together.
+
+        Where it breaks off in the middle (a full disk, an interrupt) memory may be ahead of the
+        log, so the gate stops for good; the log is right, and a new gate on it goes on.
+        """
+        with self._lock:
+            if self._broken is not None:
+                raise LogError(
+                    f"this gate stopped at an earlier error ({self._broken!r}): "
+                    "open the log again with a new one"
+                )
+            try:
+                yield
+            except BadInputError:  # raised before anything changed
+                raise
+            except BaseException as e:
+                self._broken = e
+                raise
+
+    def _admit(
+        self,
+        response: object,
+        task: object,
+        *,
+        id: str | None = None,
+        force: bool = False,
+        learn: bool = True,
+    ) -> _Open | GateResult:
+        """Decide, or find what was decided. An _Open one is the caller's to verify or to learn."""
+        generation = as_generation(response, id=id)
+        if generation.id in self._ids:
+            return self._readmit(generation, learn=learn)
+        signals = signals_of(generation)
+        cost_estimate = self._cost_estimate(generation, task)
+        if not (isfinite(cost_estimate) and cost_estimate > 0):
+            raise BadInputError(
+                f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
+            )
+        candidate = Candidate(generation.id, signals, float(cost_estimate))
+        with self._step():
+            if generation.id in self._ids:
+                raise BadInputError(f"id={generation.id!r} came in twice at once")
+            phase = self.policy.phase
+            decision = self._decide(candidate, force=force)
+            data = _codec.decided(generation, candidate, decision, phase=phase, forced=force)
+            self._log.append([Event("decided", generation.id, data)])
+            if not decision.verify:
+                return GateResult(generation.id, signals, decision)
+            entry = _Open(generation, candidate, decision, phase)
+            self._open[generation.id] = entry
+            entry.busy = self.verifier is not None
+            return entry if entry.busy else entry.result()
+
+    def _readmit(self, generation: Generation, *, learn: bool) -> _Open | GateResult:
+        with self._step():
+            id_ = generation.id
+            entry = self._open.get(id_)
+            known = self._recall(id_)
+            text = entry.generation.text if entry else self._decided(id_)["text"]
+            if text != generation.text:
+                raise BadInputError(
+                    f"id={id_!r} already names another output: give each output an id of its own"
+                )
+            if entry is None:
+                return known
+            if entry.busy:
+                raise BadInputError(f"id={id_!r} is being verified already")
+            if entry.outcome is not None:
+                if not learn:
+                    return entry
+                self._learn([entry])
+                return known
+            if self.verifier is None:
+                return known
+            if not entry.held and not self._reserve_again(entry):
+                return replace(
+                    known, decision=replace(entry.decision, reason=Reason.BUDGET_EXHAUSTED)
+                )
+            entry.busy = True
+            return entry
+
+    def _verify(self, entry: _Open, task: object, *, learn: bool = False) -> None:
+        """Run the verifier in this thread, then settle."""
+        start = time.perf_counter()
+        try:
+            if isinstance(self.verifier, Verifier):
+                outcome = self.verifier.verify(entry.generation, task)
+            else:
+                assert isinstance(self.verifier, AsyncVerifier)
+                outcome = asyncio.run(self.verifier.averify(entry.generation, task))
+        except Exception as e:
+            outcome = _could_not_tell(e)
+        except BaseException:
+            self._release(entry, "interrupted")
+            raise
+        self._conclude(entry, outcome, time.perf_counter() - start, learn=learn)
+
+    async def _averify(self, entry: _Open, task: object) -> None:
+        assert isinstance(self.verifier, AsyncVerifier)
+        start = time.perf_counter()
+        try:
+            outcome = await self.verifier.averify(entry.generation, task)
+        except Exception as e:
+            outcome = _could_not_tell(e)
+        except BaseException:
+            self._release(entry, "cancelled")
+            raise
+        self._conclude(entry, outcome, time.perf_counter() - start, learn=True)
+
+    def _conclude(self, entry: _Open, outcome: Outcome, elapsed: float, *, learn: bool) -> None:
+        if not isinstance(outcome, Outcome):
+            outcome = _could_not_tell(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
+        if not outcome.seconds:
+            outcome = replace(outcome, seconds=elapsed)
+        with self._step():
+            entry.busy = False
+            if outcome.error is None:
+                entry.trouble = outcome
+                self._give_back(entry, outcome.detail)
+            else:
+                self._settle(entry, outcome, learn=learn)
+
+    def _release(self, entry: _Open, why: str) -> None:
+        with self._step():
+            entry.busy = False
+            self._give_back(entry, why)
+
+    def _collect(self, waiting: list[tuple[_Open, Future[None] | None]]) -> None:
+        """Wait for a batch's verifications, then teach the policy in stream order."""
+        for _, future in waiting:
+            if future is not None:
+                future.result()
+        with self._step():
+            self._learn([entry for entry, _ in waiting if entry.outcome is not None])
+        waiting.clear()
+
+    def _answer(self, entry: _Open) -> GateResult:
+        result = entry.result()
+        if entry.outcome is None and self._on_unavailable == "raise":
+            detail = entry.trouble.detail if entry.trouble else "no verdict"
+            raise VerifierUnavailableError(
+                f"id={entry.candidate.id!r}: the verifier could not tell ({detail}); nothing was "
+                "charged. on_unavailable='pass' returns such results instead",
+                result,
+            )
+        return result
+
+    # -- the changes themselves: by a call, or again from the log ------------------------------
+
+    def _decide(self, candidate: Candidate, *, force: bool = False) -> Decision:
+        decision = self.policy.decide(candidate)
+        warmup = decision.reason is Reason.WARMUP
+        if force and not decision.verify:
+            decision = replace(decision, verify=True, reason=Reason.FORCED, propensity=1.0)
+        granted = self._ledger.see(
+            candidate.id, candidate.cost_estimate, warmup=warmup, verify=decision.verify
+        )
+        if decision.verify and not granted:
+            decision = replace(
+                decision, verify=False, reason=Reason.BUDGET_EXHAUSTED, propensity=0.0
+            )
+        self._ids.add(candidate.id)
+        self._counts[decision.reason] += 1
+        self._counts["warmup_seen"] += warmup
+        self._counts["missing_signal"] += candidate.signals.state == "missing"
+        return decision
+
+    def _settle(self, entry: _Open, outcome: Outcome, *, learn: bool) -> None:
+        cost = {"verifications": 1.0, "seconds": outcome.seconds, "usd": nan}[self.budget.unit]
+        if outcome.cost is not None and self.budget.unit != "verifications":
+            cost = outcome.cost
+        outcome = self._charge(entry, outcome, cost)
+        self._log.append([Event("outcome", entry.candidate.id, _codec.outcome_data(outcome))])
+        if learn:
+            self._learn([entry])
+
+    def _charge(self, entry: _Open, outcome: Outcome, cost: float) -> Outcome:
+        charged = self._ledger.settle(entry.candidate.id, cost)
+        entry.outcome = outcome = replace(outcome, cost=charged)
+        entry.held = False
+        where = "warmup_" if entry.decision.reason is Reason.WARMUP else ""
+        self._counts[f"{where}verified"] += 1
+        self._counts["warmup_errors" if where else "errors_found"] += outcome.error == 1
+        return outcome
+
+    def _learn(self, entries: list[_Open]) -> None:
+        for entry in entries:
+            self._teach(entry)
+        self._log.append([Event("learned", entry.candidate.id, {}) for entry in entries])
+
+    def _teach(self, entry: _Open) -> None:
+        assert entry.outcome is not None
+        self.policy.update(entry.candidate, entry.decision, entry.outcome)
+        del self._open[entry.candidate.id]
+
+    def _give_back(self, entry: _Open, why: str) -> None:
+        self._ledger.release(entry.candidate.id)
+        entry.held = False
+        self._log.append([Event("released", entry.candidate.id, {"why": why})])
+
+    def _reserve_again(self, entry: _Open) -> bool:
+        if not self._ledger.reserve_again(entry.candidate.id):
+            return False
+        entry.held = True
+        self._log.append([Event("reserved", entry.candidate.id, {})])
+        return True
+
+    def _audit(self, id_: str, outcome: Outcome) -> GateResult:
+        if id_ not in self._ids:
+            raise BadInputError(f"id={id_!r} is unknown: report only on outputs the gate has seen")
+        known = self._recall(id_)
+        if known.outcome is not None:
+            raise BadInputError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
+        self._counts["audited"] += 1
+        self._log.append([Event("audited", id_, _codec.outcome_data(outcome))])
+        return replace(known, outcome=outcome)
+
+    def _recall(self, id_: str) -> GateResult:
+        if id_ in self._open:
+            return self._open[id_].result()
+        decided = self._decided(id_)
+        outcome = None
+        for event in self._log.events(id_):
+            if event.kind in ("outcome", "audited"):
+                outcome = _codec.outcome_of(event.data)
+        candidate = _codec.candidate_of(id_, decided)
+        return GateResult(id_, candidate.signals, _codec.decision_of(decided), outcome)
+
+    def _decided(self, id_: str) -> Mapping[str, Any]:
+        return next(e.data for e in self._log.events(id_) if e.kind == "decided")
+
+    def _resume(self) -> None:
+        """Go through the log's events: the policy, the ledger and the open ones as they were."""
+        settings = {
+            "policy": _describe(self.policy),
+            "budget": asdict(self.budget),
+        }
+        known = self._log.settings()
+        if not known:
+            self._log.configure(settings)
+        for name, value in settings.items():
+            if known and known.get(name) != value:
+                raise LogMismatchError(
+                    f"the log was written with {name}={known.get(name)!r}, this gate has "
+                    f"{value!r}: use the same settings to go on, or a new log"
+                )
+        for event in self._log.events():
+            self._replay(event)
+
+    def _replay(self, event: Event) -> None:
+        kind, id_, data = event
+        if kind == "decided":
+            candidate, logged = _codec.candidate_of(id_, data), _codec.decision_of(data)
+            now = self._decide(candidate, force=data["forced"])
+            if (now.verify, now.reason) != (logged.verify, logged.reason):
+                raise LogMismatchError(
+                    f"id={id_!r}: the log has verify={logged.verify} ({logged.reason}), this "
+                    f"version of the policy says {now.verify} ({now.reason}): start a new log"
+                )
+            if logged.verify:
+                generation = _codec.generation_of(id_, data)
+                self._open[id_] = _Open(generation, candidate, logged, data["phase"])
+        elif kind == "outcome":
+            outcome = _codec.outcome_of(data)
+            assert outcome.cost is not None
+            self._charge(self._open[id_], outcome, outcome.cost)
+        elif kind == "learned":
+            self._teach(self._open[id_])
+        elif kind == "released":
+            self._ledger.release(id_)
+            self._open[id_].held = False
+        elif kind == "reserved":
+            self._ledger.reserve_again(id_)
+            self._open[id_].held = True
+        elif kind == "audited":
+            self._counts["audited"] += 1
+
+
+def _could_not_tell(error: Exception) -> Outcome:
+    return Outcome(Verdict.INFRA_ERROR, detail=f"{type(error).__name__}: {error}")
+
+
+def _max_cost(budget: Budget, verifier: object) -> float:
+    """The most one verification can cost: what is reserved for it."""
+    if budget.unit == "verifications":
+        return 1.0
+    max_cost = budget.max_cost
+    if max_cost is None and budget.unit == "seconds":
+        max_cost = getattr(verifier, "max_seconds", None)
+    if max_cost is None:
+        raise BadInputError(
+            f"unit={budget.unit!r}: say what one verification can cost at most, "
+            f"Budget(max_cost=...): that much is reserved before it starts"
+        )
+    return float(max_cost)
+
+
+def _describe(policy: Policy) -> dict[str, Any]:
+    """The policy's class and its public plain settings, to recognise it by."""
+    kind = type(policy)
+    plain = {
+        name: value
+        for name, value in vars(policy).items()
+        if not name.startswith("_") and isinstance(value, str | int | float | None)
+    }
+    return {"type": f"{kind.__module__}.{kind.__qualname__}"} | plain

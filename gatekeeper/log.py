@@ -1,0 +1,220 @@
+"""The log: append-only events in SQLite, one transaction per step.
+
+What was decided, what came of it and what the policy has learned stand in one table, in order.
+A gate that opens the file again goes through the events and is where it was, whatever ended the
+last one. `kill -9` loses nothing that was acknowledged (WAL; the operating system going down may
+cost the last events, never the file).
+
+Kinds of event, each with a candidate's id and a JSON object:
+
+decided    the candidate, the decision, and the output itself
+reserved   budget was reserved again for a verification that could not be made before
+outcome    the verdict and what was charged
+released   the verifier could not tell; the reservation went back
+learned    the policy was told the outcome
+audited    a verdict from outside on an output that the gate had not selected; costs nothing
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from filelock import FileLock, Timeout
+
+from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
+
+__all__ = ["Event", "Log", "MemoryLog", "SQLiteLog"]
+
+
+class Event(NamedTuple):
+    kind: str
+    id: str  # of the candidate
+    data: Mapping[str, Any]  # JSON values
+
+
+class Log(Protocol):
+    """Where a gate keeps its events. Called under the gate's lock, never concurrently."""
+
+    def settings(self) -> dict[str, Any]:
+        """What `configure` stored; empty for a new log."""
+        ...
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Store the settings of the gate that writes this log."""
+        ...
+
+    def append(self, events: Iterable[Event]) -> None:
+        """All of them or none. Raises LogError where they cannot be stored."""
+        ...
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        """All events in order, or those of one candidate."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MemoryLog:
+    """Keeps events for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._settings: dict[str, Any] = {}
+        self._events: list[Event] = []
+        self._by_id: dict[str, list[Event]] = {}
+
+    def settings(self) -> dict[str, Any]:
+        return dict(self._settings)
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        self._settings = dict(settings)
+
+    def append(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._events.append(event)
+            self._by_id.setdefault(event.id, []).append(event)
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        return iter(self._events if id_ is None else self._by_id.get(id_, []))
+
+    def close(self) -> None:
+        pass
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    db.execute(
+        "CREATE TABLE events (seq INTEGER PRIMARY KEY, at REAL NOT NULL,"
+        " kind TEXT NOT NULL, id TEXT NOT NULL, data TEXT NOT NULL)"
+    )
+    db.execute("CREATE INDEX events_by_id ON events (id)")
+
+
+# Append only: a file that has the first n of these is brought up to date by the others.
+MIGRATIONS = (_create,)
+
+
+class SQLiteLog:
+    """A log in one file, for one gate at a time; others may read it meanwhile.
+
+    Raises LogLockedError while another gate has it open, LogSchemaError for a file of a newer
+    gatekeeper, LogError for a file that is no log or cannot be opened.
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self._lock = None if read_only else FileLock(f"{path}.lock", thread_local=False)
+        try:
+            if self._lock:
+                self._lock.acquire(timeout=0)
+            elif not self.path.is_file():
+                raise LogError(f"log {str(path)!r} does not exist")
+            self._db = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        except Timeout:
+            raise LogLockedError(
+                f"log {str(path)!r} is in use by another gate: close it, or give this one a file "
+                "of its own"
+            ) from None
+        except (OSError, sqlite3.Error) as e:
+            self._unlock()
+            raise LogError(f"log {str(path)!r} cannot be opened: {e}") from e
+        try:
+            if not read_only:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+            self._migrate(read_only)
+        except sqlite3.Error as e:
+            self.close()
+            raise LogError(f"{str(path)!r} is not a log of gatekeeper: {e}") from e
+        except LogError:
+            self.close()
+            raise
+
+    def _migrate(self, read_only: bool) -> None:
+        tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
+        if tables and "migrations" not in tables:
+            raise LogError(f"{str(self.path)!r} is another program's database: choose a new file")
+        done = (
+            {row[0] for row in self._db.execute("SELECT name FROM migrations")} if tables else set()
+        )
+        newer = sorted(done - {step.__name__ for step in MIGRATIONS})
+        if newer:
+            raise LogSchemaError(
+                f"log {str(self.path)!r} was written by a newer gatekeeper (it knows "
+                f"{', '.join(newer)}): upgrade with pip install -U llm-gatekeeper"
+            )
+        steps = [step for step in MIGRATIONS if step.__name__ not in done]
+        if not steps or read_only:
+            return
+        with _transaction(self._db):
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at REAL NOT NULL)"
+            )
+            for step in steps:
+                step(self._db)
+                self._db.execute(
+                    "INSERT INTO migrations VALUES (?, ?)", (step.__name__, time.time())
+                )
+
+    def settings(self) -> dict[str, Any]:
+        rows = self._db.execute("SELECT name, value FROM settings")
+        return {name: json.loads(value) for name, value in rows}
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        self._write(
+            "INSERT INTO settings VALUES (?, ?)",
+            [(name, json.dumps(value)) for name, value in settings.items()],
+        )
+
+    def append(self, events: Iterable[Event]) -> None:
+        now = time.time()
+        self._write(
+            "INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)",
+            [(now, e.kind, e.id, json.dumps(e.data, separators=(",", ":"))) for e in events],
+        )
+
+    def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        try:
+            with _transaction(self._db):
+                self._db.executemany(statement, rows)
+        except sqlite3.Error as e:
+            raise LogError(
+                f"log {str(self.path)!r} cannot be written: {e}. What it holds is intact; "
+                "mend the cause and open it again to go on"
+            ) from e
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        where, values = ("", ()) if id_ is None else (" WHERE id = ?", (id_,))
+        query = f"SELECT kind, id, data FROM events{where} ORDER BY seq"
+        for kind, id_of, data in self._db.execute(query, values):
+            yield Event(kind, id_of, json.loads(data))
+
+    def close(self) -> None:
+        self._db.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock:
+            self._lock.release()
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """BEGIN IMMEDIATE … COMMIT, or ROLLBACK where the body or the commit raises."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")

@@ -1,0 +1,24 @@
+"""What the policies' arguments must satisfy."""
+
+from __future__ import annotations
+
+from gatekeeper.errors import BadInputError
+
+__all__ = ["check_beta", "check_warmup"]
+
+
+def check_beta(beta: float) -> float:
+    """The share of the full verification cost to spend, in (0, 1)."""
+    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0.0 < beta < 1.0:
+        raise BadInputError(
+            f"beta={beta!r}: the share of the cost to spend must lie strictly between 0 and 1, "
+            "for example 0.2"
+        )
+    return float(beta)
+
+
+def check_warmup(warmup: int, *, least: int = 1) -> int:
+    """How many candidates the warm-up has."""
+    if isinstance(warmup, bool) or not isinstance(warmup, int) or warmup < least:
+        raise BadInputError(f"warmup={warmup!r}: must be a whole number of at least {least}")
+    return warmup

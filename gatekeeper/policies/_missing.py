@@ -1,0 +1,43 @@
+"""What a policy does with a candidate that has no signal at all (DESIGN.md, "What flows")."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Decision, Reason
+
+__all__ = ["MissingRule", "OnMissing"]
+
+OnMissing = Literal["uniform", "verify", "skip"]
+
+
+class MissingRule:
+    """Verifies a candidate without signals with a fixed probability: β, 1 or 0.
+
+    One draw of `numpy.random.default_rng(seed)` per such candidate.
+    """
+
+    def __init__(self, on_missing: OnMissing, beta: float, seed: int) -> None:
+        if on_missing not in get_args(OnMissing):
+            raise BadInputError(
+                f"on_missing={on_missing!r}: choose one of {', '.join(get_args(OnMissing))}"
+            )
+        self.rate = {"uniform": beta, "verify": 1.0, "skip": 0.0}[on_missing]
+        self._rng = np.random.default_rng(seed)
+
+    def decide(self, version: int) -> Decision:
+        return Decision(
+            bool(self._rng.random() < self.rate),
+            Reason.MISSING_SIGNAL,
+            propensity=self.rate,
+            version=version,
+        )
+
+    def state(self) -> dict[str, Any]:
+        return dict(self._rng.bit_generator.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._rng.bit_generator.state = state

@@ -1,0 +1,169 @@
+"""Warm-up, scaling and the fixed score s = w0ᵀx that every scoring policy shares.
+
+POLICIES.md, "Warm-up, scaling and the fixed score"; paper, Section "Hyperparameters" (T0 = 50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.types import Candidate, FloatArray, Signals
+
+__all__ = ["T0", "Warmup"]
+
+T0 = 50
+LATE_LABELS = 1000  # candidates after the warm-up during which its late labels still count
+
+Seen = tuple[float, float, float, float]  # h1, h2, h3, ĉ
+
+
+class Warmup:
+    """The first `t0` candidates, and the score fitted to them.
+
+    Scaling: x_j = clip((h_j - lo_j) / (hi_j - lo_j), 0, 1) with lo_j, hi_j the 2 % and 98 %
+    quantiles over the warm-up; hi_j = lo_j gives x_j = 0. Weights: w0_j ∝ max(0, corr(x_j, y))
+    over the labelled warm-up, uniform where all are 0; a signal the warm-up never had weighs 0.
+
+    Live, labels of the warm-up may arrive after it has ended. `stale` then says that the score
+    should be fitted again; `seen` keeps what is needed to rescore the history, until all the
+    labels are in or `LATE_LABELS` more candidates have passed.
+    """
+
+    def __init__(self, t0: int = T0) -> None:
+        self.t0 = t0
+        self.seen: list[Seen] = []
+        self.labels: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._open = True
+        self.stale = True
+        self._lo = self._hi = self._w = [0.0, 0.0, 0.0]
+
+    @property
+    def active(self) -> bool:
+        """Whether the next candidate belongs to the warm-up."""
+        return len(self._ids) < self.t0
+
+    @property
+    def costs(self) -> list[float]:
+        """ĉ of the warm-up candidates. Only for as long as `seen` is kept."""
+        return [seen[3] for seen in self.seen[: self.t0]]
+
+    def add(self, candidate: Candidate) -> None:
+        """Take in one more candidate, of the warm-up or after it."""
+        if not self._open:
+            return
+        if self.active:
+            self._ids.append(candidate.id)
+        h = candidate.signals
+        self.seen.append((h.h1, h.h2, h.h3, candidate.cost_estimate))
+        waiting = len(self.labels) < self.t0 and len(self.seen) < self.t0 + LATE_LABELS
+        if not (waiting or self.stale):
+            self._close()
+
+    def learn(self, candidate_id: str, label: int) -> None:
+        """A label became known; ignored unless it is of the warm-up and still in time."""
+        if self._open and candidate_id in self._ids:
+            self.labels[candidate_id] = label
+            self.stale = True
+
+    def fit(self) -> None:
+        """Fit scaling and weights to what is known now."""
+        h = np.array([seen[:3] for seen in self.seen[: self.t0]], dtype=np.float64)
+        ranges = [_range(column) for column in h.reshape(-1, 3).T]
+        self._lo = [lo for lo, _ in ranges]
+        self._hi = [hi for _, hi in ranges]
+        present = [not isnan(lo) for lo in self._lo]
+        rows = [i for i, id_ in enumerate(self._ids) if id_ in self.labels]
+        y = np.array([self.labels[self._ids[i]] for i in rows], dtype=np.float64)
+        w = [0.0, 0.0, 0.0]
+        for j in range(3):
+            if present[j]:
+                x = np.array([_scale(h[i, j], self._lo[j], self._hi[j]) for i in rows])
+                w[j] = max(0.0, _correlation(x, y))
+        if not any(w):
+            w = [float(p) for p in present]
+        total = sum(w)
+        self._w = [v / total for v in w] if total else w
+        self.stale = False
+
+    def score(self, signals: Signals) -> float:
+        """s in [0, 1]; NaN where there is no usable signal.
+
+        A partial candidate is scored with the weights of what it has, renormalised (uniform
+        where those are all 0).
+        """
+        return self._score((signals.h1, signals.h2, signals.h3))
+
+    def scores(self) -> Iterable[tuple[float, float]]:
+        """(s, ĉ) of everything in `seen`, in stream order."""
+        return ((self._score(seen), seen[3]) for seen in self.seen)
+
+    def _score(self, h: tuple[float, ...]) -> float:
+        s = weight = plain = 0.0
+        count = 0
+        for j in range(3):
+            x = _scale(h[j], self._lo[j], self._hi[j])
+            if x == x:
+                w = self._w[j]
+                s += w * x
+                weight += w
+                plain += x
+                count += 1
+        if weight:
+            return s if count == 3 else s / weight
+        return plain / count if count else float("nan")
+
+    def _close(self) -> None:
+        self._open = False
+        self.seen = []
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "ids": self._ids,
+            "labels": self.labels,
+            "seen": self.seen,
+            "open": self._open,
+            "stale": self.stale,
+            "lo": self._lo,
+            "hi": self._hi,
+            "w": self._w,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._ids = list(state["ids"])
+        self.labels = dict(state["labels"])
+        self.seen = [tuple(seen) for seen in state["seen"]]
+        self._open = state["open"]
+        self.stale = state["stale"]
+        self._lo, self._hi, self._w = (list(state[key]) for key in ("lo", "hi", "w"))
+
+
+def _range(column: FloatArray) -> tuple[float, float]:
+    """2 % and 98 % quantiles of what is finite; NaN for a signal that is absent throughout."""
+    finite = column[np.isfinite(column)]
+    if finite.size:
+        lo, hi = np.quantile(finite, (0.02, 0.98)).tolist()
+        return lo, hi
+    return (float("nan"), float("nan")) if np.isnan(column).all() else (0.0, 0.0)
+
+
+def _scale(h: float, lo: float, hi: float) -> float:
+    """x in [0, 1]; NaN where the candidate or the warm-up lacks the signal."""
+    if h != h or lo != lo:
+        return float("nan")
+    if hi <= lo or h <= lo:
+        return 0.0
+    return min((h - lo) / (hi - lo), 1.0)
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> float:
+    """Pearson correlation over the rows that have x; 0 where a side is constant."""
+    has = np.isfinite(x)
+    x, y = x[has], y[has]
+    if x.size < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return 0.0
+    return float(np.corrcoef(x, y)[0, 1])

@@ -1,0 +1,71 @@
+"""CST: cost-stratified thresholding (paper, Section "Structural Partitioning Without Learning")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies._missing import OnMissing
+from gatekeeper.policies._quantile_policy import QuantilePolicy
+from gatekeeper.policies._warmup import T0
+from gatekeeper.quantile import RunningQuantile
+from gatekeeper.strata import CostStrata
+
+__all__ = ["CST"]
+
+
+class CST(QuantilePolicy):
+    """Threshold within each of K strata of the ex-ante cost ĉ.
+
+    The edges are quantiles of ĉ over the warm-up, then fixed. A stratum with fewer than two
+    earlier values uses the global τ. Equal costs make it decide as Threshold, to the last one.
+    """
+
+    name = "cst"
+
+    def __init__(
+        self,
+        beta: float,
+        *,
+        strata: int = 4,
+        warmup: int = T0,
+        on_missing: OnMissing = "uniform",
+        seed: int = 0,
+    ) -> None:
+        if strata < 1:
+            raise BadInputError(f"strata={strata!r}: there must be at least one")
+        self.strata = strata
+        self._edges: CostStrata | None = None
+        self._by_stratum: list[RunningQuantile] = []
+        super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)
+
+    def _prepare(self) -> None:
+        if self._edges is None:
+            self._edges = CostStrata(self._warmup.costs, self.strata)
+        self._by_stratum = [self._empty() for _ in range(self.strata)]
+
+    def _stratum(self, cost_estimate: float) -> int:
+        assert self._edges is not None  # fitted before the first candidate after the warm-up
+        return self._edges(cost_estimate)
+
+    def _threshold(self, stratum: int | None) -> float:
+        assert stratum is not None
+        own = self._by_stratum[stratum]
+        return own.value() if len(own) >= 2 else self._history.value()
+
+    def _remember(self, z: float, stratum: int | None) -> None:
+        assert stratum is not None
+        self._history.add(z)
+        self._by_stratum[stratum].add(z)
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {
+            "edges": None if self._edges is None else self._edges.edges,
+            "by_stratum": [history.values() for history in self._by_stratum],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        edges = state["edges"]
+        self._edges = None if edges is None else CostStrata.from_edges(edges)
+        self._by_stratum = [RunningQuantile(1.0 - self.beta, v) for v in state["by_stratum"]]

@@ -1,0 +1,217 @@
+"""HGA: heterogeneity-gated allocation (paper, Section "Heterogeneity-Gated Allocation")."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies._checks import check_beta
+from gatekeeper.policies._missing import OnMissing
+from gatekeeper.policies._warmup import T0
+from gatekeeper.policies.cst import CST
+from gatekeeper.policies.threshold import Threshold
+from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason
+
+__all__ = ["HGA", "GateEvidence"]
+
+Labels = Literal["partial", "full"]
+
+
+class Calibrated(NamedTuple):
+    """One candidate of the calibration, with what each policy would have done."""
+
+    score: float
+    stratum: int
+    cost_estimate: float
+    threshold: bool  # Threshold wanted to verify it
+    cst: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GateEvidence:
+    """What the calibration found; the gate opens iff all three conditions hold."""
+
+    hit_threshold: float  # hit rate in [0, 1]; NaN where nothing was verified
+    hit_cst: float
+    dispersion: float  # Var_k(ρ_k)
+    base_rate_spread: float  # max p_k - min p_k
+    labels: int
+    open: bool
+
+
+class HGA:
+    """Runs Threshold or CST, whichever the calibration speaks for.
+
+    After the warm-up comes a calibration of `calibration` candidates. Its labels give ρ_k (the
+    point-biserial correlation of score and error in stratum k), the error rates p_k, and the hit
+    rates that Threshold and CST would have had on it, each under its own cap β Σ c. The gate
+    opens, for CST, iff hit(CST) ≥ hit(Threshold) and Var_k(ρ_k) ≥ `epsilon_h` and
+    max p_k - min p_k ≥ `epsilon_p`; an undefined hit rate keeps it closed. Strata with fewer than
+    two labels of either kind have no ρ_k.
+
+    `labels="partial"` (live): a calibration candidate is verified with probability β and its
+    label weighs 1/β; costs never observed are estimated from ĉ. `labels="full"` (replay): every
+    label of the calibration is shown, and nothing is verified for it.
+    """
+
+    name = "hga"
+
+    def __init__(
+        self,
+        beta: float,
+        *,
+        calibration: int = 500,
+        strata: int = 4,
+        epsilon_h: float = 0.002,
+        epsilon_p: float = 0.03,
+        warmup: int = T0,
+        labels: Labels = "partial",
+        on_missing: OnMissing = "uniform",
+        seed: int = 0,
+    ) -> None:
+        if calibration < 0:
+            raise BadInputError(f"calibration={calibration!r}: a number of candidates, at least 0")
+        if labels not in get_args(Labels):
+            raise BadInputError(f"labels={labels!r}: choose 'partial' (live) or 'full' (replay)")
+        self.beta = check_beta(beta)
+        self.calibration = calibration
+        self.strata = strata
+        self.epsilon_h = epsilon_h
+        self.epsilon_p = epsilon_p
+        self.warmup = warmup
+        self.labels: Labels = labels
+        self.on_missing = on_missing
+        self.seed = seed
+        self.evidence: GateEvidence | None = None  # known once the calibration is over
+        self._threshold = Threshold(beta, warmup=warmup, on_missing=on_missing, seed=seed)
+        self._cst = CST(beta, strata=strata, warmup=warmup, on_missing=on_missing, seed=seed)
+        self._rng = np.random.default_rng(seed)
+        self._left = calibration
+        self._seen: dict[str, Calibrated] = {}
+        self._found: dict[str, tuple[int, float]] = {}  # id -> error label, true cost
+
+    @property
+    def phase(self) -> str:
+        if self._threshold.phase == "warmup":
+            return "warmup"
+        return "calibration" if self._left else "steady"
+
+    def decide(self, candidate: Candidate) -> Decision:
+        phase = self.phase
+        if phase == "steady":
+            if self.evidence is None:
+                self._judge()
+            return self._deployed.decide(candidate)
+        global_, local = self._threshold.decide(candidate), self._cst.decide(candidate)
+        if phase == "warmup":
+            return global_
+        self._left -= 1
+        if global_.reason is Reason.MISSING_SIGNAL:
+            return global_
+        assert local.stratum is not None
+        self._seen[candidate.id] = Calibrated(
+            local.score, local.stratum, candidate.cost_estimate, global_.verify, local.verify
+        )
+        rate = self.beta if self.labels == "partial" else 0.0
+        return Decision(
+            bool(self._rng.random() < rate),
+            Reason.CALIBRATION,
+            score=local.score,
+            stratum=local.stratum,
+            propensity=rate,
+            version=local.version,
+        )
+
+    def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
+        if self.evidence is not None:
+            self._deployed.update(candidate, decision, outcome)
+            return
+        self._threshold.update(candidate, decision, outcome)
+        self._cst.update(candidate, decision, outcome)
+        if candidate.id in self._seen and outcome.error is not None:
+            cost = candidate.cost_estimate if outcome.cost is None else outcome.cost
+            self._found[candidate.id] = (outcome.error, cost)
+
+    @property
+    def _deployed(self) -> Threshold | CST:
+        return self._cst if self.evidence and self.evidence.open else self._threshold
+
+    def _judge(self) -> None:
+        """Weigh the evidence of the calibration; labels that come later do not change it."""
+        ids = list(self._seen)
+        rows = list(self._seen.values())
+        known = np.array([id_ in self._found for id_ in ids], dtype=bool)
+        y = np.array([self._found[i][0] if i in self._found else 0 for i in ids], dtype=np.float64)
+        s = np.array([row.score for row in rows], dtype=np.float64)
+        k = np.array([row.stratum for row in rows], dtype=np.intp)
+        estimate = np.array([row.cost_estimate for row in rows], dtype=np.float64)
+        c = np.array([self._found[i][1] if i in self._found else 0.0 for i in ids])
+        if known.any():
+            c[~known] = estimate[~known] * (c[known].sum() / estimate[known].sum())
+
+        def hit_rate(wanted: list[bool]) -> float:
+            verified = _affordable(np.array(wanted, dtype=bool), c, self.beta * c.sum()) & known
+            # every label was drawn with the same probability, so that 1/propensity cancels
+            return float(y[verified].mean()) if verified.any() else float("nan")
+
+        hit_threshold = hit_rate([row.threshold for row in rows])
+        hit_cst = hit_rate([row.cst for row in rows])
+        rho, p = [], []
+        for stratum in range(self.strata):
+            mine = known & (k == stratum)
+            if mine.any():
+                p.append(float(y[mine].mean()))
+            wrong = int(y[mine].sum())
+            if min(wrong, int(mine.sum()) - wrong) >= 2:
+                constant = np.ptp(s[mine]) == 0.0
+                rho.append(0.0 if constant else float(np.corrcoef(s[mine], y[mine])[0, 1]))
+        dispersion = float(np.var(rho)) if rho else 0.0
+        spread = max(p) - min(p) if p else 0.0
+        self.evidence = GateEvidence(
+            hit_threshold,
+            hit_cst,
+            dispersion,
+            spread,
+            labels=int(known.sum()),
+            open=bool(
+                hit_cst >= hit_threshold
+                and dispersion >= self.epsilon_h
+                and spread >= self.epsilon_p
+            ),
+        )
+        self._seen, self._found = {}, {}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "left": self._left,
+            "evidence": None if self.evidence is None else asdict(self.evidence),
+            "seen": {id_: list(row) for id_, row in self._seen.items()},
+            "found": self._found,
+            "rng": dict(self._rng.bit_generator.state),
+            "threshold": self._threshold.state(),
+            "cst": self._cst.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        evidence = state["evidence"]
+        self._left = state["left"]
+        self.evidence = None if evidence is None else GateEvidence(**evidence)
+        self._seen = {id_: Calibrated(*row) for id_, row in state["seen"].items()}
+        self._found = {id_: tuple(found) for id_, found in state["found"].items()}
+        self._rng.bit_generator.state = state["rng"]
+        self._threshold.restore(state["threshold"])
+        self._cst.restore(state["cst"])
+
+
+def _affordable(wanted: np.typing.NDArray[np.bool_], costs: FloatArray, cap: float) -> Any:
+    """Which of the wanted candidates fit the cap, in stream order; one that does not is skipped."""
+    spent = 0.0
+    fits = np.zeros(wanted.size, dtype=bool)
+    for i in np.flatnonzero(wanted):
+        if spent + costs[i] <= cap:
+            spent += costs[i]
+            fits[i] = True
+    return fits

@@ -1,0 +1,60 @@
+"""Uniform random allocation: what every other policy has to beat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.policies._checks import check_beta, check_warmup
+from gatekeeper.policies._warmup import T0
+from gatekeeper.types import Candidate, Decision, Outcome, Reason
+
+__all__ = ["Random"]
+
+
+class Random:
+    """Verify iff `rng.random() < beta`, one draw per candidate after the warm-up.
+
+    It needs no warm-up; the others' is kept so that all of them see the same evaluation stream
+    (POLICIES.md, "The policies"). `warmup=0` does without.
+    """
+
+    name = "random"
+
+    def __init__(self, beta: float, *, warmup: int = T0, seed: int = 0) -> None:
+        self.beta = check_beta(beta)
+        self.warmup = check_warmup(warmup, least=0)
+        self.seed = seed
+        self._rng = np.random.default_rng(seed)
+        self._seen = 0
+        self._labels = 0
+
+    @property
+    def phase(self) -> str:
+        return "warmup" if self._seen < self.warmup else "steady"
+
+    def decide(self, candidate: Candidate) -> Decision:
+        self._seen += 1
+        if self._seen <= self.warmup:
+            return Decision(True, Reason.WARMUP, version=self._labels)
+        return Decision(
+            bool(self._rng.random() < self.beta),
+            Reason.POLICY,
+            propensity=self.beta,
+            version=self._labels,
+        )
+
+    def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
+        self._labels += 1
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "seen": self._seen,
+            "labels": self._labels,
+            "rng": dict(self._rng.bit_generator.state),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._seen, self._labels = state["seen"], state["labels"]
+        self._rng.bit_generator.state = state["rng"]

@@ -1,0 +1,114 @@
+"""Replay: what a policy would have done on candidates whose outcomes are all known.
+
+The rules are POLICIES.md's, "Budget in replay": B = β Σ c over the evaluated candidates; one that
+the policy wants is verified only if spent + c <= B, and one that does not fit is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies._checks import check_beta
+from gatekeeper.policies._warmup import T0
+from gatekeeper.protocols import Policy
+from gatekeeper.types import Candidate, Decision, Outcome, Record, Verdict
+
+__all__ = ["Evaluate", "Feedback", "Replay", "replay"]
+
+Evaluate = Literal["all", "second-half"]
+Feedback = Literal["full", "partial"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Decisions on the evaluated records, in stream order, and what came of them.
+
+    A `Decision.verify` here is the policy's wish; `verified` says whether the budget allowed it.
+    Ratios lie in [0, 1] and are NaN for 0/0; costs are in the records' unit.
+    """
+
+    records: Sequence[Record]
+    decisions: Sequence[Decision]
+    verified: Sequence[bool]
+    budget: float
+
+    @property
+    def spent(self) -> float:
+        return sum(r.cost for r, v in zip(self.records, self.verified, strict=True) if v)
+
+    @property
+    def errors_found(self) -> int:
+        return sum(r.error for r, v in zip(self.records, self.verified, strict=True) if v)
+
+    @property
+    def hit_rate(self) -> float:
+        return _ratio(self.errors_found, sum(self.verified))
+
+    @property
+    def audit_rate(self) -> float:
+        return _ratio(sum(self.verified), len(self.records))
+
+    @property
+    def recall(self) -> float:
+        return _ratio(self.errors_found, sum(r.error for r in self.records))
+
+    @property
+    def utilisation(self) -> float:
+        return _ratio(self.spent, self.budget)
+
+
+def replay(
+    records: Sequence[Record],
+    policy: Policy,
+    beta: float,
+    *,
+    warmup: int = T0,
+    evaluate: Evaluate = "all",
+    feedback: Feedback = "full",
+) -> Replay:
+    """Run a fresh policy over the records in their order.
+
+    warmup     how many records come first, verified and not evaluated: the policy's own T0
+    evaluate   "second-half" leaves out the first ⌊(N - warmup)/2⌋ after the warm-up too; what
+               HGA needs, with `calibration` set to that number
+    feedback   "full" shows the policy every label, "partial" those of verified candidates only
+
+    Raises BadInputError where no record is left to evaluate.
+    """
+    check_beta(beta)
+    if feedback not in get_args(Feedback) or evaluate not in get_args(Evaluate):
+        raise BadInputError(
+            f"feedback={feedback!r}, evaluate={evaluate!r}: choose 'full' or 'partial', and 'all' "
+            "or 'second-half'"
+        )
+    first = warmup + ((len(records) - warmup) // 2 if evaluate == "second-half" else 0)
+    if len(records) <= first or len(records) <= warmup:
+        raise BadInputError(
+            f"{len(records)} records leave none to evaluate after a warm-up of {warmup}"
+        )
+    evaluated = records[first:]
+    budget = beta * sum(record.cost for record in evaluated)
+    spent = 0.0
+    decisions, verified = [], []
+    for t, record in enumerate(records):
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        decision = policy.decide(candidate)
+        affordable = t < first or spent + record.cost <= budget
+        verify = decision.verify and affordable
+        if t >= first:
+            spent += record.cost * verify
+            decisions.append(decision)
+            verified.append(verify)
+        if verify or feedback == "full":
+            verdict = Verdict.FAILED if record.error else Verdict.PASSED
+            policy.update(
+                candidate, replace(decision, verify=verify), Outcome(verdict, cost=record.cost)
+            )
+    return Replay(evaluated, decisions, verified, budget)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")

@@ -1,0 +1,223 @@
+"""The data that flows through gatekeeper: frozen, slotted, in one file.
+
+Glossary
+--------
+audit rate      verified ÷ seen
+hit rate        errors found ÷ verified (precision)
+recall          errors found ÷ all errors
+coverage        accepted without verification ÷ seen
+residual risk   error rate among the outputs accepted without verification
+utilisation     spent ÷ budget
+propensity      probability with which this decision was to verify
+yield           errors found per unit of spent cost
+
+Units: log-probabilities are natural logarithms (nats); margins and signals are nats unless said
+otherwise; costs are in the budget's unit; `seconds` are wall-clock seconds.
+An error label is 1 for a wrong output, 0 for a right one, None where nobody could tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Candidate",
+    "Decision",
+    "FloatArray",
+    "GateResult",
+    "GateStatus",
+    "Generation",
+    "Outcome",
+    "Reason",
+    "Record",
+    "SignalState",
+    "Signals",
+    "Verdict",
+]
+
+FloatArray = NDArray[np.float64]
+Label = Literal[0, 1]
+
+
+class SignalState(StrEnum):
+    """How much of the three signals could be computed."""
+
+    OK = "ok"  # h1, h2 and h3
+    PARTIAL = "partial"  # some of them
+    MISSING = "missing"  # none: no usable log-probabilities came with the output
+
+
+class Verdict(StrEnum):
+    """What a verifier says of an output."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TIMEOUT = "timeout"  # the output ran too long: wrong
+    RESOURCE_EXCEEDED = "resource_exceeded"  # memory, processes, output, disk: wrong
+    NO_ANSWER = "no_answer"  # nothing to check in the output: wrong
+    INFRA_ERROR = "infra_error"  # the verifier could not tell: no label
+
+    @property
+    def error(self) -> Label | None:
+        """1 wrong, 0 right, None unknown."""
+        if self is Verdict.PASSED:
+            return 0
+        return None if self is Verdict.INFRA_ERROR else 1
+
+
+class Reason(StrEnum):
+    """Why a candidate was verified, or was not."""
+
+    WARMUP = "warmup"  # the first T0 candidates: all are verified
+    POLICY = "policy"  # score against threshold
+    EXPLORE = "explore"  # drawn at random to keep learning
+    CALIBRATION = "calibration"  # drawn at random to estimate what a policy needs
+    BUDGET_EXHAUSTED = "budget_exhausted"  # the policy wanted to, the budget did not allow
+    MISSING_SIGNAL = "missing_signal"  # drawn at random, there being nothing to score
+    FORCED = "forced"  # the caller asked for it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generation:
+    """One model output with what is known of its token probabilities.
+
+    `logprob`, `top1`, `top2` have shape (L,), natural log, float64, NaN where the provider gave
+    none: the chosen token's log-probability and the largest and second largest at the position,
+    whether or not the chosen token is one of them. L = 0 means no log-probabilities at all.
+    `k_seen` is the largest number of alternatives seen at a position.
+    """
+
+    id: str
+    text: str
+    logprob: FloatArray
+    top1: FloatArray
+    top2: FloatArray
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+    k_seen: int = 0
+
+    @property
+    def token_coverage(self) -> float:
+        """Share of the output's positions that have a margin, in [0, 1]; 0 for no output."""
+        n = max(self.logprob.size, self.output_tokens or 0)
+        return float(np.isfinite(self.top1 - self.top2).sum() / n) if n else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The paper's three uncertainty signals (Section "Unified Decision Framework").
+
+    Larger means more uncertain. A signal that cannot be computed is NaN, never a made-up value.
+    """
+
+    h1: float  # mean negative log-likelihood, nats per token, >= 0
+    h2: float  # minus the smallest top-1/top-2 margin, nats, <= 0
+    h3: float  # mean of exp(-clip(margin, -5, inf)), in (0, 1] for a margin by value
+    n_tokens: int = 0  # L, positions
+    n_margins: int = 0  # positions that have a margin
+
+    @property
+    def state(self) -> SignalState:
+        present = (self.h1 == self.h1) + (self.h2 == self.h2) + (self.h3 == self.h3)
+        if present == 3:
+            return SignalState.OK
+        return SignalState.PARTIAL if present else SignalState.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a policy may know before verification."""
+
+    id: str
+    signals: Signals
+    cost_estimate: float  # ĉ > 0, ex-ante proxy; any unit, the same for the whole stream
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Verify or not, and why."""
+
+    verify: bool
+    reason: Reason
+    score: float = float("nan")  # s in [0, 1]; NaN while warming up or without a signal
+    threshold: float = float("nan")  # what score / ĉ had to exceed; NaN where there was none
+    stratum: int | None = None
+    propensity: float = 1.0  # probability with which this decision was to verify, in [0, 1]
+    version: int = 0  # labels the policy had learned from when it decided
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a verifier found."""
+
+    verdict: Verdict
+    cost: float | None = None  # true cost in the budget's unit; None: the gate works it out
+    seconds: float = 0.0
+    detail: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)  # JSON values only
+
+    @property
+    def error(self) -> Label | None:
+        """Label y: 1 wrong, 0 right, None where the verifier could not tell."""
+        return self.verdict.error
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One candidate of a replay file, with everything known in hindsight."""
+
+    id: str
+    signals: Signals
+    cost_estimate: float  # ĉ > 0
+    cost: float  # c > 0
+    error: Label  # y
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What the caller of a gate gets back. `outcome` is None when nothing was verified."""
+
+    id: str
+    signals: Signals
+    decision: Decision
+    outcome: Outcome | None = None
+
+    @property
+    def verified(self) -> bool:
+        """True where a verdict on right or wrong was reached."""
+        return self.outcome is not None and self.outcome.error is not None
+
+
+@dataclass(frozen=True, slots=True)
+class GateStatus:
+    """Where a gate stands. Costs are in the budget's unit; `cap` excludes the warm-up.
+
+    `verified` and `errors_found` count what the gate spent on after the warm-up;
+    `warmup_verified` and `warmup_errors` the same for the warm-up. `unresolved` candidates were
+    selected and have no verdict: under way, awaiting a report, or the verifier could not tell.
+    """
+
+    phase: str
+    seen: int
+    verified: int
+    errors_found: int
+    warmup_seen: int
+    warmup_verified: int
+    warmup_errors: int
+    budget_exhausted: int
+    missing_signal: int
+    audited: int
+    unresolved: int
+    cap: float
+    spent: float
+    held: float
+    warmup_spent: float
+    overrun: float
