@@ -82,6 +82,7 @@ class VerificationGate:
         on_unavailable: OnUnavailable = "raise",
         workers: int = 4,
         seed: int = 0,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         """
         policy           a name (see `gatekeeper.policies.policy_names`) or an instance
@@ -92,6 +93,8 @@ class VerificationGate:
                          VerifierUnavailableError, or "pass" the result with its `infra_error`
         workers          threads that run a synchronous verifier for `verify_batch` and asyncio
         seed             of a policy given by name
+        settings         more of what a resumed log must have been written with, JSON values: the
+                         model, the task file
 
         Raises BadInputError for settings that cannot be, LogError for a log that cannot be used
         or was written under other settings.
@@ -128,7 +131,7 @@ class VerificationGate:
             log = MemoryLog()
         self._log = SQLiteLog(log) if isinstance(log, str | Path) else log
         try:
-            self._resume()
+            self._resume(settings or {})
         except BaseException:
             self._log.close()
             raise
@@ -243,17 +246,27 @@ class VerificationGate:
             return entry.result()
 
     def pending(self) -> list[Generation]:
-        """Outputs that were selected and have no verdict yet, in stream order.
+        """Outputs that were selected and that the policy has not learned from, in stream order.
 
-        After a resume these are what the last process did not finish.
+        After a resume these are what the last process did not finish: hand them in again.
         """
         with self._lock:
-            return [e.generation for e in self._open.values() if e.outcome is None and not e.busy]
+            return [entry.generation for entry in self._open.values() if not entry.busy]
 
     def find(self, id: str) -> GateResult | None:
         """What is known of an output; None for an id never seen."""
         with self._lock:
             return self._recall(id) if id in self._ids else None
+
+    def output(self, id: str) -> Generation:
+        """An output as the log has it: what a verifier needs, without token arrays.
+
+        Raises BadInputError for an unknown id.
+        """
+        with self._lock:
+            if id not in self._ids:
+                raise BadInputError(f"id={id!r} is unknown: the gate has never seen it")
+            return _codec.generation_of(id, self._decided(id))
 
     def status(self) -> GateStatus:
         with self._lock:
@@ -513,6 +526,8 @@ class VerificationGate:
         known = self._recall(id_)
         if known.outcome is not None:
             raise BadInputError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
+        if outcome.error is None:
+            return replace(known, outcome=outcome)
         self._counts["audited"] += 1
         self._log.append([Event("audited", id_, _codec.outcome_data(outcome))])
         return replace(known, outcome=outcome)
@@ -531,11 +546,12 @@ class VerificationGate:
     def _decided(self, id_: str) -> Mapping[str, Any]:
         return next(e.data for e in self._log.events(id_) if e.kind == "decided")
 
-    def _resume(self) -> None:
+    def _resume(self, more: Mapping[str, Any]) -> None:
         """Go through the log's events: the policy, the ledger and the open ones as they were."""
         settings = {
             "policy": _describe(self.policy),
             "budget": asdict(self.budget),
+            **more,
         }
         known = self._log.settings()
         if not known:

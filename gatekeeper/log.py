@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from filelock import FileLock, Timeout
 
@@ -202,6 +202,12 @@ class SQLiteLog:
     def close(self) -> None:
         self._db.close()
         self._unlock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def _unlock(self) -> None:
         if self._lock:

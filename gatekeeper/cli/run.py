@@ -1,0 +1,212 @@
+"""`gatekeeper run tasks.jsonl`: the whole loop over a task file, resumable with the same log."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from gatekeeper.budget import Budget, Unit
+from gatekeeper.errors import BadInputError
+from gatekeeper.gate import VerificationGate
+from gatekeeper.policies import policy_names
+from gatekeeper.protocols import Verifier
+from gatekeeper.runner import Generate, check_the_rest, run_tasks
+from gatekeeper.summary import Summary, summarise
+from gatekeeper.tasks import Task, read_tasks
+from gatekeeper.types import GateStatus
+from gatekeeper.verifiers import ByKind
+
+__all__ = ["add", "main"]
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="generate, decide, verify and learn over a task file",
+        description="The same command with the same log goes on where it was interrupted.",
+    )
+    parser.add_argument("tasks", type=Path, help="JSONL: id, prompt, kind, tests | gold")
+    parser.add_argument(
+        "--generator", choices=["bundled"], default="bundled", help="what answers the prompts"
+    )
+    parser.add_argument("--temperature", type=float, default=0.0, help="0: greedy (default)")
+    parser.add_argument("--policy", default="cst", help=f"one of {', '.join(policy_names())}")
+    parser.add_argument(
+        "--budget", type=float, default=0.2, metavar="SHARE", help="share of the full cost"
+    )
+    parser.add_argument("--unit", choices=get_args(Unit)[:2], default="verifications")
+    parser.add_argument(
+        "--sandbox", choices=["local"], help="what runs code; needed where a task has kind code"
+    )
+    parser.add_argument("--workers", type=int, default=2, help="verifications at once")
+    parser.add_argument("--log", type=Path, help="SQLite file to write or to resume")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--check-all",
+        action="store_true",
+        help="afterwards verify the rest too, outside the budget, to compare with other choices",
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    bad: list[BadInputError] = []
+    tasks = read_tasks(args.tasks, skip_bad=args.skip_bad, on_bad=bad.append)
+    for error in bad:
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    budget = Budget(fraction=args.budget, unit=args.unit, horizon=len(tasks))
+    verifier = _verifier(tasks, args)
+    with VerificationGate(
+        args.policy,
+        budget=budget,
+        verifier=verifier,
+        log=args.log,
+        on_unavailable="pass",
+        workers=args.workers,
+        seed=args.seed,
+        settings={
+            "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
+            "generator": args.generator,
+            "temperature": args.temperature,
+            "seed": args.seed,
+        },
+    ) as gate:
+        generate = _generate(args)
+        with _progress(gate, f"{args.policy}: answer, decide, verify", len(tasks)) as advance:
+            run_tasks(gate, tasks, generate, on_progress=advance)
+        if args.check_all:
+            rest = len(tasks) - gate.status().verified - gate.status().warmup_verified
+            with _progress(gate, "check the rest, to compare", rest) as advance:
+                check_the_rest(gate, tasks, verifier, workers=args.workers, on_progress=advance)
+        results = [result for task in tasks if (result := gate.find(task["id"])) is not None]
+        status = gate.status()
+    summary = summarise(results)
+    if args.json:
+        print(json.dumps(_as_json(summary, status, args), indent=2))
+    else:
+        _print(summary, status, args)
+    return 1 if summary.could_not_tell else 0
+
+
+def _verifier(tasks: Sequence[Task], args: argparse.Namespace) -> ByKind:
+    kinds = {task["kind"] for task in tasks}
+    verifiers: dict[str, Verifier] = {}
+    if "code" in kinds:
+        if args.sandbox is None:
+            raise BadInputError(
+                f"{args.tasks} has tasks of kind 'code': say what runs the model's code, for "
+                "example --sandbox local (separate process, limits; read docs/sandbox.md first)"
+            )
+        from gatekeeper.sandbox import LocalSandbox
+
+        verifiers["code"] = LocalSandbox()
+    if "math" in kinds:
+        from gatekeeper.maths import MathChecker
+
+        verifiers["math"] = MathChecker(workers=args.workers)
+    return ByKind(verifiers)
+
+
+def _generate(args: argparse.Namespace) -> Generate:
+    from gatekeeper.adapters.bundled import BundledModel
+
+    model = BundledModel()
+    return lambda prompts, ids: model.generate(
+        prompts, ids=ids, temperature=args.temperature, seed=args.seed
+    )
+
+
+@contextmanager
+def _progress(gate: VerificationGate, title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal's standard error; nothing elsewhere."""
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[found]}"),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    ) as bar:
+        row = bar.add_task(title, total=total, found="")
+
+        def advance(done: int) -> None:
+            status = gate.status()
+            verified = status.verified + status.warmup_verified
+            errors = status.errors_found + status.warmup_errors
+            bar.update(row, advance=done, found=f"{verified} verified, {errors} wrong")
+
+        yield advance
+
+
+def _as_json(summary: Summary, status: GateStatus, args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "policy": args.policy,
+        "budget": args.budget,
+        "unit": args.unit,
+        **asdict(summary),
+        "spent": status.spent,
+        "cap": status.cap,
+        "warmup_spent": status.warmup_spent,
+        "log": None if args.log is None else str(args.log),
+    }
+
+
+def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> None:
+    """The closing table, for somebody who sees it for the first time."""
+    table = Table(title=f"gatekeeper: policy {args.policy}, budget {args.budget:.0%}", min_width=70)
+    table.add_column("")
+    table.add_column("outputs", justify="right")
+    table.add_column("wrong", justify="right")
+    table.add_row("answered by the model", f"{summary.outputs}", "")
+    table.add_row(
+        "warm-up: the first ones, all verified",
+        f"{summary.warmup_verified}",
+        f"{summary.warmup_errors}",
+    )
+    table.add_row("decided on after the warm-up", f"{summary.evaluated}", _number(summary.errors))
+    table.add_section()
+    table.add_row(
+        f"[bold]verified by the gate[/] ({status.spent:g} of {status.cap:g} {args.unit})",
+        f"[bold]{summary.verified}[/]",
+        f"[bold]{summary.errors_found}[/]",
+    )
+    estimated = "" if summary.all_checked else ", estimated from the warm-up"
+    table.add_row(
+        f"the same number at random{estimated}",
+        f"{summary.verified}",
+        _number(summary.random_found),
+    )
+    table.add_row("the best possible choice", f"{summary.verified}", _number(summary.best_found))
+    console = Console()
+    console.print(table)
+    if not summary.all_checked:
+        console.print("The rest is unchecked; --check-all verifies it too and fills the table.")
+    if summary.could_not_tell:
+        console.print(
+            f"{summary.could_not_tell} selected outputs have no verdict: the verifier could not "
+            "tell. The same command tries them again."
+        )
+    if summary.missing_signal:
+        console.print(f"{summary.missing_signal} outputs came without log-probabilities.")
+    console.print(f"Log: {args.log}" if args.log else "No log was kept; --log FILE keeps one.")
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "?"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,16 @@
+"""`gatekeeper verify KIND items.jsonl`: verdicts for a file of outputs, without a gate."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from gatekeeper.cli import verify_math
+
+__all__ = ["add"]
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser("verify", help="verify a file of outputs, all of them")
+    kinds = parser.add_subparsers(required=True, metavar="kind")
+    verify_math.add(kinds)

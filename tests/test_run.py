@@ -1,0 +1,81 @@
+"""`gatekeeper run`, as its user meets it: the real command, the bundled model, real verdicts."""
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.cli import main
+from gatekeeper.log import SQLiteLog
+
+ROOT = Path(__file__).parents[1]
+TASKS = ROOT / "gatekeeper" / "bundled" / "tasks.jsonl"
+N = 160
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tasks") / "tasks.jsonl"
+    path.write_text("".join(TASKS.read_text().splitlines(keepends=True)[:N]))
+    return path
+
+
+def command(tasks: Path, log: Path, policy: str) -> list[str]:
+    options = ["--policy", policy, "--budget", "0.3", "--sandbox", "local", "--seed", "3"]
+    return [sys.executable, "-m", "gatekeeper", "run", str(tasks), *options, "--log", str(log)]
+
+
+def events(log: Path) -> int:
+    """How many events the log holds; 0 while there is none."""
+    try:
+        with sqlite3.connect(f"{log.as_uri()}?mode=ro", uri=True) as db:
+            return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def final_state(log: Path, policy: str) -> tuple[dict, object, list, dict]:
+    """Policy state, gate status, decisions in order, and verdict and charge of each output."""
+    with SQLiteLog(log, read_only=True) as opened:
+        settings, logged = opened.settings(), list(opened.events())
+    more = {k: v for k, v in settings.items() if k not in ("policy", "budget")}
+    budget = Budget(fraction=0.3, horizon=N)
+    with VerificationGate(policy, budget=budget, log=log, seed=3, settings=more) as gate:
+        state, status = gate.policy.state(), gate.status()
+    decisions = [(e.id, e.data) for e in logged if e.kind == "decided"]
+    outcomes = [e for e in logged if e.kind == "outcome"]
+    assert max(Counter(e.id for e in outcomes).values()) == 1, "an output was charged twice"
+    verdicts = {e.id: (e.data["verdict"], e.data["cost"]) for e in outcomes}
+    return state, status, decisions, verdicts
+
+
+@pytest.mark.parametrize("policy", ["cst", "hga"])
+def test_killed_ten_times_a_run_ends_as_if_it_had_never_been(
+    tasks: Path, tmp_path: Path, policy: str
+) -> None:
+    """kill -9 at random moments loses nothing, charges nothing twice and changes no decision."""
+    rng = random.Random(7)
+    whole, broken = tmp_path / "whole.db", tmp_path / "broken.db"
+    subprocess.run(command(tasks, whole, policy), check=True, capture_output=True)
+    total = events(whole)
+    for kill in range(KILLS):
+        target = (kill + rng.random()) * total / KILLS  # somewhere in each tenth of the run
+        child = subprocess.Popen(
+            command(tasks, broken, policy), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while events(broken) < target and child.poll() is None:
+            time.sleep(0.002)
+        time.sleep(rng.random() * 0.01)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    subprocess.run(command(tasks, broken, policy), check=True, capture_output=True)
+    assert final_state(broken, policy) == final_state(whole, policy)
