@@ -108,6 +108,8 @@ class SQLiteLog:
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
+        if not self.path.absolute().parent.is_dir():
+            raise LogError(f"log {str(path)!r} cannot be opened: its folder does not exist")
         self._lock = None if read_only else FileLock(f"{path}.lock", thread_local=False)
         try:
             if self._lock:

@@ -1,6 +1,5 @@
 """`gatekeeper run`, as its user meets it: the real command, the bundled model, real verdicts."""
 
-import json
 import random
 import signal
 import sqlite3
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from gatekeeper import Budget, VerificationGate
-from gatekeeper.cli import main
 from gatekeeper.log import SQLiteLog
 
 ROOT = Path(__file__).parents[1]

@@ -104,9 +104,11 @@ def _local_sandbox() -> str:
     from gatekeeper.sandbox import LocalSandbox
 
     sandbox = LocalSandbox()
-    task = {"tests": ["assert f(2) == 4"], "test_setup_code": ""}
-    _right_and_wrong(sandbox, task, "def f(x):\n    return x + x", "def f(x):\n    return x")
-    return f"isolation: {sandbox.isolation}"
+    task = {"tests": ["assert f(2) == 4"]}
+    right, wrong = "def f(x):\n    return x + x", "def f(x):\n    return x"
+    _right_and_wrong(sandbox, task, right, wrong)
+    outcome = sandbox.verify(make_generation("doctor", text=right), task)
+    return f"passes a right program, fails a wrong one; isolation: {outcome.meta['isolation']}"
 
 
 def _right_and_wrong(verifier: Verifier, task: object, right: str, wrong: str) -> None:

@@ -1,0 +1,129 @@
+"""What a stranger meets who gives the command line something wrong: one line, exit code 2."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gatekeeper.cli import main
+from gatekeeper.log import SQLiteLog
+
+MATH = {"id": "m1", "prompt": "Compute 1 + 1.", "kind": "math", "gold": "2"}
+CODE = {"id": "c1", "prompt": "Write f.", "kind": "code", "tests": ["assert f(1) == 1"]}
+
+
+def lines(path: Path, *items: object) -> Path:
+    path.write_text("".join(i if isinstance(i, str) else json.dumps(i) + "\n" for i in items))
+    return path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Run a command that must be refused; returns its one line."""
+    assert main([str(a) for a in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ('{"id": "x", \n', "not JSON"),
+        ("[1, 2]\n", "a JSON object is needed, not list"),
+        ({**MATH, "id": 7}, "field 'id' is 7, not of type str"),
+        ({**MATH, "id": ""}, "field 'id' is empty"),
+        ({k: v for k, v in MATH.items() if k != "prompt"}, "field 'prompt' is missing"),
+        ({**MATH, "kind": "essay"}, "field 'kind' is 'essay': choose 'code' or 'math'"),
+        ({**MATH, "gold": " "}, "field 'gold' is empty"),
+        ({**CODE, "tests": []}, "field 'tests' must be a list of at least one assert"),
+        ({**CODE, "tests": "assert 1"}, "field 'tests' is 'assert 1', not of type list"),
+        ({**CODE, "test_setup_code": 3}, "field 'test_setup_code' is 3, not of type str"),
+        (MATH, "id 'm1' stands twice"),
+    ],
+)
+def test_a_bad_line_is_named_by_file_and_line(
+    bad: object, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lines(tmp_path / "tasks.jsonl", MATH, "\n", bad)
+    error = refused(capsys, "run", path)
+    assert f"{path}, line 3: " in error
+    assert says in error
+
+
+def test_bad_lines_are_skipped_and_reported_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lines(tmp_path / "tasks.jsonl", "{\n", MATH, {**MATH, "id": "m2", "gold": ""})
+    assert main(["run", str(path), "--skip-bad", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["outputs"] == 1
+    assert [f"line {n}" in line for n, line in zip((1, 3), err.splitlines(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--policy", "oracle-of-delphi"], "policy='oracle-of-delphi' is unknown: choose one of"),
+        (["--budget", "0"], "fraction=0.0: must lie strictly between 0 and 1"),
+        (["--budget", "1.5"], "fraction=1.5: must lie strictly between 0 and 1"),
+        (["--budget", "nan"], "fraction=nan: must lie strictly between 0 and 1"),
+        (["--workers", "0"], "workers=0: "),
+        (["--temperature", "-1"], "temperature=-1.0: "),
+        (["--log", "/nowhere/run.db"], "log '/nowhere/run.db' cannot be opened"),
+    ],
+)
+def test_wrong_options_are_shown_with_their_value(
+    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lines(tmp_path / "tasks.jsonl", MATH)
+    assert says in refused(capsys, "run", path, *arguments)
+
+
+def test_wrong_task_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "cannot be read: No such file" in refused(capsys, "run", tmp_path / "none.jsonl")
+    assert "cannot be read: Is a directory" in refused(capsys, "run", tmp_path)
+    assert "holds no task" in refused(capsys, "run", lines(tmp_path / "empty.jsonl", "\n"))
+    (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe\x00")
+    assert "cannot be read" in refused(capsys, "run", tmp_path / "bytes.jsonl")
+    (tmp_path / "not.jsonl.gz").write_bytes(b"plain")
+    assert "cannot be read" in refused(capsys, "run", tmp_path / "not.jsonl.gz")
+
+
+def test_code_is_never_run_without_a_sandbox_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = refused(capsys, "run", lines(tmp_path / "tasks.jsonl", CODE))
+    assert "tasks of kind 'code'" in error
+    assert "--sandbox local" in error
+
+
+def test_a_log_is_only_resumed_with_the_settings_it_was_written_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks, log = lines(tmp_path / "tasks.jsonl", MATH), tmp_path / "run.db"
+    assert main(["run", str(tasks), "--log", str(log)]) == 0
+    capsys.readouterr()
+    for option, value in [("--policy", "random"), ("--seed", "1"), ("--temperature", "0.5")]:
+        assert "the log was written with" in refused(
+            capsys, "run", tasks, "--log", log, option, value
+        )
+    other = lines(tmp_path / "other.jsonl", {**MATH, "gold": "3"})
+    assert "the log was written with tasks=" in refused(capsys, "run", other, "--log", log)
+    with SQLiteLog(log):
+        assert "in use by another gate" in refused(capsys, "run", tasks, "--log", log)
+    with sqlite3.connect(log) as db:
+        db.execute("INSERT INTO migrations VALUES ('_add_wings', 0)")
+    assert "written by a newer gatekeeper" in refused(capsys, "run", tasks, "--log", log)
+    not_a_log = lines(tmp_path / "notes.txt", "hello, I am no database at all\n" * 99)
+    assert "is not a log" in refused(capsys, "run", tasks, "--log", not_a_log)
+
+
+def test_doctor_tries_every_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    findings = {f["part"]: f for f in json.loads(capsys.readouterr().out)}
+    needed = ["python", "log (SQLite)", "bundled model", "maths checker", "local sandbox"]
+    assert all(findings[part]["works"] for part in needed)
+    assert all(f["detail"] for f in findings.values())

@@ -1,0 +1,76 @@
+"""The README's program runs as it stands: the real openai client against a server on loopback."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def completion(text: str) -> dict:
+    """A chat completion as OpenAI sends it, one token long."""
+    token = {"token": text, "bytes": list(text.encode()), "logprob": -0.2}
+    other = {"token": "?", "bytes": [63], "logprob": -1.9}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-4o-mini-2024-07-18",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": text, "refusal": None},
+                "logprobs": {"content": [{**token, "top_logprobs": [token, other]}]},
+            }
+        ],
+        "usage": {"prompt_tokens": 21, "completion_tokens": 1, "total_tokens": 22},
+    }
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers the README's two questions, the second one wrongly."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert request["logprobs"] is True
+        first = "3/4" in request["messages"][0]["content"]
+        body = json.dumps(completion(r"\boxed{19/12}" if first else r"\boxed{6}")).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def base_url():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_readme_program_gates_an_openai_call(base_url: str, tmp_path: Path) -> None:
+    """And run again with the same log it decides and charges nothing twice."""
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(program.splitlines()) <= 35
+    env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url, "PATH": "/usr/bin:/bin"}
+    for _ in range(2):
+        ran = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.splitlines() == ["q1 passed warmup", "q2 failed warmup"]
