@@ -58,30 +58,32 @@ def batch_signals(generations: Sequence[Generation]) -> list[Signals]:
                 f"id={g.id!r}: logprob, top1 and top2 must be one-dimensional and of one length, "
                 f"got shapes {g.logprob.shape}, {g.top1.shape}, {g.top2.shape}"
             )
-    lengths = np.array([g.logprob.size for g in generations], dtype=np.intp)
-    filled = np.flatnonzero(lengths).tolist()
+    filled = [i for i, g in enumerate(generations) if g.logprob.size]
     result = [Signals(np.nan, np.nan, np.nan)] * len(generations)
     if not filled:
         return result
     some = [generations[i] for i in filled]
+    lengths = np.array([g.logprob.size for g in some], dtype=np.intp)
     table = _segment_signals(
         np.concatenate([g.logprob for g in some]),
         np.concatenate([g.top1 for g in some]),
         np.concatenate([g.top2 for g in some]),
-        np.concatenate(([0], np.cumsum(lengths[filled])[:-1])),
+        lengths.cumsum() - lengths,
+        lengths,
     )
     for i, h1, h2, h3, n, m in zip(filled, *(c.tolist() for c in table), strict=True):
         result[i] = Signals(h1, h2, h3, n_tokens=n, n_margins=m)
     return result
 
 
-_Table: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, NDArray[np.intp], NDArray[np.intp]]
+_Counts: TypeAlias = NDArray[np.intp]
+_Table: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, _Counts, _Counts]
 
 
 def _segment_signals(
-    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: NDArray[np.intp]
+    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: _Counts, n: _Counts
 ) -> _Table:
-    """h1, h2, h3, positions and margins of each segment that begins at `starts`; none is empty."""
+    """h1, h2, h3, positions and margins of each segment of `n` > 0 positions from `starts` on."""
     # NaN fails every comparison, so what passes is complete. Nearly every output is.
     if (
         logprob.min() > MASKED
@@ -89,21 +91,19 @@ def _segment_signals(
         and top2.min() > MASKED
         and logprob.max() <= LOGIT
     ):
-        n = np.diff(starts, append=logprob.size)
         margin = np.abs(top1 - top2)
         h1 = -np.add.reduceat(logprob, starts) / n + 0.0
         if h1.all():
             h2 = -np.minimum.reduceat(margin, starts) + 0.0
             h3 = np.add.reduceat(np.exp(-np.maximum(margin, -5.0)), starts) / n
             return h1, h2, h3, n, n
-    return _incomplete_segment_signals(logprob, top1, top2, starts)
+    return _incomplete_segment_signals(logprob, top1, top2, starts, n)
 
 
 def _incomplete_segment_signals(
-    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: NDArray[np.intp]
+    logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: _Counts, n: _Counts
 ) -> _Table:
     """The same where positions may be masked, missing, logits, or not computed at all."""
-    n = np.diff(starts, append=logprob.size)
     with np.errstate(invalid="ignore", divide="ignore"):
         top1 = np.where(top1 <= MASKED, -np.inf, top1)
         top2 = np.where(top2 <= MASKED, -np.inf, top2)

@@ -1,5 +1,6 @@
 """`gatekeeper run`, as its user meets it: the real command, the bundled model, real verdicts."""
 
+import json
 import random
 import signal
 import sqlite3
@@ -16,7 +17,7 @@ from gatekeeper.log import SQLiteLog
 
 ROOT = Path(__file__).parents[1]
 TASKS = ROOT / "gatekeeper" / "bundled" / "tasks.jsonl"
-N = 160
+N = 112
 KILLS = 10
 
 
@@ -77,3 +78,21 @@ def test_killed_ten_times_a_run_ends_as_if_it_had_never_been(
         child.wait()
     subprocess.run(command(tasks, broken, policy), check=True, capture_output=True)
     assert final_state(broken, policy) == final_state(whole, policy)
+
+
+def test_ctrl_c_stops_with_one_line_and_the_same_command_goes_on(
+    tasks: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.db"
+    child = subprocess.Popen(
+        command(tasks, log, "threshold"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while events(log) < 60 and child.poll() is None:
+        time.sleep(0.002)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate()
+    assert (child.returncode, out) == (130, "")
+    assert err.count("\n") == 1
+    assert "the same command goes on" in err
+    again = subprocess.run([*command(tasks, log, "threshold"), "--json"], capture_output=True)
+    assert json.loads(again.stdout)["outputs"] == N

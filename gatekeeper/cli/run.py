@@ -85,12 +85,20 @@ def main(args: argparse.Namespace) -> int:
         },
     ) as gate:
         generate = _generate(args)
-        with _progress(gate, f"{args.policy}: answer, decide, verify", len(tasks)) as advance:
-            run_tasks(gate, tasks, generate, on_progress=advance)
-        if args.check_all:
-            rest = len(tasks) - gate.status().verified - gate.status().warmup_verified
-            with _progress(gate, "check the rest, to compare", rest) as advance:
-                check_the_rest(gate, tasks, verifier, workers=args.workers, on_progress=advance)
+        try:
+            with _progress(gate, f"{args.policy}: answer, decide, verify", len(tasks)) as advance:
+                run_tasks(gate, tasks, generate, on_progress=advance)
+            if args.check_all:
+                rest = len(tasks) - gate.status().verified - gate.status().warmup_verified
+                with _progress(gate, "check the rest, to compare", rest) as advance:
+                    check_the_rest(gate, tasks, verifier, workers=args.workers, on_progress=advance)
+        except KeyboardInterrupt:
+            later = (
+                "the same command goes on from there" if args.log else "without --log all is lost"
+            )
+            done = f"{gate.status().seen} of {len(tasks)} outputs"
+            print(f"gatekeeper: interrupted after {done}; {later}", file=sys.stderr)
+            return 130
         results = [result for task in tasks if (result := gate.find(task["id"])) is not None]
         status = gate.status()
     summary = summarise(results)
