@@ -1,0 +1,164 @@
+"""Tests the parent can judge by itself: `assert f(...) == <literal>` and its relatives.
+
+Such a test is cut in two. The call goes to the sandbox; what it has to be equal to stays here.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["LiteralTest", "bound_names", "parse"]
+
+_OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: operator.contains(b, a),
+    ast.NotIn: lambda a, b: not operator.contains(b, a),
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralTest:
+    """`call` is evaluated in the sandbox; `holds` judges its value, decoded, in the parent."""
+
+    source: str
+    call: str
+    holds: Callable[[object], bool]  # may raise what the comparison raises
+
+
+def bound_names(setup: str) -> frozenset[str] | None:
+    """Names that setup code defines; None where that cannot be told.
+
+    A test that calls one of them is not asking the candidate but a helper, which the candidate
+    could deceive with an object of its own: such a test is not for the parent to judge.
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(setup)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            if node.name == "*":
+                return None
+            names.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)
+
+
+def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | None:
+    """The test cut in two, or None where it cannot be; `helpers` are names bound by setup code.
+
+    Raises SyntaxError where `test` is no Python.
+    """
+    match ast.parse(test.strip()).body:
+        case [ast.Assert(test=condition)]:
+            cut = _cut(condition, helpers)
+        case _:
+            return None
+    if cut is None:
+        return None
+    call, holds = cut
+    source = ast.get_source_segment(test.strip(), call)
+    return LiteralTest(test.strip(), source, holds) if source else None
+
+
+def _cut(
+    condition: ast.expr, helpers: frozenset[str]
+) -> tuple[ast.expr, Callable[[object], bool]] | None:
+    match condition:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            cut = _cut(inner, helpers)
+            if cut is None:
+                return None
+            call, holds = cut
+            return call, lambda value: not holds(value)
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="abs"), args=[ast.BinOp(a, ast.Sub(), b)], keywords=[]),
+            ops=[ast.Lt() | ast.LtE() as op],
+            comparators=[bound],
+        ):
+            compare, tolerance = _OPERATORS[type(op)], _literal(bound)
+            for call, other in ((a, b), (b, a)):
+                if _asks_candidate(call, helpers) and tolerance and (near := _literal(other)):
+                    return call, _within(compare, near[0], tolerance[0])
+            return None
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            compare = _OPERATORS[type(op)]
+            singleton = isinstance(op, ast.Is | ast.IsNot)
+            for call, other, swapped in ((left, right, False), (right, left, True)):
+                expected = _literal(other)
+                if expected is None or (singleton and not _is_singleton(expected[0])):
+                    continue
+                # One bit is easily guessed: where the answer is yes or no, only the candidate's
+                # own function is asked, never a built-in function it might have replaced.
+                value = isinstance(op, ast.Eq) and not isinstance(expected[0], bool)
+                if _asks_candidate(call, helpers) or (value and _asks_builtin(call, helpers)):
+                    return call, _against(compare, expected[0], swapped)
+            return None
+        case _:
+            return (condition, bool) if _asks_candidate(condition, helpers) else None
+
+
+def _is_singleton(value: object) -> bool:
+    return value is None or value is True or value is False
+
+
+def _against(
+    compare: Callable[[Any, Any], object], expected: object, swapped: bool
+) -> Callable[[object], bool]:
+    if swapped:
+        return lambda value: bool(compare(expected, value))
+    return lambda value: bool(compare(value, expected))
+
+
+def _within(
+    compare: Callable[[Any, Any], object], near: Any, tolerance: Any
+) -> Callable[[object], bool]:
+    return lambda value: bool(compare(abs(value - near), tolerance))
+
+
+def _literal(node: ast.expr) -> tuple[object] | None:
+    """The value, in a tuple so that None is a value too."""
+    try:
+        return (ast.literal_eval(node),)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _asks_candidate(node: ast.expr, helpers: frozenset[str]) -> bool:
+    """A call of a function that can only be the candidate's."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name not in helpers and not hasattr(builtins, name)
+        case _:
+            return False
+
+
+def _asks_builtin(node: ast.expr, helpers: frozenset[str]) -> bool:
+    """A built-in function around a call of the candidate's, as in `int(f(3))`, or replaced by it.
+
+    Its arguments hold no part of what is expected, so there is nothing to be deceived about.
+    """
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            inner = [*args, *(k.value for k in keywords)]
+            return name not in helpers and all(
+                _literal(a) is not None or _asks_candidate(a, helpers) for a in inner
+            )
+        case _:
+            return False

@@ -1,0 +1,95 @@
+"""Cutting a test in two, and taking the program out of an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatekeeper.sandbox.fence import extract_code
+from gatekeeper.sandbox.literal import bound_names, parse
+
+
+@pytest.mark.parametrize(
+    ("test", "call", "right", "wrong"),
+    [
+        ("assert f(1, [2]) == {'a': (1, 2)}", "f(1, [2])", {"a": (1, 2)}, {"a": [1, 2]}),
+        ("assert f(1) == True", "f(1)", 1.0, 2),
+        ("assert (f(1)) == -0.0", "f(1)", 0, 1),
+        ("assert 5 == f(n=1), 'five'", "f(n=1)", 5, 6),
+        ("assert f(1) != 5", "f(1)", 6, 5),
+        ("assert f(1) is None", "f(1)", None, 0),
+        ("assert f(1) is not True", "f(1)", 1, True),
+        ("assert f(1)", "f(1)", [0], []),
+        ("assert not f(1)", "f(1)", "", "x"),
+        ("assert not f(1) == 2", "f(1)", 3, 2),
+        ("assert f(1) in (1, 2)", "f(1)", 2, 3),
+        ("assert 3 in f(1)", "f(1)", {3}, {4}),
+        ("assert 3 not in f(1)", "f(1)", [], [3]),
+        ("assert f(1) <= 2.5", "f(1)", 2, 3),
+        ("assert abs(f(1) - 0.5) < 1e-6", "f(1)", 0.5 + 1e-9, 0.6),
+        ("assert abs(0.5 - f(1)) <= 0.1", "f(1)", 0.45, 0.7),
+        ("assert f(1.0 / 3, int) == 2", "f(1.0 / 3, int)", 2, 3),
+        ("assert f(Node(1)) == 2", "f(Node(1))", 2, 3),
+        ("assert sum(10, 15) == 6", "sum(10, 15)", 6, 7),
+        ("assert int(f(5, 3)) == 35", "int(f(5, 3))", 35, 36),
+        ("assert f(\n    'é', 1\n) == 'ü'", "f(\n    'é', 1\n)", "ü", "u"),
+    ],
+)
+def test_cut_in_two(test: str, call: str, right: object, wrong: object) -> None:
+    literal = parse(test)
+    assert literal is not None
+    assert literal.call == call
+    assert literal.holds(right)
+    assert not literal.holds(wrong)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert f(1) == g(1)",
+        "assert f(1) == sys.maxsize",
+        "assert f(1) == 1 == 1",
+        "assert f(1) == 1 and f(2) == 2",
+        "assert f(1) is 5",
+        "assert isinstance(f(1), int)",  # one bit, from a function that can be replaced
+        "assert all([f(1)]) == True",
+        "assert isclose_helper(f(1), 3.5)",  # defined by the setup code: see `helpers` below
+        "assert f(1) - 3 == 0",  # holds what is expected: an object of one's own could lie
+        "assert abs(f(1) - 3) == 0",
+        "assert len(f(1) - {3}) == 0",
+        "assert Solution().f(1) == 2",
+        "x = f(1)\nassert x == 2",
+        "assert 1 == 1",
+        "f(1)",
+    ],
+)
+def test_what_cannot_be_cut(test: str) -> None:
+    assert parse(test, frozenset({"isclose_helper"})) is None
+
+
+def test_expectations_are_not_in_the_call() -> None:
+    literal = parse("assert f('given') == 'secret', 'secret message'")
+    assert literal is not None
+    assert "secret" not in literal.call
+
+
+def test_names_bound_by_setup() -> None:
+    setup = "import a.b, c as d\nfrom e import g\ndef h(): pass\nclass I: pass\nj = k = 1\n"
+    assert bound_names(setup) == frozenset("adghIjk")
+    assert bound_names("from a import *") is None
+    assert bound_names("def") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("x = 1", "x = 1"),
+        ("Here:\n```python\nx = 1\n```\nor\n```py\nx = 2\n```\nbye", "x = 2\n"),
+        ("```\nx = 1\n```\n```json\n{}\n```", "x = 1\n"),
+        ("```python\nx = 1\n```\n```\noutput\n```", "x = 1\n"),
+        ("```python\nx = 1\nwhile", "x = 1\nwhile"),  # cut off by a token limit
+        ("  ```Python\r\n  x = 1\r\n  ```", "x = 1\n"),
+        ("```python\n```", ""),
+    ],
+)
+def test_code_is_taken_out_of_its_fence(text: str, code: str) -> None:
+    assert extract_code(text) == code
