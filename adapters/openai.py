@@ -18,9 +18,12 @@ def generation_of(response: Any) -> Generation:
 
     Ask for them with `logprobs=True, top_logprobs=5`; without, the result has no positions and
     its signals are missing. Order within `top_logprobs` does not matter; the chosen token counts
-    among the candidates where the list lacks it. Raises BadInputError for several choices.
+    among the candidates where the list lacks it. A null log-probability is NaN. Raises
+    BadInputError for several choices and for what is no chat completion.
     """
-    choices = _get(response, "choices") or []
+    choices = _get(response, "choices")
+    if not isinstance(choices, list):
+        raise BadInputError(f"choices={choices!r:.80}: not a chat completion of OpenAI's shape")
     if len(choices) != 1:
         raise BadInputError(
             f"response {_get(response, 'id')!r} has {len(choices)} choices: exactly one output is "
@@ -28,15 +31,20 @@ def generation_of(response: Any) -> Generation:
         )
     choice = choices[0]
     message = _get(choice, "message")
+    if message is None:
+        raise BadInputError(
+            f"response {_get(response, 'id')!r} has no message: only chat completions are read, "
+            "not legacy completions or stream chunks"
+        )
     positions = _get(_get(choice, "logprobs"), "content") or []
     chosen = np.full(len(positions), np.nan)
     top1, top2 = chosen.copy(), chosen.copy()
     k_seen = 0
     for i, position in enumerate(positions):
-        chosen[i] = own = _get(position, "logprob")
+        chosen[i] = own = _logprob(position)
         alternatives = _get(position, "top_logprobs") or []
         token = (_get(position, "token"), _get(position, "bytes"))
-        candidates = [_get(a, "logprob") for a in alternatives]
+        candidates = [_logprob(a) for a in alternatives]
         if not any((_get(a, "token"), _get(a, "bytes")) == token for a in alternatives):
             candidates.append(own)
         k_seen = max(k_seen, len(alternatives))
@@ -55,6 +63,15 @@ def generation_of(response: Any) -> Generation:
         finish_reason=_get(choice, "finish_reason"),
         k_seen=k_seen,
     )
+
+
+def _logprob(entry: Any) -> float:
+    value = _get(entry, "logprob")
+    if value is None:
+        return float("nan")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInputError(f"logprob={value!r:.80}: a number is needed")
+    return float(value)
 
 
 def _descending(value: float) -> float:

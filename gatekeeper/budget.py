@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor, inf, isfinite
+from numbers import Real
 from typing import Literal, get_args
 
 from gatekeeper.errors import BadInputError
@@ -12,6 +13,7 @@ __all__ = ["Budget", "Ledger", "Unit"]
 
 Unit = Literal["verifications", "seconds", "usd"]
 
+MOST = 1e18  # units: more than anything can cost
 TICKS = 10**9  # the ledger counts whole billionths of the unit: integer sums are exact
 
 
@@ -45,6 +47,12 @@ class Budget:
     def __post_init__(self) -> None:
         if self.fraction is None and self.total is None:
             raise BadInputError("Budget() caps nothing: give fraction=0.2, total=300, or both")
+        for name in ("fraction", "total", "max_cost", "startup"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+                raise BadInputError(
+                    f"{name}={value!r}: must be a number, not {type(value).__name__}"
+                )
         if self.fraction is not None and not 0.0 < self.fraction < 1.0:
             raise BadInputError(
                 f"fraction={self.fraction!r}: must lie strictly between 0 and 1, for example 0.2"
@@ -53,12 +61,14 @@ class Budget:
             raise BadInputError(f"unit={self.unit!r}: choose one of {', '.join(get_args(Unit))}")
         for name in ("total", "max_cost"):
             value = getattr(self, name)
-            if value is not None and not (isfinite(value) and value > 0):
-                raise BadInputError(f"{name}={value!r}: must be a positive number of {self.unit}")
+            if value is not None and not (isfinite(value) and value * TICKS >= 1):
+                raise BadInputError(
+                    f"{name}={value!r}: must be a number of {self.unit}, at least {1 / TICKS}"
+                )
         if self.startup is not None and not (isfinite(self.startup) and self.startup >= 0):
             raise BadInputError(f"startup={self.startup!r}: must be at least 0 {self.unit}")
-        if self.horizon is not None and self.horizon < 1:
-            raise BadInputError(f"horizon={self.horizon!r}: must be at least 1 candidate")
+        if self.horizon is not None and not (isinstance(self.horizon, int) and self.horizon > 0):
+            raise BadInputError(f"horizon={self.horizon!r}: must be a whole number of candidates")
         if self.unit == "verifications" and self.max_cost not in (None, 1, 1.0):
             raise BadInputError(f"max_cost={self.max_cost!r}: a verification costs 1 verification")
 
@@ -178,7 +188,7 @@ class Ledger:
         A cost that is not a number of at least 0 is charged as the whole reservation.
         """
         hold = self._holds.pop(id_)
-        ticks = _ticks(cost) if isfinite(cost) and cost >= 0 else hold.amount
+        ticks = _ticks(min(cost, MOST)) if 0 <= cost < inf else hold.amount
         charge = min(ticks, hold.amount)
         self._overrun += ticks - charge
         self._held[hold.warmup] -= hold.amount

@@ -26,6 +26,8 @@ class RunningQuantile:
             raise BadInputError(f"q={q!r}: a quantile lies in [0, 1]")
         self.q = q
         ordered = sorted(values)
+        if any(map(isnan, ordered)):
+            raise BadInputError("a value is nan, which has no rank: leave it out")
         cut = floor((len(ordered) - 1) * q) + 1 if ordered else 0
         self._low = [-v for v in ordered[:cut]]
         self._high = ordered[cut:]
@@ -37,7 +39,7 @@ class RunningQuantile:
     def add(self, value: float) -> None:
         """Raises BadInputError for NaN, which has no rank."""
         if isnan(value):
-            raise BadInputError("value=nan has no rank: leave it out")
+            raise BadInputError("value=nan, which has no rank: leave it out")
         low, high = self._low, self._high
         if low and value < -low[0]:
             heappush(low, -value)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal, get_args
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta
 from gatekeeper.policies._warmup import T0
 from gatekeeper.protocols import Policy
-from gatekeeper.types import Candidate, Decision, Outcome, Record, Verdict
+from gatekeeper.types import Candidate, Decision, Outcome, Reason, Record, Verdict
 
 __all__ = ["Evaluate", "Feedback", "Replay", "replay"]
 
@@ -76,7 +77,12 @@ def replay(
                HGA needs, with `calibration` set to that number
     feedback   "full" shows the policy every label, "partial" those of verified candidates only
 
-    Raises BadInputError where no record is left to evaluate.
+    `Random` draws for every candidate after its own warm-up: with "second-half" give it one that
+    lasts until the evaluation begins. The calibration of `HGA(labels="full")` sees its labels
+    whatever the feedback.
+
+    Raises BadInputError where no record is left to evaluate, for an id that stands twice, and for a
+    cost that is not above 0.
     """
     check_beta(beta)
     if feedback not in get_args(Feedback) or evaluate not in get_args(Evaluate):
@@ -89,6 +95,7 @@ def replay(
         raise BadInputError(
             f"{len(records)} records leave none to evaluate after a warm-up of {warmup}"
         )
+    _check(records)
     evaluated = records[first:]
     budget = beta * sum(record.cost for record in evaluated)
     spent = 0.0
@@ -102,12 +109,25 @@ def replay(
             spent += record.cost * verify
             decisions.append(decision)
             verified.append(verify)
-        if verify or feedback == "full":
+        # What calibrates without verifying counts on labels that a replay has (POLICIES.md, HGA).
+        given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
+        if verify or given or feedback == "full":
             verdict = Verdict.FAILED if record.error else Verdict.PASSED
             policy.update(
                 candidate, replace(decision, verify=verify), Outcome(verdict, cost=record.cost)
             )
     return Replay(evaluated, decisions, verified, budget)
+
+
+def _check(records: Sequence[Record]) -> None:
+    ids: set[str] = set()
+    for record in records:
+        if record.id in ids:
+            raise BadInputError(f"id={record.id!r} stands twice: each record needs one of its own")
+        ids.add(record.id)
+        for name, cost in (("cost", record.cost), ("cost_estimate", record.cost_estimate)):
+            if not 0 < cost < inf:
+                raise BadInputError(f"id={record.id!r}: {name}={cost!r} must be a number above 0")
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.types import FloatArray, Generation, Signals
+from gatekeeper.types import MASKED, FloatArray, Generation, Signals
 
 __all__ = ["batch_signals", "signals_from_arrays", "signals_of"]
 
-MASKED = -9999.0  # what HTTP servers send for -inf
 LOGIT = 1e-3  # a log-probability cannot exceed 0; this much is rounding
 
 
@@ -89,7 +88,8 @@ def _segment_signals(
         logprob.min() > MASKED
         and top1.min() > MASKED
         and top2.min() > MASKED
-        and logprob.max() <= LOGIT
+        and logprob.max() <= 0.0
+        and max(top1.max(), top2.max()) < np.inf
     ):
         margin = np.abs(top1 - top2)
         h1 = -np.add.reduceat(logprob, starts) / n + 0.0
@@ -118,7 +118,8 @@ def _incomplete_segment_signals(
 
         no_logprob = ~(logprob > MASKED)  # NaN, masked
         likelihoods = n - np.add.reduceat(no_logprob, starts, dtype=np.intp)
-        h1 = -np.add.reduceat(np.where(no_logprob, 0.0, logprob), starts) / likelihoods + 0.0
+        h1 = -np.add.reduceat(np.where(no_logprob, 0.0, logprob), starts) / likelihoods
+        h1 = np.maximum(h1, 0.0)
         h1[np.fmax.reduceat(logprob, starts) > LOGIT] = np.nan
 
     # Probability 1 at every position, yet never a lead over the second token: not computed.

@@ -149,7 +149,6 @@ def check_policy(make: Callable[[], Policy], *, n: int = 300, seed: int = 0) -> 
     again = _run(make(), candidates, labels)
     assert repr(first) == repr(again), "equal policies decided differently"  # NaN equals NaN
     for decision in first:
-        assert isinstance(decision, Decision), f"decide returned {decision!r}"
         assert isinstance(decision.verify, bool), f"verify={decision.verify!r} is not a bool"
         assert 0.0 <= decision.propensity <= 1.0, f"propensity={decision.propensity!r}"
         assert isinstance(decision.reason, Reason), f"reason={decision.reason!r}"
@@ -157,9 +156,9 @@ def check_policy(make: Callable[[], Policy], *, n: int = 300, seed: int = 0) -> 
     policy, other = make(), make()
     half = n // 2
     _run(policy, candidates[:half], labels[:half])
-    state = json.loads(json.dumps(policy.state()))
+    state = _as_json(policy.state(), "state()")
     other.restore(state)
-    assert _same(state, json.loads(json.dumps(other.state()))), "restore lost part of the state"
+    assert _same(state, _as_json(other.state(), "state()")), "restore lost part of the state"
     went_on = _run(policy, candidates[half:], labels[half:])
     restored = _run(other, candidates[half:], labels[half:])
     assert repr(went_on) == repr(restored), "restore changed decisions"
@@ -200,7 +199,7 @@ def check_verifier(
                 f"id={generation.id!r}: {outcome.verdict} ({outcome.detail}), expected {expected}"
             )
             assert outcome.seconds >= 0.0, f"seconds={outcome.seconds!r}"
-            json.dumps(dict(outcome.meta))
+            _as_json(dict(outcome.meta), "meta")
 
 
 def _run(policy: Policy, candidates: list[Candidate], labels: list[int]) -> list[Decision]:
@@ -208,6 +207,7 @@ def _run(policy: Policy, candidates: list[Candidate], labels: list[int]) -> list
     decisions = []
     for candidate, label in zip(candidates, labels, strict=True):
         decision = policy.decide(candidate)
+        assert isinstance(decision, Decision), f"decide returned {decision!r}"
         decisions.append(decision)
         if decision.verify:
             policy.update(candidate, decision, _labelled(label))
@@ -216,6 +216,13 @@ def _run(policy: Policy, candidates: list[Candidate], labels: list[int]) -> list
 
 def _labelled(label: int) -> Outcome:
     return Outcome(Verdict.FAILED if label else Verdict.PASSED, cost=1.0)
+
+
+def _as_json(value: object, what: str) -> Any:
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as e:
+        raise AssertionError(f"{what} is not JSON: {e}") from e
 
 
 def _same(a: object, b: object) -> bool:

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "MASKED",
     "Candidate",
     "Decision",
     "FloatArray",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+MASKED = -9999.0  # what HTTP servers send for a log-probability of -inf
 Label = Literal[0, 1]
 
 
@@ -108,7 +110,9 @@ class Generation:
     def token_coverage(self) -> float:
         """Share of the output's positions that have a margin, in [0, 1]; 0 for no output."""
         n = max(self.logprob.size, self.output_tokens or 0)
-        return float(np.isfinite(self.top1 - self.top2).sum() / n) if n else 0.0
+        has_both = ~(np.isnan(self.top1) | np.isnan(self.top2))
+        has_margin = has_both & (np.fmax(self.top1, self.top2) > MASKED)
+        return float(has_margin.sum() / n) if n else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["check_beta", "check_warmup"]
+__all__ = ["check_beta", "check_count"]
 
 
 def check_beta(beta: float) -> float:
@@ -17,8 +17,8 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
-def check_warmup(warmup: int, *, least: int = 1) -> int:
-    """How many candidates the warm-up has."""
-    if isinstance(warmup, bool) or not isinstance(warmup, int) or warmup < least:
-        raise BadInputError(f"warmup={warmup!r}: must be a whole number of at least {least}")
-    return warmup
+def check_count(name: str, value: int, *, least: int = 1) -> int:
+    """How many of something: a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadInputError(f"{name}={value!r}: must be a whole number of at least {least}")
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gatekeeper.policies._checks import check_beta, check_warmup
+from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._warmup import T0, Warmup
 from gatekeeper.quantile import RunningQuantile
@@ -25,7 +25,7 @@ class QuantilePolicy:
         self, beta: float, *, warmup: int = T0, on_missing: OnMissing = "uniform", seed: int = 0
     ) -> None:
         self.beta = check_beta(beta)
-        self.warmup = check_warmup(warmup)
+        self.warmup = check_count("warmup", warmup)
         self.on_missing = on_missing
         self.seed = seed
         self._missing = MissingRule(on_missing, beta, seed)

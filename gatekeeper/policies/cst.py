@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatekeeper.errors import BadInputError
+from gatekeeper.policies._checks import check_count
 from gatekeeper.policies._missing import OnMissing
 from gatekeeper.policies._quantile_policy import QuantilePolicy
 from gatekeeper.policies._warmup import T0
@@ -32,9 +32,7 @@ class CST(QuantilePolicy):
         on_missing: OnMissing = "uniform",
         seed: int = 0,
     ) -> None:
-        if strata < 1:
-            raise BadInputError(f"strata={strata!r}: there must be at least one")
-        self.strata = strata
+        self.strata = check_count("strata", strata)
         self._edges: CostStrata | None = None
         self._by_stratum: list[RunningQuantile] = []
         super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)

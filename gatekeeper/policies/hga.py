@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._checks import check_beta
+from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._missing import OnMissing
 from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST
@@ -50,7 +50,7 @@ class HGA:
     rates that Threshold and CST would have had on it, each under its own cap β Σ c. The gate
     opens, for CST, iff hit(CST) ≥ hit(Threshold) and Var_k(ρ_k) ≥ `epsilon_h` and
     max p_k - min p_k ≥ `epsilon_p`; an undefined hit rate keeps it closed. Strata with fewer than
-    two labels of either kind have no ρ_k.
+    two labels of either kind have no ρ_k; candidates without signals take no part.
 
     `labels="partial"` (live): a calibration candidate is verified with probability β and its
     label weighs 1/β; costs never observed are estimated from ĉ. `labels="full"` (replay): every
@@ -72,12 +72,10 @@ class HGA:
         on_missing: OnMissing = "uniform",
         seed: int = 0,
     ) -> None:
-        if calibration < 0:
-            raise BadInputError(f"calibration={calibration!r}: a number of candidates, at least 0")
         if labels not in get_args(Labels):
             raise BadInputError(f"labels={labels!r}: choose 'partial' (live) or 'full' (replay)")
         self.beta = check_beta(beta)
-        self.calibration = calibration
+        self.calibration = check_count("calibration", calibration, least=0)
         self.strata = strata
         self.epsilon_h = epsilon_h
         self.epsilon_p = epsilon_p
@@ -131,7 +129,9 @@ class HGA:
             return
         self._threshold.update(candidate, decision, outcome)
         self._cst.update(candidate, decision, outcome)
-        if candidate.id in self._seen and outcome.error is not None:
+        # What a caller forced was not drawn, and would bias what the draws estimate.
+        drawn = decision.reason is Reason.CALIBRATION and candidate.id in self._seen
+        if drawn and outcome.error is not None:
             cost = candidate.cost_estimate if outcome.cost is None else outcome.cost
             self._found[candidate.id] = (outcome.error, cost)
 
@@ -189,7 +189,7 @@ class HGA:
             "left": self._left,
             "evidence": None if self.evidence is None else asdict(self.evidence),
             "seen": {id_: list(row) for id_, row in self._seen.items()},
-            "found": self._found,
+            "found": dict(self._found),
             "rng": dict(self._rng.bit_generator.state),
             "threshold": self._threshold.state(),
             "cst": self._cst.state(),

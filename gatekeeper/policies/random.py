@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.policies._checks import check_beta, check_warmup
+from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._warmup import T0
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
@@ -24,7 +24,7 @@ class Random:
 
     def __init__(self, beta: float, *, warmup: int = T0, seed: int = 0) -> None:
         self.beta = check_beta(beta)
-        self.warmup = check_warmup(warmup, least=0)
+        self.warmup = check_count("warmup", warmup, least=0)
         self.seed = seed
         self._rng = np.random.default_rng(seed)
         self._seen = 0
@@ -46,7 +46,7 @@ class Random:
         )
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        self._labels += 1
+        self._labels += outcome.error is not None
 
     def state(self) -> dict[str, Any]:
         return {
