@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from math import isfinite, nan
+from math import inf, isfinite, nan
+from numbers import Real
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
@@ -36,6 +37,7 @@ from gatekeeper.types import (
     Generation,
     Outcome,
     Reason,
+    SignalState,
     Verdict,
 )
 
@@ -122,7 +124,7 @@ class VerificationGate:
         self._on_unavailable = on_unavailable
         self._ledger = Ledger(budget, _max_cost(budget, verifier))
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
-        self._lock = Lock()
+        self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._ids: set[str] = set()
         self._open: dict[str, _Open] = {}
         self._counts: Counter[str] = Counter()
@@ -151,6 +153,10 @@ class VerificationGate:
         Raises BadInputError, LogError, and, with `on_unavailable="raise"`,
         VerifierUnavailableError.
         """
+        if not isinstance(self.verifier, Verifier | None) and _in_event_loop():
+            raise BadInputError(
+                f"verifier={self.verifier!r} is asynchronous: await gate.amaybe_verify(...) instead"
+            )
         entry = self._admit(response, task, id=id, force=force)
         if isinstance(entry, GateResult):
             return entry
@@ -184,8 +190,10 @@ class VerificationGate:
         """Decide on (response, task) pairs in order; verify the selected ones concurrently.
 
         Results come in order. What the verdicts teach reaches the policy in order too, when the
-        batch ends or the policy enters another phase: the same batches give the same decisions
-        at any number of workers, and batches of a few dozens let a policy learn between them.
+        batch ends or the policy enters another phase. So, with a budget in verifications, the same
+        batches give the same decisions at any number of workers; in seconds or usd a decision may
+        also depend on what earlier ones have cost by then. Batches of a few dozens let a policy
+        learn between them.
         With `on_unavailable="raise"`, the first verification that could not tell raises after
         all others are done.
         """
@@ -280,7 +288,7 @@ class VerificationGate:
                 warmup_verified=n["warmup_verified"],
                 warmup_errors=n["warmup_errors"],
                 budget_exhausted=n[Reason.BUDGET_EXHAUSTED],
-                missing_signal=n["missing_signal"],
+                missing_signal=n["without_signal"],
                 audited=n["audited"],
                 unresolved=sum(e.outcome is None for e in self._open.values()),
                 cap=ledger.cap,
@@ -294,9 +302,11 @@ class VerificationGate:
         """Wait for verifications under way, close the verifier and the log."""
         self._pool.shutdown()
         close = getattr(self.verifier, "close", None)
-        if callable(close):
-            close()
-        self._log.close()
+        try:
+            if callable(close):
+                close()
+        finally:
+            self._log.close()
 
     def __enter__(self) -> Self:
         return self
@@ -347,7 +357,7 @@ class VerificationGate:
             return self._readmit(generation, learn=learn)
         signals = signals_of(generation)
         cost_estimate = self._cost_estimate(generation, task)
-        if not (isfinite(cost_estimate) and cost_estimate > 0):
+        if not (isinstance(cost_estimate, Real) and 0 < cost_estimate < inf):
             raise BadInputError(
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
             )
@@ -477,15 +487,20 @@ class VerificationGate:
         self._ids.add(candidate.id)
         self._counts[decision.reason] += 1
         self._counts["warmup_seen"] += warmup
-        self._counts["missing_signal"] += candidate.signals.state == "missing"
+        self._counts["without_signal"] += candidate.signals.state is SignalState.MISSING
         return decision
 
     def _settle(self, entry: _Open, outcome: Outcome, *, learn: bool) -> None:
-        cost = {"verifications": 1.0, "seconds": outcome.seconds, "usd": nan}[self.budget.unit]
-        if outcome.cost is not None and self.budget.unit != "verifications":
+        if self.budget.unit == "verifications":
+            cost = 1.0
+        elif outcome.cost is not None:
             cost = outcome.cost
+        else:  # unknown is charged as the whole reservation
+            cost = (outcome.seconds or nan) if self.budget.unit == "seconds" else nan
         outcome = self._charge(entry, outcome, cost)
-        self._log.append([Event("outcome", entry.candidate.id, _codec.outcome_data(outcome))])
+        taken = {"taken": cost if isfinite(cost) else None}
+        data = _codec.outcome_data(outcome) | taken
+        self._log.append([Event("outcome", entry.candidate.id, data)])
         if learn:
             self._learn([entry])
 
@@ -499,6 +514,8 @@ class VerificationGate:
         return outcome
 
     def _learn(self, entries: list[_Open]) -> None:
+        """Teach the policy, once, also where a batch and another caller had the same output."""
+        entries = [entry for entry in entries if entry.candidate.id in self._open]
         for entry in entries:
             self._teach(entry)
         self._log.append([Event("learned", entry.candidate.id, {}) for entry in entries])
@@ -579,9 +596,8 @@ class VerificationGate:
                 generation = _codec.generation_of(id_, data)
                 self._open[id_] = _Open(generation, candidate, logged, data["phase"])
         elif kind == "outcome":
-            outcome = _codec.outcome_of(data)
-            assert outcome.cost is not None
-            self._charge(self._open[id_], outcome, outcome.cost)
+            cost = nan if data["taken"] is None else data["taken"]
+            self._charge(self._open[id_], _codec.outcome_of(data), cost)
         elif kind == "learned":
             self._teach(self._open[id_])
         elif kind == "released":
@@ -592,6 +608,14 @@ class VerificationGate:
             self._open[id_].held = True
         elif kind == "audited":
             self._counts["audited"] += 1
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _could_not_tell(error: Exception) -> Outcome:
@@ -618,7 +642,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
     kind = type(policy)
     plain = {
         name: value
-        for name, value in vars(policy).items()
+        for name, value in getattr(policy, "__dict__", {}).items()
         if not name.startswith("_") and isinstance(value, str | int | float | None)
     }
     return {"type": f"{kind.__module__}.{kind.__qualname__}"} | plain

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
 
@@ -86,6 +86,9 @@ class MemoryLog:
         pass
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
 def _create(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
     db.execute(
@@ -107,17 +110,18 @@ class SQLiteLog:
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
-        self.path = Path(path)
-        if not self.path.absolute().parent.is_dir():
-            raise LogError(f"log {str(path)!r} cannot be opened: its folder does not exist")
-        self._lock = None if read_only else FileLock(f"{path}.lock", thread_local=False)
+        self._lock: BaseFileLock | None = None
         try:
-            if self._lock:
+            self.path = Path(path).resolve()  # one lock, whatever link leads to the file
+            if not self.path.parent.is_dir():
+                raise LogError(f"log {str(path)!r} cannot be opened: its folder does not exist")
+            if not read_only:
+                self._lock = FileLock(f"{self.path}.lock", thread_local=False)
                 self._lock.acquire(timeout=0)
             elif not self.path.is_file():
                 raise LogError(f"log {str(path)!r} does not exist")
             self._db = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
+                f"{self.path.as_uri()}?mode={'ro' if read_only else 'rwc'}",
                 uri=True,
                 isolation_level=None,
                 check_same_thread=False,
@@ -182,7 +186,7 @@ class SQLiteLog:
         now = time.time()
         self._write(
             "INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)",
-            [(now, e.kind, e.id, json.dumps(e.data, separators=(",", ":"))) for e in events],
+            [(now, e.kind, e.id, _encode(e.data)) for e in events],
         )
 
     def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
@@ -198,8 +202,11 @@ class SQLiteLog:
     def events(self, id_: str | None = None) -> Iterator[Event]:
         where, values = ("", ()) if id_ is None else (" WHERE id = ?", (id_,))
         query = f"SELECT kind, id, data FROM events{where} ORDER BY seq"
-        for kind, id_of, data in self._db.execute(query, values):
-            yield Event(kind, id_of, json.loads(data))
+        try:
+            for kind, id_of, data in self._db.execute(query, values):
+                yield Event(kind, id_of, json.loads(data))
+        except sqlite3.Error as e:
+            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
 
     def close(self) -> None:
         self._db.close()

@@ -186,9 +186,12 @@ def check_verifier(
 
     def verify(example: tuple[Generation, Any, Verdict]) -> Outcome:
         generation, task, _ = example
-        if isinstance(verifier, Verifier):
-            return verifier.verify(generation, task)
-        return asyncio.run(verifier.averify(generation, task))
+        try:
+            if isinstance(verifier, Verifier):
+                return verifier.verify(generation, task)
+            return asyncio.run(verifier.averify(generation, task))
+        except Exception as e:
+            raise AssertionError(f"id={generation.id!r}: verify raised {e!r}") from e
 
     with ThreadPoolExecutor(4) as pool:
         rounds = [[verify(e) for e in examples], list(pool.map(verify, examples))]
@@ -198,8 +201,6 @@ def check_verifier(
             assert outcome.verdict is expected, (
                 f"id={generation.id!r}: {outcome.verdict} ({outcome.detail}), expected {expected}"
             )
-            assert outcome.seconds >= 0.0, f"seconds={outcome.seconds!r}"
-            _as_json(dict(outcome.meta), "meta")
 
 
 def _run(policy: Policy, candidates: list[Candidate], labels: list[int]) -> list[Decision]:

@@ -18,13 +18,18 @@ An error label is 1 for a wrong output, 0 for a right one, None where nobody cou
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from numbers import Real
+from operator import index
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gatekeeper.errors import BadInputError
 
 __all__ = [
     "MASKED",
@@ -106,6 +111,17 @@ class Generation:
     finish_reason: str | None = None
     k_seen: int = 0
 
+    def __post_init__(self) -> None:
+        """Raises BadInputError for what the log could not keep."""
+        for name in ("id", "text", "model", "finish_reason"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) or (value is None and name not in ("id", "text"))):
+                raise BadInputError(f"{name}={value!r:.80}: a string is needed")
+        for name in ("prompt_tokens", "output_tokens", "k_seen"):
+            value = getattr(self, name)
+            if type(value) is not int and not (value is None and name != "k_seen"):
+                object.__setattr__(self, name, _whole(name, value))
+
     @property
     def token_coverage(self) -> float:
         """Share of the output's positions that have a margin, in [0, 1]; 0 for no output."""
@@ -168,6 +184,29 @@ class Outcome:
     detail: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)  # JSON values only
 
+    def __post_init__(self) -> None:
+        """Raises BadInputError for what could not be charged or logged.
+
+        Not for a cost that makes no sense (NaN, negative): it is known only when the money is
+        spent, so the gate keeps the verdict and charges the whole reservation.
+        """
+        if not isinstance(self.verdict, Verdict):
+            raise BadInputError(f"verdict={self.verdict!r:.80}: one of {list(Verdict)} is needed")
+        if not isinstance(self.detail, str):
+            raise BadInputError(f"detail={self.detail!r:.80}: a string is needed")
+        seconds = _number("seconds", self.seconds)
+        if not 0.0 <= seconds < float("inf"):
+            raise BadInputError(f"seconds={self.seconds!r}: must be finite and at least 0")
+        object.__setattr__(self, "seconds", seconds)
+        if self.cost is not None:
+            object.__setattr__(self, "cost", _number("cost", self.cost))
+        try:
+            json.dumps(dict(self.meta), allow_nan=False)
+        except (TypeError, ValueError) as e:
+            raise BadInputError(
+                f"meta={self.meta!r:.80}: only JSON values can be kept: {e}"
+            ) from None
+
     @property
     def error(self) -> Label | None:
         """Label y: 1 wrong, 0 right, None where the verifier could not tell."""
@@ -225,3 +264,16 @@ class GateStatus:
     held: float
     warmup_spent: float
     overrun: float
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise BadInputError(f"{name}={value!r:.80}: a number is needed")
+    return float(value)
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise BadInputError(f"{name}={value!r:.80}: a whole number is needed") from None
