@@ -16,7 +16,7 @@ BLOCK = 32  # outputs decided on before their verdicts are learned; part of what
 
 
 Generate = Callable[[Sequence[str], Sequence[str]], Sequence[Generation]]
-"""(prompts, ids) -> one output each. For equal runs it may depend on prompt and id alone."""
+"""(prompts, ids) -> one output each. For equal runs it must answer equal blocks equally."""
 
 
 def run_tasks(
@@ -28,16 +28,18 @@ def run_tasks(
 ) -> None:
     """Take every task through the gate, in order, in blocks of `BLOCK`.
 
-    What the gate's log knows already is not generated again; outputs that were selected and have
-    no verdict are verified first. Interrupted anywhere and called again, it ends in the state
-    that one uninterrupted call leaves. `on_progress` is told how many more tasks are done.
+    Outputs that the gate's log knows are not decided on again; those that were selected and have
+    no verdict are verified. Interrupted anywhere and called again, it ends in the state that one
+    uninterrupted call leaves. `on_progress` is told how many more tasks are done.
     """
     pending = {generation.id: generation for generation in gate.pending()}
     for block in _blocks(tasks, BLOCK):
-        new = [task for task in block if gate.find(task["id"]) is None]
+        new = {task["id"] for task in block if gate.find(task["id"]) is None}
         if new:
-            answers = generate([task["prompt"] for task in new], [task["id"] for task in new])
-            pending |= {answer.id: answer for answer in answers}
+            # The whole block, even where a part of it is known: what a model answers depends on
+            # its neighbours in the last bits, and a run that goes on must equal one that was not cut.
+            answers = generate([task["prompt"] for task in block], [task["id"] for task in block])
+            pending |= {answer.id: answer for answer in answers if answer.id in new}
         gate.verify_batch([(pending[task["id"]], task) for task in block if task["id"] in pending])
         on_progress(len(block))
 

@@ -825,7 +825,7 @@ def test_settings_that_cannot_be_are_refused_with_what_to_do() -> None:
     with pytest.raises(BadInputError, match=r"must have verify\(generation, task\)"):
         gate_of(object())
     for bad_id in ("", 7, "\ud800"):
-        with pytest.raises(BadInputError, match="needs an id of its own|a string is needed"):
+        with pytest.raises(BadInputError, match=r"needs an id of its own|a string is needed"):
             gate_of().maybe_verify(out("a"), id=bad_id)  # type: ignore[arg-type]
     short = replace(out("a"), top1=np.zeros(3))
     with pytest.raises(BadInputError, match=r"id='a'.*one length"):

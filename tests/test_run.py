@@ -8,12 +8,19 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gatekeeper import Budget, VerificationGate
+from gatekeeper import Budget, GateStatus, VerificationGate
+from gatekeeper.adapters.bundled import BundledModel
 from gatekeeper.log import SQLiteLog
+from gatekeeper.maths import MathChecker
+from gatekeeper.sandbox import LocalSandbox
+from gatekeeper.tasks import read_tasks
+from gatekeeper.verifiers import ByKind
 
 ROOT = Path(__file__).parents[1]
 TASKS = ROOT / "gatekeeper" / "bundled" / "tasks.jsonl"
@@ -42,7 +49,7 @@ def events(log: Path) -> int:
         return 0
 
 
-def final_state(log: Path, policy: str) -> tuple[dict, object, list, dict]:
+def final_state(log: Path, policy: str) -> tuple[dict, GateStatus, list, dict]:
     """Policy state, gate status, decisions in order, and verdict and charge of each output."""
     with SQLiteLog(log, read_only=True) as opened:
         settings, logged = opened.settings(), list(opened.events())
@@ -96,3 +103,30 @@ def test_ctrl_c_stops_with_one_line_and_the_same_command_goes_on(
     assert "the same command goes on" in err
     again = subprocess.run([*command(tasks, log, "threshold"), "--json"], capture_output=True)
     assert json.loads(again.stdout)["outputs"] == N
+
+
+def test_checking_the_rest_tells_the_truth_and_changes_nothing(tasks: Path, tmp_path: Path) -> None:
+    """`--check-all` finds what verifying everything plainly finds, outside budget and policy."""
+    plain, checked = tmp_path / "plain.db", tmp_path / "checked.db"
+    subprocess.run(command(tasks, plain, "cst"), check=True, capture_output=True)
+    ran = subprocess.run(
+        [*command(tasks, checked, "cst"), "--check-all", "--json"], check=True, capture_output=True
+    )
+    summary = json.loads(ran.stdout)
+
+    listed = read_tasks(tasks)
+    answers = BundledModel().generate(
+        [task["prompt"] for task in listed], ids=[task["id"] for task in listed]
+    )
+    with closing(ByKind({"code": LocalSandbox(), "math": MathChecker()})) as verifier:
+        wrong = [verifier.verify(a, t).error for a, t in zip(answers, listed, strict=True)]
+    assert summary["warmup_errors"] == sum(wrong[:50])
+    assert summary["errors"] == sum(wrong[50:])
+    assert summary["verified"] == summary["spent"] <= summary["cap"] == round(0.3 * (N - 50), 9)
+    assert summary["errors_found"] <= summary["best_found"]
+    assert summary["random_found"] == summary["verified"] * sum(wrong[50:]) / (N - 50)
+
+    (state, status, decisions, verdicts), with_audits = (
+        final_state(log, "cst") for log in (plain, checked)
+    )
+    assert with_audits == (state, replace(status, audited=N - len(verdicts)), decisions, verdicts)
