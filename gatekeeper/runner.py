@@ -37,7 +37,7 @@ def run_tasks(
         new = {task["id"] for task in block if gate.find(task["id"]) is None}
         if new:
             # The whole block, even where a part of it is known: what a model answers depends on
-            # its neighbours in the last bits, and a run that goes on must equal one that was not cut.
+            # its neighbours in the last bits, and a resumed run must equal an uninterrupted one.
             answers = generate([task["prompt"] for task in block], [task["id"] for task in block])
             pending |= {answer.id: answer for answer in answers if answer.id in new}
         gate.verify_batch([(pending[task["id"]], task) for task in block if task["id"] in pending])
