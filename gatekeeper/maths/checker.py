@@ -1,0 +1,224 @@
+"""MathChecker: does a free-form solution reach the reference answer?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Self
+
+from gatekeeper.errors import BadInputError, MissingDependencyError
+from gatekeeper.maths.compare import Ladder
+from gatekeeper.maths.extract import extract
+from gatekeeper.maths.normalise import MAX_LENGTH, normalise
+from gatekeeper.maths.pool import Cancellation, Limits, Pool
+from gatekeeper.types import Generation, Outcome, Verdict
+
+__all__ = ["MathChecker", "reference"]
+
+GRACE = 0.5  # seconds beyond the hard limit for extraction and for killing a worker
+LOOK_AHEAD = 16  # items per worker that a batch reads in advance
+
+
+class MathChecker:
+    """Judges solutions by their final answer; see docs/maths.md for how, and what is not promised.
+
+    Safe to use from any number of threads and from asyncio. What needs no algebra is decided in
+    the caller's process, in linear time; the rest in at most `workers` + 1 processes that are
+    started on demand, limited to `memory_mb` MiB, asked to stop after `soft_limit` seconds of
+    processor time on an item (a busy machine makes no answer wrong), and killed after `hard_limit`
+    seconds of wall clock. Close it, or use it as a context manager.
+
+    Raises MissingDependencyError without the extra "math", BadInputError for impossible limits.
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: int | None = None,
+        soft_limit: float = 2.0,
+        hard_limit: float = 3.0,
+        memory_mb: int = 1024,
+    ) -> None:
+        for package in ("math_verify", "antlr4"):
+            if find_spec(package) is None:
+                raise MissingDependencyError(package, extra="math", needed_for="MathChecker")
+        size = workers if workers is not None else max(1, min(4, (os.cpu_count() or 1) - 1))
+        if size < 1:
+            raise BadInputError(f"{workers=!r}: at least one worker is needed")
+        if not 0 < soft_limit < hard_limit:
+            raise BadInputError(f"{soft_limit=!r}, {hard_limit=!r}: need 0 < soft < hard, seconds")
+        if memory_mb < 256:
+            raise BadInputError(f"{memory_mb=!r}: a worker needs at least 256 MiB")
+        self.workers = size
+        self._max_seconds = hard_limit + GRACE
+        self._pool = Pool(size, Limits(soft_limit, hard_limit, memory_mb))
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix="gatekeeper-maths")
+        self._look_ahead = LOOK_AHEAD * size
+        # Not waiting: the garbage collector may call this on one of the threads themselves.
+        self._finalizer = weakref.finalize(self, _close, self._pool, self._threads, wait=False)
+
+    @property
+    def max_seconds(self) -> float:
+        """The most that one verdict takes once it has a worker, seconds."""
+        return self._max_seconds
+
+    def verify(self, generation: Generation, task: Any) -> Outcome:
+        """Judge `generation.text` against the task's "gold". Raises BadInputError without one."""
+        return self.check(_gold(task), generation.text)
+
+    async def averify(self, generation: Generation, task: Any) -> Outcome:
+        """The same for asyncio; cancelling frees the worker."""
+        return await self.acheck(_gold(task), generation.text)
+
+    def check(self, gold: str, response: str) -> Outcome:
+        """Judge a response against a reference answer. Raises BadInputError for an empty one."""
+        case = _prepare(gold, response)
+        return case if isinstance(case, Outcome) else _ask(self._pool, case, Cancellation())
+
+    async def acheck(self, gold: str, response: str) -> Outcome:
+        """The same for asyncio; cancelling frees the worker."""
+        case = _prepare(gold, response)
+        if isinstance(case, Outcome):
+            return case
+        cancellation = Cancellation()
+        future = self._threads.submit(_ask, self._pool, case, cancellation)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            cancellation.cancel()
+            self._pool.wake()
+            raise
+
+    def check_many(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
+        """Judge (gold, response) pairs, several at a time; outcomes come in the order of the pairs.
+
+        Reads a bounded number of pairs ahead. Raises BadInputError at the pair with an empty gold.
+        """
+        pending: deque[Outcome | Future[Outcome]] = deque()
+        try:
+            for gold, response in pairs:
+                case = _prepare(gold, response)
+                if isinstance(case, Outcome):
+                    pending.append(case)
+                else:
+                    pending.append(self._threads.submit(_ask, self._pool, case, Cancellation()))
+                while pending and (_is_done(pending[0]) or len(pending) >= self._look_ahead):
+                    yield _result(pending.popleft())
+            while pending:
+                yield _result(pending.popleft())
+        finally:  # the caller may stop reading
+            for left in pending:
+                if isinstance(left, Future):
+                    left.cancel()
+
+    def close(self) -> None:
+        """End all workers. Calls that still wait raise RuntimeError."""
+        self._finalizer.detach()
+        _close(self._pool, self._threads, wait=True)
+
+    def __enter__(self) -> Self:
+        self._pool.warm()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A pair that needs a worker: canonical answers, the answer as written, when it began."""
+
+    gold: str
+    answer: str
+    extracted: str
+    seconds: float  # that the preparation took
+
+
+def _prepare(gold: str, response: str) -> Outcome | _Case:
+    """Decide what can be decided in linear time; the rest is left for a worker."""
+    started = perf_counter()
+    written, wanted = reference(gold)
+    extracted = extract(response)
+    if extracted is None:
+        return _outcome(Verdict.NO_ANSWER, None, "extraction", started, "no final answer found")
+    if extracted == written:
+        return _outcome(Verdict.PASSED, extracted, "string", started)
+    answer = normalise(extracted)
+    if wanted is None or answer is None:
+        detail = "too complex to compare: too long, too deeply nested, or code"
+        return _outcome(Verdict.INFRA_ERROR, extracted, "too_complex", started, detail)
+    ladder = Ladder()
+    same = ladder.compare(wanted, answer)
+    if same is None:
+        return _Case(wanted, answer, extracted, perf_counter() - started)
+    return _outcome(Verdict.PASSED if same else Verdict.FAILED, extracted, ladder.rule, started)
+
+
+def reference(gold: str) -> tuple[str, str | None]:
+    """The reference answer, out of its box if it has one: as written, and its canonical spelling.
+
+    The latter is None where it is too complex. Raises BadInputError for an empty reference.
+    """
+    if not isinstance(gold, str):
+        raise BadInputError(f"gold={gold!r:.80}: a reference answer must be text")
+    is_boxed = r"\boxed" in gold or r"\fbox" in gold
+    written = (extract(gold) or "") if is_boxed else gold.strip()
+    canonical = normalise(written)
+    if canonical == "":
+        raise BadInputError(f"gold={gold!r:.80}: the reference answer is empty")
+    return written, canonical
+
+
+def _ask(pool: Pool, case: _Case, cancellation: Cancellation) -> Outcome:
+    reply = pool.ask(case.gold, case.answer, cancellation)
+    return Outcome(
+        Verdict(reply["verdict"]),
+        seconds=case.seconds + reply["seconds"],  # not what it waited for a worker
+        detail=reply["detail"],
+        meta={"extracted": case.extracted, "rule": reply["rule"]},
+    )
+
+
+def _outcome(
+    verdict: Verdict, extracted: str | None, rule: str, started: float, detail: str = ""
+) -> Outcome:
+    return Outcome(
+        verdict,
+        seconds=perf_counter() - started,
+        detail=detail,
+        meta={"extracted": extracted[:MAX_LENGTH] if extracted else extracted, "rule": rule},
+    )
+
+
+def _is_done(item: Outcome | Future[Outcome]) -> bool:
+    return isinstance(item, Outcome) or item.done()
+
+
+def _result(item: Outcome | Future[Outcome]) -> Outcome:
+    return item if isinstance(item, Outcome) else item.result()
+
+
+def _close(pool: Pool, threads: ThreadPoolExecutor, *, wait: bool) -> None:
+    threads.shutdown(wait=False, cancel_futures=True)
+    pool.close(wait=wait)
+    threads.shutdown(wait=wait)
+
+
+def _gold(task: Any) -> str:
+    gold = task.get("gold") if isinstance(task, Mapping) else getattr(task, "gold", None)
+    if gold is None:
+        raise BadInputError(f"task={task!r:.200}: a maths task needs a reference answer, 'gold'")
+    return gold  # type: ignore[no-any-return]

@@ -1,0 +1,291 @@
+"""The ladder: is one canonical answer the other?
+
+Pure and three-valued: True, False, or None for "needs symbolic algebra". In the caller's process
+there is none; in a worker it is `symbolic.equal`. Either way the steps are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+from gatekeeper.maths import exact, units
+from gatekeeper.maths.structure import Kind, Node, read
+
+__all__ = ["MAX_PAIRS", "Ladder"]
+
+MAX_PAIRS = 400  # element comparisons between two unordered collections
+
+_RUNGS = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
+_UNORDERED = (Kind.LIST, Kind.SET)
+_TEXT = re.compile(r"\\text\{([^{}]*)\}")
+_CHOICE = re.compile(
+    r"\\text\{\(?([a-j])(?:[).:]\s*[^{}]*)?\}.*|\(([A-Ja-j])\).*|([A-J])\)?(?:[.:].*)?"
+)
+_EXPLICIT_CHOICE = re.compile(r"\\text\{\(?[a-j][).]?\}|\([A-J]\)")
+_BASE = re.compile(r"\(?([0-9][0-9A-Za-z]*)\)?_\{\(?(\d+)\)?\}")
+_SET_LIKE = re.compile(
+    r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
+)
+_FILLER_WORDS = frozenset(("a", "an", "the"))
+
+Symbolic = Callable[[str, str], bool]
+
+
+class Ladder:
+    """Compares one pair; `rule` is afterwards the highest rung that was needed."""
+
+    def __init__(self, symbolic: Symbolic | None = None) -> None:
+        self._symbolic = symbolic
+        self._rung = 0
+
+    @property
+    def rule(self) -> str:
+        return _RUNGS[self._rung]
+
+    def compare(self, gold: str, answer: str) -> bool | None:
+        """True: the same. False: not. None: only symbolic algebra can tell, and there is none."""
+        if gold == answer:
+            return True
+        if not answer:
+            return False
+        choice = self._choice(gold, answer)
+        if choice is not None:
+            return choice
+        return self._nodes(read(gold), read(answer))
+
+    def _at(self, rung: str) -> None:
+        self._rung = max(self._rung, _RUNGS.index(rung))
+
+    def _nodes(self, gold: Node, answer: Node) -> bool | None:
+        if gold.whole == answer.whole:
+            return True
+        if gold.name and answer.name and gold.name != answer.name:
+            return self._differently_named(gold, answer)
+        kinds = (gold.kind, answer.kind)
+        if all(kind in _UNORDERED for kind in kinds):
+            return self._unordered(gold.parts, answer.parts)
+        if gold.kind in _UNORDERED or answer.kind in _UNORDERED:
+            return self._collection_and_other(gold, answer)
+        if kinds == (Kind.TUPLE, Kind.TUPLE):
+            return self._tuples(gold, answer)
+        if kinds == (Kind.MATRIX, Kind.MATRIX):
+            return self._ordered(gold.parts, answer.parts)
+        if kinds == (Kind.UNION, Kind.UNION):
+            return self._unordered(gold.parts, answer.parts) or self._algebra(
+                gold.text, answer.text
+            )
+        if kinds == (Kind.SCALAR, Kind.SCALAR):
+            return self._scalars(gold, answer)
+        if kinds in ((Kind.MATRIX, Kind.TUPLE), (Kind.TUPLE, Kind.MATRIX)):
+            return self._vectors(gold, answer)
+        scalar = gold if gold.kind is Kind.SCALAR else answer
+        if scalar.kind is Kind.SCALAR and not _SET_LIKE.search(scalar.text):
+            self._at("structure")
+            return False  # a number or an expression is no interval and no matrix
+        return self._algebra(gold.text, answer.text)
+
+    def _differently_named(self, gold: Node, answer: Node) -> bool | None:
+        """x=5 is not y=5, but y=2x may be x=y/2."""
+        self._at("structure")
+        constant = exact.value(gold.text) is not None or exact.value(answer.text) is not None
+        if constant or gold.kind is not Kind.SCALAR or answer.kind is not Kind.SCALAR:
+            return False
+        return self._algebra(gold.whole, answer.whole)
+
+    def _unordered(self, gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool | None:
+        """As sets: each element has its equal on the other side."""
+        self._at("structure")
+        if _assignments(gold) != _assignments(answer):
+            return self._ordered(gold, answer)
+        known_gold, known_answer = ({_key(node) for node in nodes} for nodes in (gold, answer))
+        left = [node for node in gold if _key(node) not in known_answer]
+        right = [node for node in answer if _key(node) not in known_gold]
+        if len(left) * len(answer) + len(right) * len(gold) > MAX_PAIRS:
+            numbers = all(_exact(node) is not None for node in (*left, *right))
+            return False if numbers else None
+        forward = _every(_some(self._nodes(x, y) for y in answer) for x in left)
+        if forward is False:
+            return False
+        return _every((forward, _every(_some(self._nodes(x, y) for x in gold) for y in right)))
+
+    def _collection_and_other(self, gold: Node, answer: Node) -> bool | None:
+        collection, other = (gold, answer) if gold.kind in _UNORDERED else (answer, gold)
+        if other.kind is Kind.TUPLE and not other.name:
+            # "2, 3" is not "(2, 3)", but "x = 2, y = 3" is
+            if not _assignments(collection.parts):
+                self._at("structure")
+                return False
+            return self._ordered(gold.parts, answer.parts)
+        if collection.kind is Kind.SET and other.kind is Kind.UNION:
+            return self._algebra(gold.text, answer.text)
+        if collection.kind is Kind.SET and other.kind is not Kind.SCALAR:
+            self._at("structure")
+            return False
+        mine, its = (gold.parts or (gold,)), (answer.parts or (answer,))
+        if other.kind is not Kind.SCALAR:
+            mine, its = (gold.parts, (answer,)) if gold is collection else ((gold,), answer.parts)
+        return self._unordered(mine, its)
+
+    def _tuples(self, gold: Node, answer: Node) -> bool | None:
+        """Intervals and points must agree in their brackets; [1, 2, 3] is just another vector."""
+        pair = {gold.brackets, answer.brackets}
+        alike = {"()", "<>"} if len(gold.parts) == 2 else {"()", "<>", "[]"}
+        if len(pair) == 2 and not pair <= alike:
+            self._at("structure")
+            return False
+        return self._ordered(gold.parts, answer.parts)
+
+    def _vectors(self, gold: Node, answer: Node) -> bool | None:
+        """A column of a matrix may be written as a tuple."""
+        matrix, other = (gold, answer) if gold.kind is Kind.MATRIX else (answer, gold)
+        column = tuple(row.parts[0] for row in matrix.parts)
+        self._at("structure")
+        if other.brackets not in ("()", "<>") or any(len(row.parts) > 1 for row in matrix.parts):
+            return False
+        if gold is matrix:
+            return self._ordered(column, answer.parts)
+        return self._ordered(gold.parts, column)
+
+    def _ordered(self, gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool | None:
+        self._at("structure")
+        if len(gold) != len(answer):
+            return False
+        return _every(self._nodes(x, y) for x, y in zip(gold, answer, strict=True))
+
+    def _scalars(self, gold: Node, answer: Node) -> bool | None:
+        x, y = gold.text, answer.text
+        if x == y:
+            return True
+        if gold.name is None or answer.name is None:
+            other = answer if gold.name else gold
+            if (gold.name or answer.name) and "=" in other.text:
+                return self._algebra(gold.whole, answer.whole)  # y = 2x, 2y - 4x = 0
+            if "=" in y and "=" not in x:  # a + b = 5 for 5, but no equation for 0
+                left, _, y = y.rpartition("=")
+                if exact.value(y) == 0 and exact.value(left) is None:
+                    self._at("structure")
+                    return False
+        for decide in (self._text, self._base):
+            verdict = decide(x, y)
+            if verdict is not None:
+                return verdict
+        return self._quantities(x, y)
+
+    def _choice(self, gold: str, answer: str) -> bool | None:
+        wanted, given = _CHOICE.fullmatch(gold), _CHOICE.fullmatch(answer)
+        explicit = _EXPLICIT_CHOICE.fullmatch(gold) is not None
+        if not wanted or not (explicit or len(gold) == 1):
+            return None
+        if explicit and len(answer) == 1:
+            self._at("choice")
+            return _letter(wanted) == answer.lower()
+        if not given:
+            if not explicit:
+                return None
+            self._at("choice")
+            return False
+        self._at("choice")
+        return _letter(wanted) == _letter(given)
+
+    def _text(self, gold: str, answer: str) -> bool | None:
+        wanted, given = _TEXT.fullmatch(gold), _TEXT.fullmatch(answer)
+        if wanted is None and given is None:
+            return None
+        if given is None and "\\" in answer and exact.value(answer) is None:
+            return None
+        self._at("text")  # a short word may have been left bare: up
+        return _words(wanted[1] if wanted else gold) == _words(given[1] if given else answer)
+
+    def _base(self, gold: str, answer: str) -> bool | None:
+        wanted, given = _BASE.fullmatch(gold), _BASE.fullmatch(answer)
+        if wanted is None and given is None:
+            return None
+        self._at("base")
+        if wanted is None or given is None:
+            return False
+        same_digits = wanted[1].lstrip("0").lower() == given[1].lstrip("0").lower()
+        return same_digits and wanted[2] == given[2]
+
+    def _quantities(self, gold: str, answer: str) -> bool | None:
+        (x, unit_x), (y, unit_y) = units.split(gold), units.split(answer)
+        if unit_x and unit_y and unit_x != unit_y:
+            if unit_x.dimension != unit_y.dimension:
+                self._at("structure")
+                return False
+            return self._values(x, _times(unit_y.factor / unit_x.factor, y))
+        if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and r"\pi" in (x + y):
+            return self._algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
+        verdict = self._values(x, y)
+        if verdict is False and units.PERCENT in (unit_x, unit_y) and unit_x != unit_y:
+            hundredth = Fraction(1, 100)
+            if unit_x:
+                return self._values(_times(hundredth, x), y)
+            return self._values(x, _times(hundredth, y))
+        return verdict
+
+    def _values(self, gold: str, answer: str) -> bool | None:
+        if gold == answer:
+            return True
+        verdict = exact.equal(gold, answer)
+        if verdict is not None:
+            self._at("exact")
+            return verdict
+        return self._algebra(gold, answer)
+
+    def _algebra(self, gold: str, answer: str) -> bool | None:
+        if self._symbolic is None:
+            return None
+        self._at("symbolic")
+        return self._symbolic(gold, answer)
+
+
+def _letter(match: re.Match[str]) -> str:
+    return next(group for group in match.groups() if group).lower()
+
+
+def _words(text: str) -> list[str]:
+    words = re.findall(r"[^\W_]+", text.lower())
+    return [word.removesuffix("s") for word in words if word not in _FILLER_WORDS] or words
+
+
+def _times(factor: Fraction, text: str) -> str:
+    return rf"\frac{{{factor.numerator}}}{{{factor.denominator}}}\cdot({text})"
+
+
+def _radians(value: str, unit: units.Unit | None) -> str:
+    return rf"({value})\cdot\frac{{\pi}}{{180}}" if unit == units.DEGREE else value
+
+
+def _exact(node: Node) -> Fraction | None:
+    return exact.value(node.text) if node.kind is Kind.SCALAR else None
+
+
+def _key(node: Node) -> tuple[str | None, str | Fraction]:
+    number = _exact(node)
+    return (node.name, node.text if number is None else number)
+
+
+def _assignments(nodes: tuple[Node, ...]) -> bool:
+    """Whether all are x=..., y=... with different names."""
+    names = [node.name for node in nodes]
+    return len(names) > 1 and None not in names and len(set(names)) == len(names)
+
+
+def _every(verdicts: Iterable[bool | None]) -> bool | None:
+    unknown = False
+    for verdict in verdicts:
+        if verdict is False:
+            return False
+        unknown |= verdict is None
+    return None if unknown else True
+
+
+def _some(verdicts: Iterable[bool | None]) -> bool | None:
+    unknown = False
+    for verdict in verdicts:
+        if verdict:
+            return True
+        unknown |= verdict is None
+    return None if unknown else False

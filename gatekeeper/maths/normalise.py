@@ -1,0 +1,320 @@
+"""Rewrite an answer into one canonical spelling of LaTeX, in linear time.
+
+Only changes of spelling that cannot change the meaning happen here; units, numbers and lists are
+understood elsewhere. In the result a space stands only where two tokens would otherwise merge.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from gatekeeper.maths.vocabulary import (
+    DROPPED,
+    FUNCTIONS,
+    GLYPHS,
+    MATRIX,
+    PARTICLES,
+    SAME,
+    SUBSCRIPT,
+    SUPERSCRIPT,
+    TEXT,
+    WORDS,
+)
+
+__all__ = ["MAX_LENGTH", "MAX_NESTING", "normalise"]
+
+MAX_LENGTH = 1500  # characters; of an answer that is looked at
+MAX_NESTING = 60  # levels of braces and brackets
+
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
+_LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
+_GLYPH_ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
+_GLUED = re.compile(rf"({'|'.join(FUNCTIONS)}|pi)([a-z])")  # sinx, sqrtx
+_GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
+    r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
+    r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/))(?!\d)"
+)
+_COMMAS = re.compile(r"\\[{}]|[()\[\]]|(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")
+_DOUBLED = re.compile(r"\\\\(?=[a-zA-Z(\[)\]])")
+_DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
+_TOKEN = re.compile(
+    r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
+)
+_SCIENTIFIC = re.compile(r"(?<![\w.])(\d+\.\d+)[eE]\+?(-?\d{1,3})(?![\w.])")
+_WORDLIKE = re.compile(  # short runs of letters are products of variables, but for these
+    r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|red|men|min|hrs|mph|mm|cm|km"
+    r"|kg|ft|lbs?)"
+)
+_LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
+_RAISED_UNIT = re.compile(r"([A-Za-z ]+)\^\{?(\d)\}?")
+_MATHS_IN_TEXT = re.compile(r"[\d\\^=+]")
+
+
+def normalise(text: str) -> str | None:
+    """The canonical spelling, perhaps empty; None where it is too long, too deep, or code."""
+    if len(text) > MAX_LENGTH or "__" in text:
+        return None
+    text = _characters(text)
+    if r"\begin" not in text:
+        text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
+    text = _join_commas(_GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text))
+    text = _DELIMITER.sub(" ", text).lstrip("* \n").rstrip("*.,;: \n")
+    tokens = _TOKEN.findall(_SCIENTIFIC.sub(r"\1\\cdot10^{\2}", text))
+    if _nesting(tokens) > MAX_NESTING:
+        return None
+    try:
+        return _Speller(tokens).spell().removeprefix("+")
+    except _TooDeepError:
+        return None
+
+
+def _characters(text: str) -> str:
+    text = _GLYPH_ROOT.sub(r"\\sqrt{\1}", text)
+    text = _RAISED.sub(lambda m: f"^{{{m[0].translate(SUPERSCRIPT)}}}", text)
+    text = _LOWERED.sub(lambda m: f"_{{{m[0].translate(SUBSCRIPT)}}}", text)
+    text = unicodedata.normalize("NFKC", text.translate(GLYPHS)).replace("\u2044", "/")
+    kept = []
+    for char in text:
+        category = unicodedata.category(char)
+        if category == "Cf":
+            continue  # zero-width and direction marks
+        kept.append("\ufffd" if category == "Cs" else " " if category in ("Cc", "Zs") else char)
+    return "".join(kept)
+
+
+def _join_commas(text: str) -> str:
+    """Read 1,234 as one number, but not between brackets, where commas separate."""
+    depth = 0
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal depth
+        found = match[0]
+        if found[0].isdigit():
+            return found if depth else found.replace(",", "")
+        depth = max(0, depth + (1 if found[-1] in "{([" else -1))
+        return found
+
+    return _COMMAS.sub(replace, text)
+
+
+def _nesting(tokens: list[str]) -> int:
+    depth = deepest = 0
+    for token in tokens:
+        if token in ("{", "(", "[", r"\{"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token in ("}", ")", "]", r"\}"):
+            depth -= 1
+    return deepest
+
+
+def _joined(items: list[str]) -> str:
+    """Concatenate, with a space only where two items would read as one token."""
+    out: list[str] = []
+    previous = ""
+    for item in items:
+        if not item:
+            continue
+        if previous and _would_merge(previous, item):
+            out.append(" ")
+        out.append(item)
+        previous = item
+    return "".join(out)
+
+
+def _would_merge(left: str, right: str) -> bool:
+    if right[0].isdigit():
+        return left[-1].isdigit()
+    return right[0].isalpha() and re.search(r"\\[a-zA-Z]+$", left) is not None
+
+
+class _TooDeepError(Exception):
+    """Arguments within arguments, as in x^x^x^..., which need no braces to nest."""
+
+
+class _Speller:
+    """One pass over the tokens; `at` is the next token."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.depth = 0
+
+    def spell(self) -> str:
+        items: list[str] = []
+        while self.at < len(self.tokens):
+            items += self.items()
+            self.at += 1  # a closing brace that nothing opened
+        return _joined(_merge_text(items))
+
+    def items(self) -> list[str]:
+        """Items up to the closing brace of this group, or the end."""
+        items: list[str] = []
+        while self.at < len(self.tokens) and self.tokens[self.at] != "}":
+            items.append(self.item(items[-1] if items else ""))
+        return items
+
+    def group(self) -> str:
+        """The group whose opening brace is next, without its braces."""
+        self.at += 1
+        inside = _joined(_merge_text(self.items()))
+        self.at += 1
+        return inside
+
+    def skip_space(self) -> None:
+        while self.at < len(self.tokens) and self.tokens[self.at].isspace():
+            self.at += 1
+
+    def peek(self) -> str:
+        self.skip_space()
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def argument(self, *, whole_number: bool = False) -> str:
+        """The next argument, without braces. `whole_number`: 10 in x^10, but 1 in \\frac12."""
+        token = self.peek()
+        if token in ("", "}"):
+            return ""
+        if token == "{":
+            return self.group()
+        if token == "(" and whole_number:
+            return self.parenthesised()
+        if token == "-" and whole_number:
+            self.at += 1
+            return "-" + ("" if self.peek() == "-" else self.argument(whole_number=True))
+        if token[0].isalnum() and len(token) > 1 and not whole_number:
+            self.tokens[self.at] = token[1:]
+            return token[0]
+        if token.isalpha() and len(token) > 1:
+            self.tokens[self.at] = token[1:]
+            return token[0]
+        return self.item("")
+
+    def parenthesised(self) -> str:
+        """What stands between the parentheses that open here."""
+        self.at += 1
+        items: list[str] = []
+        while self.peek() not in ("", ")", "}"):
+            nested = self.peek() == "("  # their depth is bounded by that of the brackets
+            items.append(f"({self.parenthesised()})" if nested else self.item(""))
+        self.at += self.peek() == ")"
+        return _joined(_merge_text(items))
+
+    def item(self, previous: str) -> str:
+        """Spell the next token with its arguments."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise _TooDeepError
+        spelled = self._item(previous)
+        self.depth -= 1
+        return spelled
+
+    def _item(self, previous: str) -> str:
+        token = self.tokens[self.at]
+        if token == "{":
+            inside = self.group()
+            is_argument = re.fullmatch(r"\\[a-zA-Z]+", previous) and previous != r"\cdot"
+            if "," in inside and not is_argument:
+                return rf"\{{{inside}\}}"  # a set, its backslashes forgotten
+            return f"{{{inside}}}" if is_argument or len(inside) > 1 else inside
+        self.at += 1
+        if token[0] == "\\" and len(token) > 1:
+            return self.command(token[1:])
+        if token in ("^", "**"):
+            return f"^{{{self.argument(whole_number=True)}}}"
+        if token == "_":
+            return f"_{{{self.argument(whole_number=True)}}}"
+        if token.isspace() or token in ("~", '"'):
+            return ""
+        if token[0] == "." and token != ".":
+            return r"\dots" if token[1] == "." else "0" + token
+        if token[0].isalpha():
+            return self.word(token)
+        plain = {"*": r"\cdot", "<=": r"\leq", ">=": r"\geq", "!=": r"\neq", "%": r"\%"}
+        return plain.get(token, token)
+
+    def word(self, token: str) -> str:
+        lower = token.lower()
+        if lower in WORDS and len(token) > 1:
+            return self.root() if lower == "sqrt" else WORDS[lower]
+        glued = _GLUED.fullmatch(token)
+        if glued:
+            return f"\\{glued[1]} {glued[2]}" if glued[1] != "sqrt" else rf"\sqrt{{{glued[2]}}}"
+        return rf"\text{{{lower}}}" if _WORDLIKE.fullmatch(token) else token
+
+    def command(self, name: str) -> str:
+        if name in DROPPED:
+            if name in ("left", "right") and self.peek() == ".":
+                self.at += 1
+            return ""
+        if name in TEXT:
+            return self.text()
+        name = SAME.get(name, "\\" + name)
+        if name in (r"\frac", r"\binom"):
+            return f"{name}{{{self.argument()}}}{{{self.argument()}}}"
+        if name == r"\sqrt":
+            return self.root()
+        if name in (r"\begin", r"\end"):
+            kind = self.argument()
+            kind = re.sub(r"[^a-zA-Z*]", "", kind.replace(r"\text", ""))
+            if kind == "array" and name == r"\begin" and self.peek() == "{":
+                self.group()  # the column specification
+            return f"{name}{{{MATRIX.get(kind, kind)}}}"
+        return name
+
+    def root(self) -> str:
+        index = ""
+        if self.peek() == "[":
+            self.at += 1
+            items: list[str] = []
+            while self.peek() not in ("", "]", "}"):
+                items.append(self.item(""))
+            self.at += self.peek() == "]"
+            index = f"[{_joined(items)}]"
+        whole = self.peek() == "("
+        return rf"\sqrt{index}{{{self.argument(whole_number=whole)}}}"
+
+    def text(self) -> str:
+        """A \\text{...}: a word for a symbol, mathematics in disguise, or text in lower case."""
+        if self.peek() != "{":
+            return self.argument()
+        begin = self.at + 1
+        depth = 0
+        while self.at < len(self.tokens):
+            depth += {"{": 1, "}": -1}.get(self.tokens[self.at], 0)
+            self.at += 1
+            if depth == 0:
+                break
+        raw = self.tokens[begin : self.at - (depth == 0)]
+        content = " ".join("".join(raw).split()).rstrip(".;:").strip()
+        word = content.strip(", ").lower()
+        if word in WORDS:
+            return WORDS[word]
+        if not word:
+            return "," if "," in content else ""
+        number = _LEADING_NUMBER.fullmatch(content)
+        if number:
+            return f"{_join_commas(number[1])}\\text{{{number[2].lower()}}}".removesuffix(
+                r"\text{}"
+            )
+        power = _RAISED_UNIT.fullmatch(content)
+        if power:
+            return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
+        if _MATHS_IN_TEXT.search(content):
+            return _Speller(raw).spell()
+        return rf"\text{{{content.lower()}}}"
+
+
+def _merge_text(items: list[str]) -> list[str]:
+    r"""Join neighbouring words: \text{square}\text{inches} and sq\text{inches}."""
+    out: list[str] = []
+    for item in items:
+        if not item:
+            continue
+        if out and item.startswith(r"\text{") and out[-1] in PARTICLES:
+            out[-1] = f"\\text{{{out[-1]} {item[6:-1]}}}"
+        elif out and out[-1].startswith(r"\text{") and item.startswith(r"\text{"):
+            out[-1] = f"{out[-1][:-1]} {item[6:-1]}}}"
+        else:
+            out.append(item)
+    return out

@@ -1,0 +1,193 @@
+"""Read a canonical answer as a list, set, tuple, interval, union, matrix or scalar."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Kind", "Node", "read"]
+
+
+class Kind(Enum):
+    """What an answer is made of."""
+
+    SCALAR = "scalar"  # anything that is not one of the following
+    LIST = "list"  # a, b, c: in any order, as the roots of an equation are given
+    SET = "set"  # the same in braces
+    TUPLE = "tuple"  # in order; with two parts, also an interval or a point
+    UNION = "union"  # of intervals, in any order
+    MATRIX = "matrix"  # parts are rows: tuples with brackets "&"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`text` is the node without its name, `whole` with it: "5" and "x=5"."""
+
+    kind: Kind
+    text: str
+    whole: str
+    parts: tuple[Node, ...] = ()
+    brackets: str = ""
+    name: str | None = None
+
+
+_TOKEN = re.compile(r"\\begin\{[a-zA-Z*]*\}|\\end\{[a-zA-Z*]*\}|\\[a-zA-Z]+|\\.|.", re.DOTALL)
+_OPEN = {"(", "[", "{", r"\{", r"\langle"}
+_CLOSE = {")", "]", "}", r"\}", r"\rangle"}
+_SEPARATORS = frozenset((",", ";", r"\lor"))
+_VARIABLE = r"(?:[A-Za-z]|\\[a-z]+)"
+_SYMBOL = rf"{_VARIABLE}(?:_\{{[^{{}}=]*\}})?'?"
+_NAME = re.compile(
+    rf"({_SYMBOL}|[A-Za-z]'?\({_SYMBOL}(?:,{_SYMBOL})*\)|\({_SYMBOL}(?:,{_SYMBOL})*\)"
+    rf"|\|?[A-Z]{{2,3}}\|?|\\(?:overline|angle)\s?\{{?[A-Z]{{1,3}}\}}?|\\text\{{[^{{}}]*\}}[A-Z]*"
+    rf")(?:=|\\in(?![a-z]))"
+)
+_MATRIX = re.compile(r"\\begin\{(?:pmatrix|array)\}(.*)\\end\{(?:pmatrix|array)\}", re.DOTALL)
+_RELATION = re.compile(r"(<|>|\\leq(?![a-z])|\\geq(?![a-z]))\s?")
+_BUILDER = re.compile(rf"({_VARIABLE})(?:\\in\s?\\mathbb\{{R\}})?[|:](.+)", re.DOTALL)
+_FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
+
+
+def read(text: str) -> Node:
+    """The structure of a canonical answer. Linear for each level of nesting, which is bounded."""
+    parts = _split(text, _SEPARATORS)
+    if len(parts) == 1 and (r"\pm" not in text or text.startswith(r"\{")):
+        return _single(text)
+    nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
+    if r"\lor" in text and all(node.brackets and node.kind is Kind.TUPLE for node in nodes):
+        union = r"\cup".join(node.text for node in nodes)
+        return Node(Kind.UNION, union, text, nodes, name=nodes[0].name)
+    return Node(Kind.LIST, text, text, nodes)
+
+
+def _both_signs(text: str) -> tuple[str, ...]:
+    if r"\pm" not in text:
+        return (text,)
+    return (
+        _tidy(text.replace(r"\pm", "+").replace(r"\mp", "-")),
+        _tidy(text.replace(r"\pm", "-").replace(r"\mp", "+")),
+    )
+
+
+def _tidy(text: str) -> str:
+    return re.sub(r"(^|[(\[{=,])\+", r"\1", text.replace("+ ", "+").replace("- ", "-"))
+
+
+def _single(text: str) -> Node:
+    whole = text
+    name = None
+    match = _NAME.match(text)
+    if match and match.end() < len(text):
+        name = match[1]
+        text = _split(text[match.end() :], frozenset("="))[-1]
+    node = _unnamed(text)
+    return Node(
+        node.kind, node.text, whole, node.parts, node.brackets, node.name if name is None else name
+    )
+
+
+def _unnamed(text: str) -> Node:
+    matrix = _MATRIX.fullmatch(text)
+    if matrix and r"\begin" not in matrix[1]:
+        return _matrix(text, matrix[1].removesuffix(r"\\"))
+    union = _split(text, frozenset((r"\cup",)))
+    if len(union) > 1:
+        return Node(Kind.UNION, text, text, tuple(_single(part) for part in union))
+    brackets = _brackets(text)
+    if brackets == r"\{\}":
+        return _set(text)
+    if brackets in ("()", "[]", "(]", "[)", "<>"):
+        width = 1 if brackets != "<>" else len(r"\langle")
+        inside = text[width:-width].strip()
+        parts = _split(inside, frozenset(",;"))
+        if len(parts) > 1:
+            return Node(Kind.TUPLE, text, text, tuple(_single(part) for part in parts), brackets)
+        if brackets == "()" and len(inside) > 1:
+            return _single(inside)
+    return _interval(text) or Node(Kind.SCALAR, text, text)
+
+
+def _set(text: str) -> Node:
+    inside = text[2:-2]
+    if not inside:
+        return Node(Kind.SCALAR, r"\emptyset", text)
+    builder = _BUILDER.fullmatch(inside)
+    if builder:
+        return read(builder[2])
+    parts = _split(inside, frozenset(",;"))
+    nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
+    return Node(Kind.SET, text, text, nodes)
+
+
+def _matrix(text: str, inside: str) -> Node:
+    rows = tuple(
+        Node(
+            Kind.TUPLE, row, row, tuple(_single(cell) for cell in _split(row, frozenset("&"))), "&"
+        )
+        for row in _split(inside, frozenset((r"\\",)))
+    )
+    return Node(Kind.MATRIX, text, text, rows)
+
+
+def _interval(text: str) -> Node | None:
+    """x > 2 as (2, oo) named x; None where the text is not such an inequality."""
+    sides = _RELATION.split(text)
+    if len(sides) == 3:
+        left, relation, right = sides
+        if not re.fullmatch(_SYMBOL, left):
+            left, relation, right = right, _FLIPPED[relation], left
+        sides = [r"-\infty", "<", left, relation, right]
+        if relation in (">", r"\geq"):
+            sides = [right, _FLIPPED[relation], left, "<", r"\infty"]
+    elif len(sides) == 5 and sides[1] in (">", r"\geq") and sides[3] in (">", r"\geq"):
+        sides = [sides[4], _FLIPPED[sides[3]], sides[2], _FLIPPED[sides[1]], sides[0]]
+    if len(sides) != 5 or sides[1] not in ("<", r"\leq") or sides[3] not in ("<", r"\leq"):
+        return None
+    low, _, name, _, high = sides
+    bounds = (low, high)
+    if not re.fullmatch(_SYMBOL, name) or not all(bounds):
+        return None
+    if any(name in re.sub(r"\\infty", "", bound) for bound in bounds):
+        return None
+    brackets = ("(" if sides[1] == "<" else "[") + (")" if sides[3] == "<" else "]")
+    parts = tuple(Node(Kind.SCALAR, side, side) for side in (low, high))
+    return Node(Kind.TUPLE, f"{brackets[0]}{low},{high}{brackets[1]}", text, parts, brackets, name)
+
+
+def _brackets(text: str) -> str:
+    """The pair of brackets that encloses the whole text, or nothing."""
+    for opening, closing, pair in (
+        (r"\{", r"\}", r"\{\}"),
+        (r"\langle", r"\rangle", "<>"),
+        ("(", ")", "()"),
+        ("(", "]", "(]"),
+        ("[", ")", "[)"),
+        ("[", "]", "[]"),
+    ):
+        if text.startswith(opening) and text.endswith(closing):
+            depth = 0
+            tokens = _TOKEN.findall(text)
+            for i, token in enumerate(tokens):
+                depth += (token in _OPEN) - (token in _CLOSE)
+                if depth == 0:
+                    return pair if i == len(tokens) - 1 else ""
+    return ""
+
+
+def _split(text: str, separators: frozenset[str]) -> list[str]:
+    """Split at separators outside all brackets; a missing part makes the text one part."""
+    parts = [""]
+    start = depth = 0
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in _OPEN or token.startswith(r"\begin"):
+            depth += 1
+        elif token in _CLOSE or token.startswith(r"\end"):
+            depth -= 1
+        elif depth == 0 and token in separators:
+            parts[-1] = text[start : match.start()].strip()
+            parts.append("")
+            start = match.end()
+    parts[-1] = text[start:].strip()
+    return parts if all(parts) else [text]

@@ -1,0 +1,100 @@
+"""Units at the end of an answer (and a currency sign at its start).
+
+A unit that only one side states is not held against the answer; two physical units are converted,
+and must be of one dimension. Words that are no known unit (apples, ways) carry no information.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+__all__ = ["DEGREE", "PERCENT", "Unit", "split"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`dimension` maps base dimensions to powers, sorted; `factor` leads to the base unit."""
+
+    dimension: tuple[tuple[str, int], ...]
+    factor: Fraction
+
+
+_TABLE = {
+    "length": "mm:1/1000 millimeter:1/1000 cm:1/100 centimeter:1/100 m:1 meter:1 km:1000 "
+    "kilometer:1000 in:127/5000 inch:127/5000 ft:381/1250 foot:381/1250 feet:381/1250 "
+    "yd:1143/1250 yard:1143/1250 mi:201168/125 mile:201168/125",
+    "time": "s:1 sec:1 second:1 min:60 minute:60 h:3600 hr:3600 hour:3600 day:86400 week:604800",
+    "mass": "mg:1/1000 g:1 gram:1 kg:1000 kilogram:1000 oz:45359237/1600000 "
+    "ounce:45359237/1600000 lb:45359237/100000 pound:45359237/100000",
+    "money": "cent:1 dollar:100",
+    "volume": "ml:1/1000 milliliter:1/1000 l:1 liter:1 gallon:473176473/125000000",
+    "angle": "degree:1",
+    "percent": "percent:1",
+}
+_KNOWN = {
+    name: (dimension, Fraction(factor))
+    for dimension, entries in _TABLE.items()
+    for name, _, factor in (entry.partition(":") for entry in entries.split())
+}
+_SPELLING = str.maketrans({"-": " ", ".": None})
+_RATE = {"mph": "mile/hour", "kmh": "km/hour", "kph": "km/hour", "fps": "foot/second"}
+PERCENT = Unit((("percent", 1),), Fraction(1))
+DEGREE = Unit((("angle", 1),), Fraction(1))
+_DOLLAR = Unit((("money", 1),), Fraction(100))
+
+_WORD = r"\\text\{[^{}]*\}(?:\^\{\d\})?"
+_TRAILING = re.compile(rf"(?:\^\{{\\circ\}}|\\%|{_WORD}(?:(?:/|\\cdot)?{_WORD})*)$")
+_FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+_VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
+
+
+def split(text: str) -> tuple[str, Unit | None]:
+    """(value, unit) of a canonical answer; unit None where there is none, or none that is known."""
+    sign = "-" if text.startswith("-") else ""
+    body = text.removeprefix("-")
+    if body.startswith(r"\$"):
+        return sign + body[2:], _DOLLAR
+    match = _TRAILING.search(text)
+    if not match or not _VALUE_END.search(text[: match.start()]):
+        return text, None
+    value, suffix = text[: match.start()], match[0]
+    if suffix == r"^{\circ}":  # but sin 30° is no angle
+        return (text, None) if _FUNCTION.search(value) else (value, DEGREE)
+    return value, PERCENT if suffix == r"\%" else _parse(suffix)
+
+
+def _parse(suffix: str) -> Unit | None:
+    plain = suffix.replace(r"\text{", "").replace(r"\cdot", " ")
+    plain = re.sub(r"\}?\^\{(\d)\}", r"^\1", plain).replace("}", "").translate(_SPELLING)
+    plain = _RATE.get(plain.strip(), plain)
+    above, *below = re.split(r"/|\bper\b", plain)
+    dimension: dict[str, int] = {}
+    factor = Fraction(1)
+    for sign, part in [(1, above), *((-1, part) for part in below)]:
+        known = _single(part.split())
+        if known is None:
+            return None
+        name, power, unit_factor = known
+        dimension[name] = dimension.get(name, 0) + sign * power
+        factor *= unit_factor ** (sign * power)
+    return Unit(tuple(sorted(dimension.items())), factor)
+
+
+def _single(words: list[str]) -> tuple[str, int, Fraction] | None:
+    """(dimension, power, factor) of one unit such as "square inches" or "cm^2"."""
+    power = 1
+    if words and words[0] in ("square", "sq", "cubic", "cu"):
+        power = 2 if words[0] in ("square", "sq") else 3
+        words = words[1:]
+    if len(words) != 1:
+        return None
+    name, _, exponent = words[0].partition("^")
+    power *= int(exponent or 1)
+    for candidate in (name, name.removesuffix("s"), name.removesuffix("es")):
+        candidate = candidate.replace("metre", "meter").replace("litre", "liter")
+        if candidate in _KNOWN:
+            dimension, factor = _KNOWN[candidate]
+            return dimension, power, factor
+    return None

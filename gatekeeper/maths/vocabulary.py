@@ -1,0 +1,81 @@
+"""The spellings that mean the same: glyphs, commands and words. Tables only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+__all__ = [
+    "DROPPED",
+    "FUNCTIONS",
+    "GLYPHS",
+    "MATRIX",
+    "PARTICLES",
+    "SAME",
+    "SUBSCRIPT",
+    "SUPERSCRIPT",
+    "TEXT",
+    "WORDS",
+]
+
+_words: Callable[[str], list[str]] = re.compile(r"\S+").findall
+
+SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
+SUBSCRIPT = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_VULGAR = dict(
+    zip(
+        "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
+        _words("1/2 1/3 2/3 1/4 3/4 1/5 2/5 3/5 4/5 1/6 5/6 1/8 3/8 5/8 7/8"),
+        strict=True,
+    )
+)
+# These go before NFKC, which would turn 3½ into 31/2.
+GLYPHS = str.maketrans(
+    {glyph: rf"\frac{{{v[0]}}}{{{v[2]}}}" for glyph, v in _VULGAR.items()}
+    | {
+        "−": "-", "–": "-", "—": "-", "×": r"\cdot ", "·": r"\cdot ", "⋅": r"\cdot ",
+        "∙": r"\cdot ", "÷": "/", "√": r"\sqrt ", "∞": r"\infty ", "°": r"^\circ ",
+        "º": r"^\circ ", "≤": r"\leq ", "≥": r"\geq ", "≠": r"\neq ", "∪": r"\cup ",
+        "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ", "∈": r"\in ", "∅": r"\emptyset ",
+        "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℚ": r"\mathbb{Q} ", "…": r"\dots ",
+        "⟨": r"\langle ", "⟩": r"\rangle ", "∠": r"\angle ", "€": r"\text{euro}",
+        "£": r"\text{pound}", "′": "'", "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ",
+        "β": r"\beta ", "γ": r"\gamma ", "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
+    }
+)  # fmt: skip
+
+SAME = {
+    "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac", "dbinom": r"\binom",
+    "tbinom": r"\binom", "times": r"\cdot", "ast": r"\cdot", "div": "/", "le": r"\leq",
+    "leqslant": r"\leq", "ge": r"\geq", "geqslant": r"\geq", "ne": r"\neq", "lt": "<",
+    "gt": ">", "lbrace": r"\{", "rbrace": r"\}", "lbrack": "[", "rbrack": "]", "lvert": "|",
+    "rvert": "|", "vert": "|", "mid": "|", "varnothing": r"\emptyset", "degree": r"^{\circ}",
+    "varphi": r"\phi", "varepsilon": r"\epsilon", "ldots": r"\dots", "cdots": r"\dots",
+    "dotsc": r"\dots", "dotsb": r"\dots", "land": ",", "vee": r"\lor", "imath": "i",
+    "colon": ":", "infin": r"\infty", "|": "|",
+}  # fmt: skip
+# Spacing, sizes and fonts.
+DROPPED = frozenset(
+    _words(
+        "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
+        "displaystyle textstyle scriptstyle limits quad qquad thinspace enspace mathbf boldsymbol "
+        "bm vec boxed fbox mathit mathsf mathnormal bf it rm , ; : ! >"
+    )
+) | {" ", "\n", "\t"}
+# Commands whose argument is words.
+TEXT = frozenset(
+    _words("text textbf textit textrm textsf texttt textnormal mathrm mbox hbox operatorname")
+)
+FUNCTIONS = _words("arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log exp sqrt ln")
+_COUNTS = _words("zero one two three four five six seven eight nine ten eleven twelve")
+# Words that stand for a symbol.
+WORDS = {
+    "and": ",", "or": r"\lor", "pi": r"\pi", "infinity": r"\infty", "infty": r"\infty",
+    "percent": r"\%", "degrees": r"^{\circ}", "degree": r"^{\circ}", "theta": r"\theta",
+    "e": "e", "i": "i",
+    **{word: str(number) for number, word in enumerate(_COUNTS)},
+    **{name: "\\" + name for name in FUNCTIONS},
+}  # fmt: skip
+MATRIX = dict.fromkeys(_words("bmatrix Bmatrix matrix smallmatrix"), "pmatrix")
+# Short words that belong to the text after them.
+PARTICLES = frozenset(_words("an of in is to on at by sq cu"))

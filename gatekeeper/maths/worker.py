@@ -1,0 +1,111 @@
+"""A worker process: reads pairs of answers as JSON lines, answers each with one JSON line.
+
+Started by `pool.py` as `python -c BOOTSTRAP '<arguments as JSON>'`. Everything that may be slow
+or greedy happens here, in the main thread, under a timer and a memory limit. Three things end a
+worker whose parent is gone: end of file on its input, the parent-death signal, and, should it be
+busy in C code, a timer that the kernel itself enforces.
+
+The soft limit counts processor time, so that a busy machine does not make an answer wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from types import FrameType
+from typing import Any, TextIO
+
+__all__ = ["BOOTSTRAP", "judge", "main"]
+
+BOOTSTRAP = (
+    "import json, sys; a = json.loads(sys.argv[1]); sys.path[:] = a['path'];"
+    "from gatekeeper.maths.worker import main; main(a)"
+)
+_PR_SET_PDEATHSIG = 1
+_AGAIN = 0.1  # seconds between repetitions of the alarm, should library code swallow one
+_MIB = 1 << 20
+
+
+class _TimeIsUp(BaseException):
+    """Raised by the alarm; not an Exception, so that library code does not swallow it."""
+
+
+def main(arguments: dict[str, Any]) -> None:
+    """Serve until end of input. `arguments`: path, parent, soft_limit, hard_limit, memory_mb."""
+    _die_with(int(arguments["parent"]))
+    limit = int(arguments["memory_mb"]) * _MIB
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGPROF, _alarm)
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a stray print must not garble a reply
+    try:
+        from gatekeeper.maths import symbolic
+
+        symbolic.equal("(x+1)^{2}", "x^{2}+2x+1")  # loads what SymPy loads late
+    except Exception as error:
+        _send(replies, {"ready": False, "cpu": 0.0, "detail": f"{type(error).__name__}: {error}"})
+        return
+    _send(replies, {"ready": True, "cpu": time.process_time()})
+    soft, hard = float(arguments["soft_limit"]), float(arguments["hard_limit"])
+    for line in sys.stdin:
+        item = json.loads(line)
+        signal.setitimer(signal.ITIMER_VIRTUAL, hard + 1.0)  # not handled: the kernel ends us
+        started = time.perf_counter()
+        reply = judge(item["gold"], item["answer"], soft)
+        reply["seconds"] = time.perf_counter() - started
+        reply["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        reply["cpu"] = time.process_time()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        _send(replies, reply)
+
+
+def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
+    """One comparison under the alarm: {"verdict", "rule", "detail"}."""
+    from gatekeeper.maths.compare import Ladder
+    from gatekeeper.maths.symbolic import TooComplexError, equal
+
+    ladder = Ladder(equal)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, soft_limit, _AGAIN)
+        try:
+            same = ladder.compare(gold, answer)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except _TimeIsUp:
+        signal.setitimer(signal.ITIMER_PROF, 0)  # it may have struck before the line above did so
+        return {"verdict": "timeout", "rule": "symbolic", "detail": "the comparison ran too long"}
+    except MemoryError:
+        detail = "the comparison needed too much memory"
+        return {"verdict": "resource_exceeded", "rule": "symbolic", "detail": detail}
+    except TooComplexError as refusal:
+        return {"verdict": "infra_error", "rule": "too_complex", "detail": str(refusal)}
+    except Exception as error:
+        detail = f"the comparison broke: {type(error).__name__}"
+        return {"verdict": "infra_error", "rule": "broken", "detail": detail}
+    if same is None:
+        detail = "too complex to compare: too many elements"
+        return {"verdict": "infra_error", "rule": "too_complex", "detail": detail}
+    return {"verdict": "passed" if same else "failed", "rule": ladder.rule, "detail": ""}
+
+
+def _alarm(_signal: int, _frame: FrameType | None) -> None:
+    raise _TimeIsUp
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)  # it died before we could ask
+
+
+def _send(stream: TextIO, reply: dict[str, Any]) -> None:
+    stream.write(json.dumps(reply) + "\n")
+    stream.flush()

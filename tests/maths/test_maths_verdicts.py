@@ -1,0 +1,128 @@
+"""What is right and what is wrong: the project's own pairs, MATH-500 where it is at hand."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pairs import NONE, PAIRS, UNKNOWN
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.maths import MathChecker
+from gatekeeper.protocols import AsyncVerifier, Verifier
+from gatekeeper.testing import check_verifier, make_generation
+from gatekeeper.types import Verdict
+
+MATH_500 = Path(__file__).parents[2] / ".." / "shared" / "data" / "math_500.jsonl"
+AS_WRITTEN = {"boxes", "cues", "broken"}  # kinds whose answers are whole responses
+EXPECTED = {
+    True: Verdict.PASSED,
+    False: Verdict.FAILED,
+    NONE: Verdict.NO_ANSWER,
+    UNKNOWN: Verdict.INFRA_ERROR,
+}
+
+
+def response_of(kind: str, answer: str) -> str:
+    return answer if kind in AS_WRITTEN else rf"So the answer is $\boxed{{{answer}}}$."
+
+
+def test_own_pairs(checker: MathChecker) -> None:
+    assert len(PAIRS) >= 200
+    outcomes = checker.check_many((gold, response_of(kind, a)) for kind, gold, a, _ in PAIRS)
+    wrong = [
+        (*pair, outcome.verdict.value, outcome.meta, outcome.detail)
+        for pair, outcome in zip(PAIRS, outcomes, strict=True)
+        if outcome.verdict is not EXPECTED[pair[3]]
+    ]
+    assert wrong == []
+
+
+def test_every_reference_is_itself(checker: MathChecker) -> None:
+    golds = sorted({gold for _, gold, _, _ in PAIRS})
+    for outcome in checker.check_many((g, rf"\boxed{{{g}}}") for g in golds):
+        assert outcome.verdict is Verdict.PASSED
+
+
+def test_any_order_any_number_of_workers(checker: MathChecker) -> None:
+    """The same verdict and rule for every pair, whoever judges it and after what."""
+    pairs = [(gold, response_of(kind, answer)) for kind, gold, answer, _ in PAIRS[::3]]
+
+    def judge(judges: MathChecker, order: list[int]) -> dict[int, tuple[object, ...]]:
+        outcomes = judges.check_many(pairs[i] for i in order)
+        return {
+            i: (o.verdict, o.meta["rule"], o.meta["extracted"])
+            for i, o in zip(order, outcomes, strict=True)
+        }
+
+    order = list(range(len(pairs)))
+    first = judge(checker, order)
+    random.Random(5).shuffle(order)
+    with MathChecker(workers=2) as others:
+        assert judge(others, order) == first
+
+
+def test_verifier_contract(checker: MathChecker) -> None:
+    assert isinstance(checker, Verifier)
+    assert isinstance(checker, AsyncVerifier)
+    examples = [
+        (r"\boxed{\frac{2}{4}}", "1/2", Verdict.PASSED),
+        (r"\boxed{(x+1)^2}", "x^2+2x+1", Verdict.PASSED),
+        (r"\boxed{(x-1)^2}", "x^2+2x+1", Verdict.FAILED),
+        ("I do not know.", "7", Verdict.NO_ANSWER),
+        (r"\boxed{9^{9^{9^9}}}", "7", Verdict.INFRA_ERROR),
+    ]
+    check_verifier(
+        checker,
+        [
+            (make_generation(f"m{i}", text=text), {"gold": gold}, verdict)
+            for i, (text, gold, verdict) in enumerate(examples)
+        ],
+    )
+
+
+@pytest.mark.parametrize("gold", ["", "  ", "$$", r"\boxed{}", None, 5])
+def test_reference_that_cannot_be_used(checker: MathChecker, gold: object) -> None:
+    with pytest.raises(BadInputError, match="gold"):
+        checker.verify(make_generation("m", text=r"\boxed{}"), {"gold": gold})
+
+
+def test_task_may_be_an_object(checker: MathChecker) -> None:
+    class Task:
+        gold = "5"
+
+    assert checker.verify(make_generation("m", text="5"), Task()).error == 0
+
+
+def test_math_500(checker: MathChecker) -> None:
+    """Each reference solution reaches its own answer, none reaches another's."""
+    if not MATH_500.exists():
+        pytest.skip(f"no {MATH_500.resolve()}: MATH-500 is used where it lies, never shipped")
+    rows = [json.loads(line) for line in MATH_500.read_text().splitlines()]
+    own = checker.check_many((row["answer"], row["solution"]) for row in rows)
+    verdicts = Counter(outcome.verdict for outcome in own)
+    assert verdicts[Verdict.PASSED] >= 499, verdicts
+    crossed = [
+        (row["answer"], rows[(i + shift) % len(rows)])
+        for shift in (1, 7)
+        for i, row in enumerate(rows)
+        if plain(row["answer"]) != plain(rows[(i + shift) % len(rows)]["answer"])
+    ]
+    assert len(crossed) > 900
+    outcomes = checker.check_many((gold, other["solution"]) for gold, other in crossed)
+    accepted = [
+        (gold, other["answer"])
+        for (gold, other), outcome in zip(crossed, outcomes, strict=True)
+        if outcome.verdict is Verdict.PASSED
+    ]
+    assert accepted == []
+
+
+def plain(answer: str) -> str:
+    """An answer without its unit, name and spacing: a rough key, independent of the checker."""
+    answer = re.sub(r"\\(?:text|mbox)\{[^}]*\}(?:\^\d)?|\^\\circ|\\\$|\\!|^\w=|\s", "", answer)
+    return ",".join(sorted(answer.split(","))).replace("dfrac", "frac")
