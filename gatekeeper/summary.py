@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
 
 from gatekeeper.types import GateResult, Reason, SignalState
 
@@ -40,9 +41,19 @@ class Summary:
         return self.errors_found / self.verified if self.verified else float("nan")
 
     @property
-    def audit_rate(self) -> float:
-        """Verified ÷ evaluated, in [0, 1]."""
-        return self.verified / self.evaluated if self.evaluated else float("nan")
+    def above_random(self) -> float:
+        """`errors_found` above `random_found`, in standard deviations of a uniform draw.
+
+        That of the hypergeometric distribution; NaN where not every label is known, or no draw
+        could have come out differently.
+        """
+        n, k, m = self.evaluated, self.errors, self.verified
+        if k is None or self.random_found is None or n < 2:
+            return float("nan")
+        variance = m * (k / n) * (1 - k / n) * (n - m) / (n - 1)
+        return (
+            (self.errors_found - self.random_found) / sqrt(variance) if variance else float("nan")
+        )
 
 
 def summarise(results: Iterable[GateResult]) -> Summary:

@@ -9,14 +9,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from typing import Any, get_args
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from gatekeeper.budget import Budget, Unit
+from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import policy_names
@@ -28,6 +29,8 @@ from gatekeeper.types import GateStatus
 from gatekeeper.verifiers import ByKind
 
 __all__ = ["add", "main"]
+
+DOUBT = 1.645  # standard deviations above random that chance exceeds one time in twenty
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
@@ -86,11 +89,11 @@ def main(args: argparse.Namespace) -> int:
     ) as gate:
         generate = _generate(args)
         try:
-            with _progress(gate, f"{args.policy}: answer, decide, verify", len(tasks)) as advance:
+            with _watched(gate, f"{args.policy}: answer, decide, verify", len(tasks)) as advance:
                 run_tasks(gate, tasks, generate, on_progress=advance)
             if args.check_all:
                 rest = len(tasks) - gate.status().verified - gate.status().warmup_verified
-                with _progress(gate, "check the rest, to compare", rest) as advance:
+                with _watched(gate, "check the rest, to compare", rest) as advance:
                     check_the_rest(gate, tasks, verifier, workers=args.workers, on_progress=advance)
         except KeyboardInterrupt:
             later = (
@@ -138,27 +141,17 @@ def _generate(args: argparse.Namespace) -> Generate:
 
 
 @contextmanager
-def _progress(gate: VerificationGate, title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal's standard error; nothing elsewhere."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[found]}"),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bar:
-        row = bar.add_task(title, total=total, found="")
+def _watched(gate: VerificationGate, title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar that shows what the gate has verified and found."""
+    with progress(title, total) as advance:
 
-        def advance(done: int) -> None:
+        def note(done: int) -> None:
             status = gate.status()
             verified = status.verified + status.warmup_verified
             errors = status.errors_found + status.warmup_errors
-            bar.update(row, advance=done, found=f"{verified} verified, {errors} wrong")
+            advance(done, f"{verified} verified, {errors} wrong")
 
-        yield advance
+        yield note
 
 
 def _as_json(summary: Summary, status: GateStatus, args: argparse.Namespace) -> dict[str, Any]:
@@ -167,6 +160,7 @@ def _as_json(summary: Summary, status: GateStatus, args: argparse.Namespace) -> 
         "budget": args.budget,
         "unit": args.unit,
         **asdict(summary),
+        "above_random": None if isnan(summary.above_random) else summary.above_random,
         "spent": status.spent,
         "cap": status.cap,
         "warmup_spent": status.warmup_spent,
@@ -202,6 +196,12 @@ def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> No
     table.add_row("the best possible choice", f"{summary.verified}", _number(summary.best_found))
     console = Console()
     console.print(table)
+    if summary.above_random < DOUBT:
+        console.print(
+            "That is no better than chance would explain: on these outputs the signals say little."
+        )
+    if summary.evaluated < summary.warmup_verified:
+        console.print("Most of this run was warm-up: the budget counts only what comes after it.")
     if not summary.all_checked:
         console.print("The rest is unchecked; --check-all verifies it too and fills the table.")
     if summary.could_not_tell:

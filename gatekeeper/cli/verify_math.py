@@ -11,9 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
 from gatekeeper.jsonl import field, read_jsonl
 from gatekeeper.maths import MathChecker
@@ -74,25 +72,12 @@ def _judge(checker: MathChecker, args: argparse.Namespace, total: int) -> Counte
             ids.append(id_)
             yield gold, response
 
-    console = Console(stderr=True)
-    with (
-        _open(args.out) as out,
-        Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[wrong]} wrong"),
-            TimeElapsedColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        ) as bar,
-    ):
-        row = bar.add_task("check answers", total=total, wrong=0)
+    with _open(args.out) as out, progress("check answers", total) as advance:
         for outcome in checker.check_many(pairs()):
             out.write(json.dumps(_line(ids.popleft(), outcome)) + "\n")
             counts[outcome.verdict] += 1
             wrong = sum(n for verdict, n in counts.items() if verdict.error)
-            bar.update(row, advance=1, wrong=wrong)
+            advance(1, f"{wrong} wrong")
     return counts
 
 
