@@ -37,6 +37,8 @@ def generation_of(response: Any) -> Generation:
             "not legacy completions or stream chunks"
         )
     positions = _get(_get(choice, "logprobs"), "content") or []
+    if not isinstance(positions, list):
+        raise BadInputError(f"logprobs.content={positions!r:.80}: a list is needed")
     chosen = np.full(len(positions), np.nan)
     top1, top2 = chosen.copy(), chosen.copy()
     k_seen = 0

@@ -30,11 +30,12 @@ class Budget:
                verifier reports in `Outcome.cost`).
     horizon    number of candidates to come, the warm-up included.
     max_cost   the most that one verification can cost, in `unit`; this much is reserved before
-               it starts. 1 for verifications; in seconds the verifier's `max_seconds` is the
-               default; in usd it must be given.
+               it starts, so a figure far above what they usually cost turns candidates away.
+               1 for verifications; in seconds the verifier's `max_seconds` is the default; in
+               usd it must be given.
     startup    allowance on top of the fraction, in `unit`, so that the first candidates are not
-               turned away while a fraction of next to nothing has accrued. Default: the cost of
-               one verification without `horizon`, 0 with it.
+               turned away while a fraction of next to nothing has accrued. Default: one
+               reservation; 0 for verifications with a `horizon`, where none is needed.
     """
 
     fraction: float | None = None
@@ -53,6 +54,8 @@ class Budget:
                 raise BadInputError(
                     f"{name}={value!r}: must be a number, not {type(value).__name__}"
                 )
+            if value is not None:  # numpy's numbers are no JSON
+                object.__setattr__(self, name, float(value))
         if self.fraction is not None and not 0.0 < self.fraction < 1.0:
             raise BadInputError(
                 f"fraction={self.fraction!r}: must lie strictly between 0 and 1, for example 0.2"
@@ -67,19 +70,10 @@ class Budget:
                 )
         if self.startup is not None and not (isfinite(self.startup) and self.startup >= 0):
             raise BadInputError(f"startup={self.startup!r}: must be at least 0 {self.unit}")
-        if self.horizon is not None and not (isinstance(self.horizon, int) and self.horizon > 0):
+        if self.horizon is not None and not (type(self.horizon) is int and self.horizon > 0):
             raise BadInputError(f"horizon={self.horizon!r}: must be a whole number of candidates")
         if self.unit == "verifications" and self.max_cost not in (None, 1, 1.0):
             raise BadInputError(f"max_cost={self.max_cost!r}: a verification costs 1 verification")
-
-    @property
-    def rate(self) -> float | None:
-        """β for the policy: the fraction, else total ÷ horizon where that is known."""
-        if self.fraction is not None:
-            return self.fraction
-        if self.total is not None and self.horizon is not None and self.unit == "verifications":
-            return self.total / self.horizon
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +106,8 @@ class Ledger:
         self._total = None if budget.total is None else _ticks(budget.total)
         startup = budget.startup
         if startup is None:
-            startup = max_cost if budget.horizon is None else 0.0
+            exact = budget.unit == "verifications" and budget.horizon is not None
+            startup = 0.0 if exact else max_cost
         self._startup = _ticks(startup)
         self._holds: dict[str, _Hold] = {}
         self._released: dict[str, _Hold] = {}  # wanted, not verified: may be reserved again
@@ -205,16 +200,16 @@ class Ledger:
         hold = self._released[id_] = self._holds.pop(id_)
         self._held[hold.warmup] -= hold.amount
 
-    def _hold(self, id_: str, hold: _Hold) -> bool:
-        committed = self._spent[False] + self._held[False] + hold.amount
-        if (
-            not hold.warmup
-            and self.budget.fraction is not None
-            and committed > self._fraction_cap()
-        ):
+    def has_room(self, *, warmup: bool) -> bool:
+        """Whether one more verification could be reserved now."""
+        committed = self._spent[False] + self._held[False] + self._max_cost
+        if not warmup and self.budget.fraction is not None and committed > self._fraction_cap():
             return False
-        everything = sum(self._spent.values()) + sum(self._held.values()) + hold.amount
-        if self._total is not None and everything > self._total:
+        everything = sum(self._spent.values()) + sum(self._held.values()) + self._max_cost
+        return self._total is None or everything <= self._total
+
+    def _hold(self, id_: str, hold: _Hold) -> bool:
+        if not self.has_room(warmup=hold.warmup):
             return False
         self._holds[id_] = hold
         self._held[hold.warmup] += hold.amount
@@ -234,7 +229,7 @@ class Ledger:
         to_come = max(self.budget.horizon - self._warmup_seen, 0)
         if self.budget.unit == "verifications":
             self._projected = to_come * self._max_cost
-        elif self._known:
+        elif self._known and not self._held[True]:  # the whole warm-up's mean, not the first's
             self._projected = to_come * self._known_cost // self._known
 
     def _fraction_cap(self) -> int:

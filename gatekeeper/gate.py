@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite, nan
 from numbers import Real
@@ -21,12 +23,14 @@ from gatekeeper.budget import Budget, Ledger
 from gatekeeper.convert import as_generation
 from gatekeeper.errors import (
     BadInputError,
+    GatekeeperError,
     LogError,
+    LogLockedError,
     LogMismatchError,
     VerifierUnavailableError,
 )
 from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
-from gatekeeper.policies import make_policy
+from gatekeeper.policies import T0, make_policy
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
 from gatekeeper.signals import signals_of
 from gatekeeper.types import (
@@ -87,7 +91,7 @@ class VerificationGate:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """
-        policy           a name (see `gatekeeper.policies.policy_names`) or an instance
+        policy           a name (see `gatekeeper.policies.policy_names`) or a fresh instance
         verifier         None: only decide; outcomes then come through `report_outcome`
         log              a file to write or to resume, a `Log`, or None: memory only
         cost_estimate    ĉ of an output before it is verified
@@ -101,28 +105,18 @@ class VerificationGate:
         Raises BadInputError for settings that cannot be, LogError for a log that cannot be used
         or was written under other settings.
         """
-        if on_unavailable not in get_args(OnUnavailable):
-            raise BadInputError(f"on_unavailable={on_unavailable!r}: choose 'raise' or 'pass'")
-        if workers < 1:
-            raise BadInputError(f"workers={workers!r}: at least one thread must verify")
-        if not (verifier is None or isinstance(verifier, Verifier | AsyncVerifier)):
-            raise BadInputError(
-                f"verifier={verifier!r}: must have verify(generation, task) or averify(...)"
-            )
+        _check_arguments(policy, budget, verifier, log, on_unavailable, workers, seed)
         if isinstance(policy, str):
-            rate = budget.rate
-            if rate is None:
-                raise BadInputError(
-                    f"policy={policy!r} needs a rate: give Budget(fraction=...), or a total of "
-                    "verifications with horizon=..., or a policy instance with its own beta"
-                )
-            policy = make_policy(policy, rate, horizon=budget.horizon, seed=seed)
+            policy = make_policy(policy, _rate(budget, policy), horizon=budget.horizon, seed=seed)
         self.policy = policy
         self.budget = budget
         self.verifier = verifier
         self._cost_estimate = cost_estimate
         self._on_unavailable = on_unavailable
-        self._ledger = Ledger(budget, _max_cost(budget, verifier))
+        self._max_cost = _max_cost(budget, verifier)
+        self._ledger = Ledger(budget, self._max_cost)
+        self._pid = os.getpid()
+        self._closed = False
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._ids: set[str] = set()
@@ -148,7 +142,8 @@ class VerificationGate:
         response   a Generation, an OpenAI chat completion, or its JSON as a dict
         task       what the verifier needs besides; passed on as it is
         id         overrides the response's own; one per output
-        force      verify whatever the policy says, within the budget
+        force      verify whatever the policy says, within the budget; not for an output on which
+                   was decided before
 
         Raises BadInputError, LogError, and, with `on_unavailable="raise"`,
         VerifierUnavailableError.
@@ -195,13 +190,16 @@ class VerificationGate:
         also depend on what earlier ones have cost by then. Batches of a few dozens let a policy
         learn between them.
         With `on_unavailable="raise"`, the first verification that could not tell raises after
-        all others are done.
+        all others are done; `find` has their results.
         """
         answers: list[GateResult | _Open] = []
         waiting: list[tuple[_Open, Future[None] | None]] = []
         ids: set[str] = set()
         try:
-            for response, task in pairs:
+            for pair in pairs:
+                if not (isinstance(pair, tuple | list) and len(pair) == 2):
+                    raise BadInputError(f"pair={pair!r:.80}: give (response, task) pairs")
+                response, task = pair
                 generation = as_generation(response)
                 if generation.id in ids:
                     raise BadInputError(f"id={generation.id!r} stands twice in the batch")
@@ -242,21 +240,21 @@ class VerificationGate:
             if entry is None:
                 return self._audit(id, outcome)
             if entry.busy or entry.outcome is not None:
-                raise BadInputError(f"id={id!r} is being verified or has a verdict already")
+                raise _RefusedError(f"id={id!r} is being verified or has a verdict already")
             if outcome.error is None:
-                entry.trouble = outcome
                 if entry.held:
-                    self._give_back(entry, outcome.detail)
+                    self._give_back(entry, outcome.detail, outcome)
                 return entry.result()
             if not entry.held and not self._reserve_again(entry):
-                raise BadInputError(f"id={id!r}: the budget has no room for this verdict any more")
+                raise _RefusedError(f"id={id!r}: the budget has no room for this verdict any more")
             self._settle(entry, outcome, learn=True)
             return entry.result()
 
     def pending(self) -> list[Generation]:
         """Outputs that were selected and that the policy has not learned from, in stream order.
 
-        After a resume these are what the last process did not finish: hand them in again.
+        After a resume these are what the last process did not finish: hand them in again, or free
+        what they hold with `report_outcome(id, "infra_error")`.
         """
         with self._lock:
             return [entry.generation for entry in self._open.values() if not entry.busy]
@@ -301,6 +299,7 @@ class VerificationGate:
     def close(self) -> None:
         """Wait for verifications under way, close the verifier and the log."""
         self._pool.shutdown()
+        self._closed = True
         close = getattr(self.verifier, "close", None)
         try:
             if callable(close):
@@ -329,14 +328,21 @@ class VerificationGate:
         log, so the gate stops for good; the log is right, and a new gate on it goes on.
         """
         with self._lock:
+            if self._closed:
+                raise GatekeeperError("this gate is closed: make a new one")
+            if os.getpid() != self._pid:
+                raise LogLockedError(
+                    "this gate belongs to the process that made it: after a fork, make another "
+                    "with a log of its own"
+                )
             if self._broken is not None:
                 raise LogError(
-                    f"this gate stopped at an earlier error ({self._broken!r}): "
-                    "open the log again with a new one"
+                    f"this gate stopped at an earlier error ({self._broken!r}): make a new one; "
+                    "on the same log, if it had one, it goes on"
                 )
             try:
                 yield
-            except BadInputError:  # raised before anything changed
+            except _RefusedError:
                 raise
             except BaseException as e:
                 self._broken = e
@@ -354,7 +360,7 @@ class VerificationGate:
         """Decide, or find what was decided. An _Open one is the caller's to verify or to learn."""
         generation = as_generation(response, id=id)
         if generation.id in self._ids:
-            return self._readmit(generation, learn=learn)
+            return self._readmit(generation, force=force, learn=learn)
         signals = signals_of(generation)
         cost_estimate = self._cost_estimate(generation, task)
         if not (isinstance(cost_estimate, Real) and 0 < cost_estimate < inf):
@@ -364,7 +370,7 @@ class VerificationGate:
         candidate = Candidate(generation.id, signals, float(cost_estimate))
         with self._step():
             if generation.id in self._ids:
-                raise BadInputError(f"id={generation.id!r} came in twice at once")
+                raise _RefusedError(f"id={generation.id!r} came in twice at once")
             phase = self.policy.phase
             decision = self._decide(candidate, force=force)
             data = _codec.decided(generation, candidate, decision, phase=phase, forced=force)
@@ -376,31 +382,37 @@ class VerificationGate:
             entry.busy = self.verifier is not None
             return entry if entry.busy else entry.result()
 
-    def _readmit(self, generation: Generation, *, learn: bool) -> _Open | GateResult:
+    def _readmit(self, generation: Generation, *, force: bool, learn: bool) -> _Open | GateResult:
         with self._step():
             id_ = generation.id
             entry = self._open.get(id_)
             known = self._recall(id_)
             text = entry.generation.text if entry else self._decided(id_)["text"]
             if text != generation.text:
-                raise BadInputError(
+                raise _RefusedError(
                     f"id={id_!r} already names another output: give each output an id of its own"
                 )
             if entry is None:
+                if force and known.outcome is None:
+                    raise _RefusedError(
+                        f"id={id_!r} was decided on and not selected: force=True comes too late; "
+                        "verify it yourself and tell report_outcome"
+                    )
                 return known
             if entry.busy:
-                raise BadInputError(f"id={id_!r} is being verified already")
+                raise _RefusedError(f"id={id_!r} is being verified already")
             if entry.outcome is not None:
                 if not learn:
                     return entry
-                self._learn([entry])
+                self._log.append(self._learn([entry]))
                 return known
             if self.verifier is None:
                 return known
             if not entry.held and not self._reserve_again(entry):
-                return replace(
-                    known, decision=replace(entry.decision, reason=Reason.BUDGET_EXHAUSTED)
+                exhausted = replace(
+                    entry.decision, verify=False, reason=Reason.BUDGET_EXHAUSTED, propensity=0.0
                 )
+                return replace(known, decision=exhausted)
             entry.busy = True
             return entry
 
@@ -440,13 +452,13 @@ class VerificationGate:
         with self._step():
             entry.busy = False
             if outcome.error is None:
-                entry.trouble = outcome
-                self._give_back(entry, outcome.detail)
+                self._give_back(entry, outcome.detail, outcome)
             else:
                 self._settle(entry, outcome, learn=learn)
 
     def _release(self, entry: _Open, why: str) -> None:
-        with self._step():
+        """On the way out of an exception, which a gate that has stopped must not replace."""
+        with suppress(LogError), self._step():
             entry.busy = False
             self._give_back(entry, why)
 
@@ -456,7 +468,8 @@ class VerificationGate:
             if future is not None:
                 future.result()
         with self._step():
-            self._learn([entry for entry, _ in waiting if entry.outcome is not None])
+            done = [entry for entry, _ in waiting if entry.outcome is not None]
+            self._log.append(self._learn(done))
         waiting.clear()
 
     def _answer(self, entry: _Open) -> GateResult:
@@ -475,7 +488,7 @@ class VerificationGate:
     def _decide(self, candidate: Candidate, *, force: bool = False) -> Decision:
         decision = self.policy.decide(candidate)
         warmup = decision.reason is Reason.WARMUP
-        if force and not decision.verify:
+        if force and not warmup:
             decision = replace(decision, verify=True, reason=Reason.FORCED, propensity=1.0)
         granted = self._ledger.see(
             candidate.id, candidate.cost_estimate, warmup=warmup, verify=decision.verify
@@ -484,6 +497,8 @@ class VerificationGate:
             decision = replace(
                 decision, verify=False, reason=Reason.BUDGET_EXHAUSTED, propensity=0.0
             )
+        elif decision.propensity and not (granted or self._ledger.has_room(warmup=warmup)):
+            decision = replace(decision, propensity=0.0)  # it could not have been verified
         self._ids.add(candidate.id)
         self._counts[decision.reason] += 1
         self._counts["warmup_seen"] += warmup
@@ -500,9 +515,8 @@ class VerificationGate:
         outcome = self._charge(entry, outcome, cost)
         taken = {"taken": cost if isfinite(cost) else None}
         data = _codec.outcome_data(outcome) | taken
-        self._log.append([Event("outcome", entry.candidate.id, data)])
-        if learn:
-            self._learn([entry])
+        events = [Event("outcome", entry.candidate.id, data)]
+        self._log.append(events + (self._learn([entry]) if learn else []))
 
     def _charge(self, entry: _Open, outcome: Outcome, cost: float) -> Outcome:
         charged = self._ledger.settle(entry.candidate.id, cost)
@@ -513,22 +527,27 @@ class VerificationGate:
         self._counts["warmup_errors" if where else "errors_found"] += outcome.error == 1
         return outcome
 
-    def _learn(self, entries: list[_Open]) -> None:
-        """Teach the policy, once, also where a batch and another caller had the same output."""
+    def _learn(self, entries: list[_Open]) -> list[Event]:
+        """Teach the policy, once, also where a batch and another caller had the same output.
+
+        Returns the events to log.
+        """
         entries = [entry for entry in entries if entry.candidate.id in self._open]
         for entry in entries:
             self._teach(entry)
-        self._log.append([Event("learned", entry.candidate.id, {}) for entry in entries])
+        return [Event("learned", entry.candidate.id, {}) for entry in entries]
 
     def _teach(self, entry: _Open) -> None:
         assert entry.outcome is not None
         self.policy.update(entry.candidate, entry.decision, entry.outcome)
         del self._open[entry.candidate.id]
 
-    def _give_back(self, entry: _Open, why: str) -> None:
+    def _give_back(self, entry: _Open, why: str, outcome: Outcome | None = None) -> None:
         self._ledger.release(entry.candidate.id)
         entry.held = False
-        self._log.append([Event("released", entry.candidate.id, {"why": why})])
+        entry.trouble = outcome
+        data = {"why": why, "outcome": None if outcome is None else _codec.outcome_data(outcome)}
+        self._log.append([Event("released", entry.candidate.id, data)])
 
     def _reserve_again(self, entry: _Open) -> bool:
         if not self._ledger.reserve_again(entry.candidate.id):
@@ -539,10 +558,10 @@ class VerificationGate:
 
     def _audit(self, id_: str, outcome: Outcome) -> GateResult:
         if id_ not in self._ids:
-            raise BadInputError(f"id={id_!r} is unknown: report only on outputs the gate has seen")
+            raise _RefusedError(f"id={id_!r} is unknown: report only on outputs the gate has seen")
         known = self._recall(id_)
         if known.outcome is not None:
-            raise BadInputError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
+            raise _RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
         if outcome.error is None:
             return replace(known, outcome=outcome)
         self._counts["audited"] += 1
@@ -567,18 +586,21 @@ class VerificationGate:
         """Go through the log's events: the policy, the ledger and the open ones as they were."""
         settings = {
             "policy": _describe(self.policy),
-            "budget": asdict(self.budget),
-            **more,
+            "budget": asdict(self.budget) | {"max_cost": self._max_cost},
+            "more": _as_json(more),
         }
         known = self._log.settings()
         if not known:
             self._log.configure(settings)
-        for name, value in settings.items():
-            if known and known.get(name) != value:
-                raise LogMismatchError(
-                    f"the log was written with {name}={known.get(name)!r}, this gate has "
-                    f"{value!r}: use the same settings to go on, or a new log"
-                )
+            known = settings
+        for group, mine in settings.items():
+            theirs = known.get(group, {})
+            for name in sorted(mine.keys() | theirs.keys()):
+                if mine.get(name) != theirs.get(name):
+                    raise LogMismatchError(
+                        f"the log was written with {name}={theirs.get(name)!r} ({group}), this "
+                        f"gate has {mine.get(name)!r}: use the same settings to go on, or a new log"
+                    )
         for event in self._log.events():
             self._replay(event)
 
@@ -590,7 +612,8 @@ class VerificationGate:
             if (now.verify, now.reason) != (logged.verify, logged.reason):
                 raise LogMismatchError(
                     f"id={id_!r}: the log has verify={logged.verify} ({logged.reason}), this "
-                    f"version of the policy says {now.verify} ({now.reason}): start a new log"
+                    f"policy says {now.verify} ({now.reason}): either it has been changed since, "
+                    "or it was not a fresh instance here or there; start a new log"
                 )
             if logged.verify:
                 generation = _codec.generation_of(id_, data)
@@ -603,11 +626,72 @@ class VerificationGate:
         elif kind == "released":
             self._ledger.release(id_)
             self._open[id_].held = False
+            if data["outcome"] is not None:
+                self._open[id_].trouble = _codec.outcome_of(data["outcome"])
         elif kind == "reserved":
             self._ledger.reserve_again(id_)
             self._open[id_].held = True
         elif kind == "audited":
             self._counts["audited"] += 1
+
+
+class _RefusedError(BadInputError):
+    """Raised inside a step before it has changed anything."""
+
+
+def _check_arguments(
+    policy: object,
+    budget: object,
+    verifier: object,
+    log: object,
+    on_unavailable: object,
+    workers: object,
+    seed: object,
+) -> None:
+    if isinstance(policy, type) or not isinstance(policy, str | Policy):
+        raise BadInputError(f"policy={policy!r}: give a name or an instance, such as CST(0.2)")
+    if not isinstance(budget, Budget):
+        raise BadInputError(f"budget={budget!r}: give a Budget, such as Budget(fraction=0.2)")
+    usable = verifier is None or isinstance(verifier, Verifier | AsyncVerifier)
+    if isinstance(verifier, type) or not usable:
+        raise BadInputError(
+            f"verifier={verifier!r}: must be an object that has verify(generation, task) or averify"
+        )
+    if not (log is None or isinstance(log, str | Path) or hasattr(log, "append")):
+        raise BadInputError(f"log={log!r}: give a file name, a Log, or None")
+    if on_unavailable not in get_args(OnUnavailable):
+        raise BadInputError(f"on_unavailable={on_unavailable!r}: choose 'raise' or 'pass'")
+    if type(workers) is not int or workers < 1:
+        raise BadInputError(f"workers={workers!r}: a whole number of threads, at least 1")
+    if type(seed) is not int or seed < 0:
+        raise BadInputError(f"seed={seed!r}: a whole number of at least 0")
+
+
+def _rate(budget: Budget, policy: str) -> float:
+    """β for a policy given by name: the share of the candidates after the warm-up to verify."""
+    if budget.fraction is not None:
+        return budget.fraction
+    if budget.total is None or budget.horizon is None or budget.unit != "verifications":
+        raise BadInputError(
+            f"policy={policy!r} needs a rate: give Budget(fraction=...), or a total of "
+            "verifications with horizon=..., or a policy instance with its own beta"
+        )
+    left, to_come = budget.total - T0, budget.horizon - T0
+    if not 0 < left < to_come:
+        raise BadInputError(
+            f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {T0} the "
+            f"rest of the total must cover some, but not all, of the {max(to_come, 0)} candidates "
+            "to come; or give a policy instance with its own beta and warmup"
+        )
+    return left / to_come
+
+
+def _as_json(more: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        settings: dict[str, Any] = json.loads(json.dumps(dict(more), allow_nan=False))
+    except (TypeError, ValueError) as e:
+        raise BadInputError(f"settings={more!r}: only JSON values can be kept: {e}") from None
+    return settings
 
 
 def _in_event_loop() -> bool:

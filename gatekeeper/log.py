@@ -173,8 +173,11 @@ class SQLiteLog:
                 )
 
     def settings(self) -> dict[str, Any]:
-        rows = self._db.execute("SELECT name, value FROM settings")
-        return {name: json.loads(value) for name, value in rows}
+        try:
+            rows = self._db.execute("SELECT name, value FROM settings")
+            return {name: json.loads(value) for name, value in rows}
+        except (sqlite3.Error, ValueError) as e:
+            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         self._write(
@@ -205,7 +208,7 @@ class SQLiteLog:
         try:
             for kind, id_of, data in self._db.execute(query, values):
                 yield Event(kind, id_of, json.loads(data))
-        except sqlite3.Error as e:
+        except (sqlite3.Error, ValueError) as e:
             raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
 
     def close(self) -> None:

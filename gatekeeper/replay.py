@@ -42,7 +42,7 @@ class Replay:
 
     @property
     def errors_found(self) -> int:
-        return sum(r.error for r, v in zip(self.records, self.verified, strict=True) if v)
+        return sum(r.error == 1 for r, v in zip(self.records, self.verified, strict=True) if v)
 
     @property
     def hit_rate(self) -> float:
@@ -54,7 +54,7 @@ class Replay:
 
     @property
     def recall(self) -> float:
-        return _ratio(self.errors_found, sum(r.error for r in self.records))
+        return _ratio(self.errors_found, sum(r.error == 1 for r in self.records))
 
     @property
     def utilisation(self) -> float:
@@ -81,8 +81,8 @@ def replay(
     lasts until the evaluation begins. The calibration of `HGA(labels="full")` sees its labels
     whatever the feedback.
 
-    Raises BadInputError where no record is left to evaluate, for an id that stands twice, and for a
-    cost that is not above 0.
+    Raises BadInputError where no record is left to evaluate, for an id that stands twice, a cost
+    that is not above 0, and an unknown label.
     """
     check_beta(beta)
     if feedback not in get_args(Feedback) or evaluate not in get_args(Evaluate):
@@ -125,6 +125,10 @@ def _check(records: Sequence[Record]) -> None:
         if record.id in ids:
             raise BadInputError(f"id={record.id!r} stands twice: each record needs one of its own")
         ids.add(record.id)
+        if record.error not in (0, 1):
+            raise BadInputError(
+                f"id={record.id!r}: error={record.error!r} must be 0 or 1 to replay"
+            )
         for name, cost in (("cost", record.cost), ("cost_estimate", record.cost_estimate)):
             if not 0 < cost < inf:
                 raise BadInputError(f"id={record.id!r}: {name}={cost!r} must be a number above 0")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.protocols import Verifier
 from gatekeeper.tasks import Task
-from gatekeeper.types import GateResult, Generation
+from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
 __all__ = ["Generate", "check_the_rest", "run_tasks"]
 
@@ -39,7 +40,10 @@ def run_tasks(
             # The whole block, even where a part of it is known: what a model answers depends on
             # its neighbours in the last bits, and a resumed run must equal an uninterrupted one.
             answers = generate([task["prompt"] for task in block], [task["id"] for task in block])
-            pending |= {answer.id: answer for answer in answers if answer.id in new}
+            found = {answer.id: answer for answer in answers if answer.id in new}
+            if new - found.keys():
+                raise BadInputError(f"generate gave no output for {sorted(new - found.keys())}")
+            pending |= found
         gate.verify_batch([(pending[task["id"]], task) for task in block if task["id"] in pending])
         on_progress(len(block))
 
@@ -58,8 +62,11 @@ def check_the_rest(
     """
 
     def check(task: Task) -> None:
-        generation = gate.output(task["id"])
-        gate.report_outcome(task["id"], verifier.verify(generation, task))
+        try:
+            outcome = verifier.verify(gate.output(task["id"]), task)
+        except Exception as e:
+            outcome = Outcome(Verdict.INFRA_ERROR, detail=f"{type(e).__name__}: {e}")
+        gate.report_outcome(task["id"], outcome)
         on_progress(1)
 
     rest = [task for task in tasks if _unselected(gate.find(task["id"]))]

@@ -42,11 +42,7 @@ def signals_from_arrays(logprob: ArrayLike, top1: ArrayLike, top2: ArrayLike) ->
     `top1` and `top2` are the two largest log-probabilities at each position, in either order.
     Raises BadInputError where the shapes differ or the values are not numbers.
     """
-    try:
-        chosen, first, second = (np.asarray(a, dtype=np.float64) for a in (logprob, top1, top2))
-    except (TypeError, ValueError) as e:
-        raise BadInputError(f"log-probabilities must be arrays of numbers: {e}") from None
-    return signals_of(Generation("", "", chosen, first, second))
+    return signals_of(Generation("", "", logprob, top1, top2))  # type: ignore[arg-type]
 
 
 def batch_signals(generations: Sequence[Generation]) -> list[Signals]:

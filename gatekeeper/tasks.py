@@ -7,6 +7,7 @@ statements, run in order after the candidate) with an optional `test_setup_code`
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,21 @@ def read_tasks(
 def _checked(data: Task) -> Task:
     if not field(data, "id", str):
         raise BadInputError("field 'id' is empty")
-    field(data, "prompt", str)
+    for name in ("id", "prompt"):
+        try:
+            field(data, name, str).encode()
+        except UnicodeEncodeError:
+            raise BadInputError(f"field {name!r} is no valid text: {data[name]!r:.80}") from None
     kind = field(data, "kind", str)
     if kind == "code":
         tests = field(data, "tests", list)
         if not tests or not all(isinstance(test, str) and test.strip() for test in tests):
             raise BadInputError("field 'tests' must be a list of at least one assert statement")
+        for test in tests:
+            try:
+                ast.parse(test.strip())
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+                raise BadInputError(f"field 'tests' has {test!r:.80}, no Python: {e}") from None
         field(data, "test_setup_code", str, default="")
     elif kind == "math":
         if not field(data, "gold", str).strip():

@@ -139,8 +139,8 @@ def check_policy(make: Callable[[], Policy], *, n: int = 300, seed: int = 0) -> 
     """Raise AssertionError unless the policies that `make` builds keep the contract of `Policy`.
 
     `make` must return a fresh, equal policy each time. Checked: decisions are well formed and
-    repeatable; labels may come late, in any order, twice the same way, or never; candidates
-    without signals are accepted; `state` is JSON and `restore` continues exactly.
+    repeatable; labels may come late, in another order, or never; candidates without signals are
+    accepted; `state` is JSON and `restore` continues exactly.
     """
     candidates = make_candidates(n, seed=seed, missing=0.1)
     labels = (np.random.default_rng(seed).random(n) < 0.4).astype(int).tolist()

@@ -55,8 +55,8 @@ Label = Literal[0, 1]
 class SignalState(StrEnum):
     """How much of the three signals could be computed."""
 
-    OK = "ok"  # h1, h2 and h3
-    PARTIAL = "partial"  # some of them
+    OK = "ok"  # h1, h2 and h3, from every position
+    PARTIAL = "partial"  # some of them, or from some positions only
     MISSING = "missing"  # none: no usable log-probabilities came with the output
 
 
@@ -112,7 +112,9 @@ class Generation:
     k_seen: int = 0
 
     def __post_init__(self) -> None:
-        """Raises BadInputError for what the log could not keep."""
+        """Raises BadInputError for what is no number, and for what the log could not keep."""
+        for name in ("logprob", "top1", "top2"):
+            object.__setattr__(self, name, _floats(name, getattr(self, name)))
         for name in ("id", "text", "model", "finish_reason"):
             value = getattr(self, name)
             if not (isinstance(value, str) or (value is None and name not in ("id", "text"))):
@@ -147,7 +149,7 @@ class Signals:
     @property
     def state(self) -> SignalState:
         present = (self.h1 == self.h1) + (self.h2 == self.h2) + (self.h3 == self.h3)
-        if present == 3:
+        if present == 3 and self.n_margins == self.n_tokens:
             return SignalState.OK
         return SignalState.PARTIAL if present else SignalState.MISSING
 
@@ -215,13 +217,19 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One candidate of a replay file, with everything known in hindsight."""
+    """One candidate of a log or a replay file, with what is known in hindsight."""
 
     id: str
     signals: Signals
     cost_estimate: float  # ĉ > 0
     cost: float  # c > 0
-    error: Label  # y
+    error: Label | None  # y; None where nobody verified it
+    stratum: int | None = None
+    group: str | None = None
+    benefit: Label | None = None  # routing: 1 where the dearer model is right and this one wrong
+    propensity: float | None = None  # probability in [0, 1] with which it was to be verified
+    verified: bool | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)  # whatever else the file had
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +278,13 @@ def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise BadInputError(f"{name}={value!r:.80}: a number is needed")
     return float(value)
+
+
+def _floats(name: str, value: Any) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as e:
+        raise BadInputError(f"{name}={value!r:.80}: an array of numbers is needed: {e}") from None
 
 
 def _whole(name: str, value: Any) -> int:

@@ -1,15 +1,43 @@
-"""One verifier made of several, by the kind of task."""
+"""Verifiers by name, and one verifier made of several, by the kind of task.
+
+Other packages add theirs through the entry-point group `gatekeeper.verifiers`: a callable without
+required arguments.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import Generation, Outcome
 
-__all__ = ["ByKind"]
+__all__ = ["ByKind", "make_verifier", "verifier_names"]
+
+# Loaded on first use: importing gatekeeper starts no pool and needs no extra.
+_BUILT_IN = {"local": "gatekeeper.sandbox:LocalSandbox", "math": "gatekeeper.maths:MathChecker"}
+
+
+def verifier_names() -> list[str]:
+    """Names that `make_verifier` knows: ours and those of installed plug-ins."""
+    return sorted({*_BUILT_IN, *(e.name for e in entry_points(group="gatekeeper.verifiers"))})
+
+
+def make_verifier(name: str) -> Verifier:
+    """The verifier of that name with its defaults. Raises BadInputError for an unknown name."""
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        verifier: Verifier = getattr(import_module(module), attribute)()
+        return verifier
+    for entry in entry_points(group="gatekeeper.verifiers", name=name):
+        plugged: Verifier = entry.load()()
+        return plugged
+    raise BadInputError(
+        f"verifier={name!r} is unknown: choose one of {', '.join(verifier_names())}"
+    )
 
 
 class ByKind:

@@ -108,7 +108,8 @@ class AnyOrder(RuleBasedStateMachine):
             )
             startup = self.budget.startup
             if startup is None:
-                startup = self.reserve if self.budget.horizon is None else 0.0
+                exact = self.budget.unit == "verifications" and self.budget.horizon is not None
+                startup = 0.0 if exact else self.reserve
             base = max(base, self.projected or 0)
             caps.append(Fraction(startup) * TICK + Fraction(self.budget.fraction) * base)
         if self.budget.total is not None:
@@ -145,7 +146,7 @@ class AnyOrder(RuleBasedStateMachine):
                 known = [s.charge for s in self.seen.values() if s.charge is not None]
                 if self.budget.unit == "verifications":
                     self.projected = Fraction(to_come * TICK)
-                elif known:
+                elif known and not self.amount(warmup=True)[1]:
                     self.projected = Fraction(to_come * sum(known), len(known))
         granted = self.ledger.see(id_, estimate, warmup=seen.warmup, verify=verify)
         self.seen[id_] = seen
@@ -427,11 +428,3 @@ def test_a_budget_that_cannot_be_is_refused_by_name_and_value(
 ) -> None:
     with pytest.raises(BadInputError, match=message):
         Budget(**arguments)
-
-
-def test_the_rate_of_a_budget() -> None:
-    """β for the policy: the fraction, else total ÷ horizon of verifications, else unknown."""
-    assert Budget(fraction=0.2, total=5, horizon=10).rate == 0.2
-    assert Budget(total=30, horizon=120).rate == 0.25
-    assert Budget(total=30).rate is None
-    assert Budget(total=30, horizon=120, unit="seconds", max_cost=1.0).rate is None

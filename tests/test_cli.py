@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -127,3 +129,35 @@ def test_doctor_tries_every_part(capsys: pytest.CaptureFixture[str]) -> None:
     needed = ["python", "log (SQLite)", "bundled model", "maths checker", "local sandbox"]
     assert all(findings[part]["works"] for part in needed)
     assert all(f["detail"] for f in findings.values())
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ({**CODE, "tests": ["assert ("]}, "field 'tests' has 'assert (', no Python"),
+        ({**MATH, "id": "\ud800"}, "field 'id' is no valid text"),
+        ({**MATH, "prompt": "\ud800"}, "field 'prompt' is no valid text"),
+    ],
+)
+def test_what_could_never_be_verified_is_refused_when_the_file_is_read(
+    bad: object, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert says in refused(capsys, "run", lines(tmp_path / "tasks.jsonl", bad))
+
+
+def test_the_verifiers_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = lines(tmp_path / "tasks.jsonl", CODE)
+    error = refused(capsys, "run", path, "--sandbox", "kindergarten")
+    assert "verifier='kindergarten' is unknown: choose one of local, math" in error
+    assert "seed=-1" in refused(capsys, "run", path, "--sandbox", "local", "--seed", -1)
+
+
+def test_a_reader_that_stops_listening_is_no_error(tmp_path: Path) -> None:
+    """`gatekeeper run … --json | head -0` ends quietly."""
+    path = lines(tmp_path / "tasks.jsonl", MATH)
+    command = [sys.executable, "-m", "gatekeeper", "run", str(path), "--json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.close()
+    _, err = child.communicate()
+    assert (child.returncode, err) == (141, b"")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -33,6 +34,7 @@ from gatekeeper import (
     VerificationGate,
     VerifierUnavailableError,
 )
+from gatekeeper.errors import GatekeeperError, LogLockedError
 from gatekeeper.log import MemoryLog, SQLiteLog
 from gatekeeper.policies import policy_names
 from gatekeeper.testing import AsyncScriptedVerifier, ScriptedVerifier, make_generation
@@ -184,7 +186,54 @@ def test_force_verifies_within_the_budget() -> None:
     assert gate.status().spent == 2.0
 
     wanted = gate_of(ScriptedVerifier()).maybe_verify(out("a"), force=True)
-    assert wanted.decision.reason is Reason.POLICY  # it was wanted anyway
+    assert wanted.decision.reason is Reason.FORCED  # wanted anyway, but certain all the same
+
+
+def test_a_policy_by_name_takes_its_rate_from_the_budget() -> None:
+    """The fraction; else what a total leaves for the candidates after the warm-up."""
+
+    def beta(budget: Budget) -> float:
+        policy = VerificationGate("threshold", budget=budget).policy
+        assert isinstance(policy, Threshold)
+        return policy.beta
+
+    assert beta(Budget(fraction=0.2, total=5, horizon=10)) == 0.2
+    assert beta(Budget(total=100, horizon=300)) == 50 / 250
+    for total, horizon in ((30, 300), (50, 300), (300, 300), (400, 300), (100, 40)):
+        with pytest.raises(BadInputError, match=f"total={total}.0 with horizon={horizon}"):
+            beta(Budget(total=total, horizon=horizon))
+    for budget in (Budget(total=30), Budget(total=9, horizon=99, unit="seconds", max_cost=1)):
+        with pytest.raises(BadInputError, match="needs a rate"):
+            beta(budget)
+
+
+@pytest.mark.parametrize("wished", [True, False])
+def test_where_there_is_no_room_nothing_could_have_been_verified(wished: bool) -> None:
+    """The propensity is 0 once the budget is gone, whatever the policy wished."""
+    policy = Random(0.5, warmup=0)
+    gate = VerificationGate(policy, budget=Budget(total=3), verifier=ScriptedVerifier())
+    decisions = [gate.maybe_verify(out(f"r{i}")).decision for i in range(60)]
+    spent = next(i for i in range(60) if sum(d.verify for d in decisions[: i + 1]) == 3)
+    assert {d.propensity for d in decisions[: spent + 1]} == {0.5}
+    late = decisions[spent + 1 :]
+    assert {d.propensity for d in late} == {0.0}
+    assert any((d.reason is Reason.BUDGET_EXHAUSTED) == wished for d in late)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_cannot_spend_the_budget_again(tmp_path: Path) -> None:
+    """The child of a fork shares the file but not the ledger: it is refused."""
+    with gate_of(ScriptedVerifier(), log=tmp_path / "run.db") as gate:
+        gate.maybe_verify(out("a"))
+        child = os.fork()
+        if not child:
+            try:
+                gate.maybe_verify(out("b"))
+            except LogLockedError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert gate.status().seen == 1
 
 
 def test_without_logprobs_candidates_are_drawn_uniformly_and_counted() -> None:
@@ -275,7 +324,8 @@ def test_the_same_output_again_gives_the_same_answer() -> None:
     for _ in range(2):
         assert gate.maybe_verify(out("a")) == first
         assert gate.maybe_verify(out("b")) == skipped
-        assert gate.maybe_verify(out("b"), force=True) == skipped
+        with pytest.raises(BadInputError, match="'b' was decided on and not selected"):
+            gate.maybe_verify(out("b"), force=True)
         assert asyncio.run(gate.amaybe_verify(out("a"))) == first
         assert gate.verify_batch([(out("b"), None), (out("a"), None)]) == [skipped, first]
     assert gate.status() == status
@@ -822,7 +872,7 @@ def test_settings_that_cannot_be_are_refused_with_what_to_do() -> None:
         gate_of(on_unavailable="skip")
     with pytest.raises(BadInputError, match="workers=0"):
         gate_of(workers=0)
-    with pytest.raises(BadInputError, match=r"must have verify\(generation, task\)"):
+    with pytest.raises(BadInputError, match=r"has verify\(generation, task\)"):
         gate_of(object())
     for bad_id in ("", 7, "\ud800"):
         with pytest.raises(BadInputError, match=r"needs an id of its own|a string is needed"):
@@ -869,7 +919,7 @@ def test_with_closes_the_verifier_and_the_log(tmp_path: Path) -> None:
     assert len(closed) == 3
     with gate_of(log=path) as gate:  # the log was closed each time: nobody holds it
         assert gate.status().spent == 1.0
-    with pytest.raises(LogError):
+    with pytest.raises(GatekeeperError, match="this gate is closed"):
         gate.maybe_verify(out("b"))
 
 

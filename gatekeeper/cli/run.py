@@ -26,7 +26,7 @@ from gatekeeper.runner import Generate, check_the_rest, run_tasks
 from gatekeeper.summary import Summary, summarise
 from gatekeeper.tasks import Task, read_tasks
 from gatekeeper.types import GateStatus
-from gatekeeper.verifiers import ByKind
+from gatekeeper.verifiers import ByKind, make_verifier
 
 __all__ = ["add", "main"]
 
@@ -50,7 +50,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--unit", choices=get_args(Unit)[:2], default="verifications")
     parser.add_argument(
-        "--sandbox", choices=["local"], help="what runs code; needed where a task has kind code"
+        "--sandbox", metavar="NAME", help="what runs code: local, or a plug-in's verifier"
     )
     parser.add_argument("--workers", type=int, default=2, help="verifications at once")
     parser.add_argument("--log", type=Path, help="SQLite file to write or to resume")
@@ -92,7 +92,8 @@ def main(args: argparse.Namespace) -> int:
             with _watched(gate, f"{args.policy}: answer, decide, verify", len(tasks)) as advance:
                 run_tasks(gate, tasks, generate, on_progress=advance)
             if args.check_all:
-                rest = len(tasks) - gate.status().verified - gate.status().warmup_verified
+                status = gate.status()
+                rest = status.seen - status.verified - status.warmup_verified - status.audited
                 with _watched(gate, "check the rest, to compare", rest) as advance:
                     check_the_rest(gate, tasks, verifier, workers=args.workers, on_progress=advance)
         except KeyboardInterrupt:
@@ -121,13 +122,9 @@ def _verifier(tasks: Sequence[Task], args: argparse.Namespace) -> ByKind:
                 f"{args.tasks} has tasks of kind 'code': say what runs the model's code, for "
                 "example --sandbox local (separate process, limits; read docs/sandbox.md first)"
             )
-        from gatekeeper.sandbox import LocalSandbox
-
-        verifiers["code"] = LocalSandbox()
+        verifiers["code"] = make_verifier(args.sandbox)
     if "math" in kinds:
-        from gatekeeper.maths import MathChecker
-
-        verifiers["math"] = MathChecker(workers=args.workers)
+        verifiers["math"] = make_verifier("math")
     return ByKind(verifiers)
 
 
@@ -202,8 +199,13 @@ def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> No
         )
     if summary.evaluated < summary.warmup_verified:
         console.print("Most of this run was warm-up: the budget counts only what comes after it.")
-    if not summary.all_checked:
+    if not (summary.all_checked or args.check_all):
         console.print("The rest is unchecked; --check-all verifies it too and fills the table.")
+    if args.unit == "seconds" and summary.budget_exhausted:
+        console.print(
+            f"{summary.budget_exhausted} more were wanted and did not fit: before a verification "
+            "starts, the most that it can take is reserved."
+        )
     if summary.could_not_tell:
         console.print(
             f"{summary.could_not_tell} selected outputs have no verdict: the verifier could not "

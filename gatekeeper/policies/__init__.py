@@ -9,13 +9,14 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST
 from gatekeeper.policies.hga import HGA
 from gatekeeper.policies.random import Random
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.protocols import Policy
 
-__all__ = ["CST", "HGA", "Random", "Threshold", "make_policy", "policy_names"]
+__all__ = ["CST", "HGA", "T0", "Random", "Threshold", "make_policy", "policy_names"]
 
 _BUILT_IN = {policy.name: policy for policy in (CST, HGA, Random, Threshold)}
 
