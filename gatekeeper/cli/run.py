@@ -194,9 +194,7 @@ def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> No
     console = Console()
     console.print(table)
     if summary.above_random < DOUBT:
-        console.print(
-            "That is no better than chance would explain: on these outputs the signals say little."
-        )
+        console.print("That is no better than chance would explain.")
     if summary.evaluated < summary.warmup_verified:
         console.print("Most of this run was warm-up: the budget counts only what comes after it.")
     if not (summary.all_checked or args.check_all):

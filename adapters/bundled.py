@@ -1,0 +1,195 @@
+"""The bundled tiny model, run by onnxruntime on the CPU.
+
+    model = BundledModel()
+    generations = model.generate(["What is 12 + 30?"], ids=["a"])
+
+Log-probabilities are those of the raw distribution (temperature 1), whatever the temperature.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gatekeeper.bundled
+from gatekeeper.errors import BadInputError, MissingDependencyError
+from gatekeeper.types import FloatArray, Generation
+
+__all__ = ["BundledModel"]
+
+TASK, ANSWER, END, PAD = "<|task|>", "<|answer|>", "<|end|>", "<|pad|>"
+
+
+class BundledModel:
+    """Batched, greedy or sampled, seeded per item: no output depends on the rest of its batch."""
+
+    name = "gatekeeper-bundled"
+
+    def __init__(
+        self,
+        folder: Path = gatekeeper.bundled.MODEL,
+        *,
+        threads: int = 2,
+        batch_size: int = 32,
+    ) -> None:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingDependencyError(
+                "onnxruntime", extra="demo", needed_for="the bundled model"
+            ) from error
+        try:
+            import tokenizers
+        except ImportError as error:
+            raise MissingDependencyError(
+                "tokenizers", extra="demo", needed_for="the bundled model"
+            ) from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        # Threads that spin while they wait would take the cores from the verifier.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(
+            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._batch_size = batch_size
+        self._end = self._tokenizer.token_to_id(END)
+        self._pad = self._tokenizer.token_to_id(PAD)
+        layers, pair, _, heads, _, width = self._session.get_inputs()[3].shape
+        self._empty_cache = (layers, pair, heads, width)
+        self.context_length = gatekeeper.bundled.CONTEXT_LENGTH
+
+    def encode(self, prompt: str) -> list[int]:
+        """Token ids of the prompt as the model was trained to see it."""
+        ids: list[int] = self._tokenizer.encode(f"{TASK}{prompt}{ANSWER}").ids
+        return ids
+
+    def generate(
+        self,
+        prompts: Sequence[str],
+        *,
+        ids: Sequence[str],
+        max_new_tokens: int = 200,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> list[Generation]:
+        """One generation per prompt, in order.
+
+        Temperature 0 is greedy; above, `seed` and the item's id fix what is drawn.
+        """
+        if len(ids) != len(prompts):
+            raise BadInputError(
+                f"{len(prompts)} prompts but {len(ids)} ids: give one id per prompt"
+            )
+        if not temperature >= 0:
+            raise BadInputError(f"temperature={temperature!r}: give a number >= 0, 0 being greedy")
+        if seed < 0:
+            raise BadInputError(f"seed={seed!r}: give an integer >= 0")
+        if max_new_tokens < 1:
+            raise BadInputError(f"max_new_tokens={max_new_tokens!r}: give at least 1")
+        encoded = [self.encode(prompt) for prompt in prompts]
+        limit = self.context_length - max_new_tokens
+        for name, tokens in zip(ids, encoded, strict=True):
+            if len(tokens) > limit:
+                raise BadInputError(
+                    f"prompt of id={name!r} has {len(tokens)} tokens; with {max_new_tokens=} the "
+                    f"bundled model has room for {limit}: shorten the prompt or ask for fewer"
+                )
+        # Neighbours of similar length waste little on padding.
+        order = sorted(range(len(prompts)), key=lambda i: len(encoded[i]))
+        results: dict[int, Generation] = {}
+        for start in range(0, len(order), self._batch_size):
+            items = [
+                _Item(ids[i], encoded[i], temperature, seed)
+                for i in order[start : start + self._batch_size]
+            ]
+            self._run(items, max_new_tokens)
+            for i, item in zip(order[start:], items, strict=False):
+                results[i] = self._generation(item)
+        return [results[i] for i in range(len(prompts))]
+
+    def _run(self, items: list["_Item"], max_new_tokens: int) -> None:
+        """Decode one batch; a finished item leaves it."""
+        width = max(len(item.prompt) for item in items)
+        tokens = np.full((len(items), width), self._pad, np.int64)
+        mask = np.zeros((len(items), width), np.int64)
+        for row, item in enumerate(items):
+            tokens[row, width - len(item.prompt) :] = item.prompt
+            mask[row, width - len(item.prompt) :] = 1
+        positions = np.maximum(mask.cumsum(1) - 1, 0)
+        layers, pair, heads, head_width = self._empty_cache
+        past = np.zeros((layers, pair, len(items), heads, 0, head_width), np.float32)
+        active = items
+        for _ in range(max_new_tokens):
+            logits, past = self._session.run(
+                None,
+                {
+                    "input_ids": tokens,
+                    "position_ids": positions,
+                    "attention_mask": mask,
+                    "past": past,
+                },
+            )
+            logprobs = _log_softmax(logits[:, -1].astype(np.float64))
+            chosen = [item.choose(row) for item, row in zip(active, logprobs, strict=True)]
+            going = np.array([token != self._end for token in chosen])
+            if not going.any():
+                return
+            active = [item for item, go in zip(active, going, strict=True) if go]
+            if not going.all():
+                past = past[:, :, going]
+            tokens = np.array(chosen, np.int64)[going, None]
+            positions = positions[going, -1:] + 1
+            mask = np.pad(mask[going], ((0, 0), (0, 1)), constant_values=1)
+
+    def _generation(self, item: "_Item") -> Generation:
+        stopped = item.tokens[-1] == self._end
+        logprob, top1, top2 = np.array(item.logprobs).T
+        return Generation(
+            id=item.id,
+            text=self._tokenizer.decode(item.tokens),
+            logprob=logprob,
+            top1=top1,
+            top2=top2,
+            prompt_tokens=len(item.prompt),
+            output_tokens=len(item.tokens),
+            model=self.name,
+            finish_reason="stop" if stopped else "length",
+            k_seen=2,
+        )
+
+
+class _Item:
+    """One prompt being answered, with a random generator of its own."""
+
+    def __init__(self, name: str, prompt: list[int], temperature: float, seed: int) -> None:
+        self.id = name
+        self.prompt = prompt
+        self.tokens: list[int] = []
+        self.logprobs: list[tuple[float, float, float]] = []
+        self._temperature = temperature
+        digest = hashlib.sha256(name.encode()).digest()
+        self._rng = np.random.default_rng([seed, int.from_bytes(digest[:8])])
+
+    def choose(self, logprobs: FloatArray) -> int:
+        """Pick the next token from log-probabilities (V,) and note what the signals need."""
+        if self._temperature == 0:
+            token = int(logprobs.argmax())
+        else:
+            # Gumbel's trick: the largest of log p / T + noise is a sample at temperature T.
+            noise = self._rng.gumbel(size=logprobs.size)
+            token = int((logprobs / self._temperature + noise).argmax())
+        second, first = np.partition(logprobs, -2)[-2:]
+        self.tokens.append(token)
+        self.logprobs.append((float(logprobs[token]), float(first), float(second)))
+        return token
+
+
+def _log_softmax(logits: NDArray[Any]) -> FloatArray:
+    """Natural-log probabilities over the last axis, float64."""
+    shifted = logits - logits.max(-1, keepdims=True)
+    result: FloatArray = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return result
