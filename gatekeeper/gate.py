@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from collections import Counter
@@ -16,9 +15,17 @@ from numbers import Real
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 from gatekeeper import _codec, costs
+from gatekeeper._settings import (
+    OnUnavailable,
+    as_json,
+    check_arguments,
+    describe,
+    max_cost_of,
+    rate_of,
+)
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.convert import as_generation
 from gatekeeper.errors import (
@@ -30,7 +37,7 @@ from gatekeeper.errors import (
     VerifierUnavailableError,
 )
 from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
-from gatekeeper.policies import T0, make_policy
+from gatekeeper.policies import make_policy
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
 from gatekeeper.signals import signals_of
 from gatekeeper.types import (
@@ -46,8 +53,6 @@ from gatekeeper.types import (
 )
 
 __all__ = ["VerificationGate"]
-
-OnUnavailable = Literal["raise", "pass"]
 
 
 @dataclass(slots=True, eq=False)
@@ -105,15 +110,15 @@ class VerificationGate:
         Raises BadInputError for settings that cannot be, LogError for a log that cannot be used
         or was written under other settings.
         """
-        _check_arguments(policy, budget, verifier, log, on_unavailable, workers, seed)
+        check_arguments(policy, budget, verifier, log, on_unavailable, workers, seed)
         if isinstance(policy, str):
-            policy = make_policy(policy, _rate(budget, policy), horizon=budget.horizon, seed=seed)
+            policy = make_policy(policy, rate_of(budget, policy), horizon=budget.horizon, seed=seed)
         self.policy = policy
         self.budget = budget
         self.verifier = verifier
         self._cost_estimate = cost_estimate
         self._on_unavailable = on_unavailable
-        self._max_cost = _max_cost(budget, verifier)
+        self._max_cost = max_cost_of(budget, verifier)
         self._ledger = Ledger(budget, self._max_cost)
         self._pid = os.getpid()
         self._closed = False
@@ -585,9 +590,9 @@ class VerificationGate:
     def _resume(self, more: Mapping[str, Any]) -> None:
         """Go through the log's events: the policy, the ledger and the open ones as they were."""
         settings = {
-            "policy": _describe(self.policy),
+            "policy": describe(self.policy),
             "budget": asdict(self.budget) | {"max_cost": self._max_cost},
-            "more": _as_json(more),
+            "more": as_json(more),
         }
         known = self._log.settings()
         if not known:
@@ -639,61 +644,6 @@ class _RefusedError(BadInputError):
     """Raised inside a step before it has changed anything."""
 
 
-def _check_arguments(
-    policy: object,
-    budget: object,
-    verifier: object,
-    log: object,
-    on_unavailable: object,
-    workers: object,
-    seed: object,
-) -> None:
-    if isinstance(policy, type) or not isinstance(policy, str | Policy):
-        raise BadInputError(f"policy={policy!r}: give a name or an instance, such as CST(0.2)")
-    if not isinstance(budget, Budget):
-        raise BadInputError(f"budget={budget!r}: give a Budget, such as Budget(fraction=0.2)")
-    usable = verifier is None or isinstance(verifier, Verifier | AsyncVerifier)
-    if isinstance(verifier, type) or not usable:
-        raise BadInputError(
-            f"verifier={verifier!r}: must be an object that has verify(generation, task) or averify"
-        )
-    if not (log is None or isinstance(log, str | Path) or hasattr(log, "append")):
-        raise BadInputError(f"log={log!r}: give a file name, a Log, or None")
-    if on_unavailable not in get_args(OnUnavailable):
-        raise BadInputError(f"on_unavailable={on_unavailable!r}: choose 'raise' or 'pass'")
-    if type(workers) is not int or workers < 1:
-        raise BadInputError(f"workers={workers!r}: a whole number of threads, at least 1")
-    if type(seed) is not int or seed < 0:
-        raise BadInputError(f"seed={seed!r}: a whole number of at least 0")
-
-
-def _rate(budget: Budget, policy: str) -> float:
-    """β for a policy given by name: the share of the candidates after the warm-up to verify."""
-    if budget.fraction is not None:
-        return budget.fraction
-    if budget.total is None or budget.horizon is None or budget.unit != "verifications":
-        raise BadInputError(
-            f"policy={policy!r} needs a rate: give Budget(fraction=...), or a total of "
-            "verifications with horizon=..., or a policy instance with its own beta"
-        )
-    left, to_come = budget.total - T0, budget.horizon - T0
-    if not 0 < left < to_come:
-        raise BadInputError(
-            f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {T0} the "
-            f"rest of the total must cover some, but not all, of the {max(to_come, 0)} candidates "
-            "to come; or give a policy instance with its own beta and warmup"
-        )
-    return left / to_come
-
-
-def _as_json(more: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        settings: dict[str, Any] = json.loads(json.dumps(dict(more), allow_nan=False))
-    except (TypeError, ValueError) as e:
-        raise BadInputError(f"settings={more!r}: only JSON values can be kept: {e}") from None
-    return settings
-
-
 def _in_event_loop() -> bool:
     try:
         asyncio.get_running_loop()
@@ -704,29 +654,3 @@ def _in_event_loop() -> bool:
 
 def _could_not_tell(error: Exception) -> Outcome:
     return Outcome(Verdict.INFRA_ERROR, detail=f"{type(error).__name__}: {error}")
-
-
-def _max_cost(budget: Budget, verifier: object) -> float:
-    """The most one verification can cost: what is reserved for it."""
-    if budget.unit == "verifications":
-        return 1.0
-    max_cost = budget.max_cost
-    if max_cost is None and budget.unit == "seconds":
-        max_cost = getattr(verifier, "max_seconds", None)
-    if max_cost is None:
-        raise BadInputError(
-            f"unit={budget.unit!r}: say what one verification can cost at most, "
-            f"Budget(max_cost=...): that much is reserved before it starts"
-        )
-    return float(max_cost)
-
-
-def _describe(policy: Policy) -> dict[str, Any]:
-    """The policy's class and its public plain settings, to recognise it by."""
-    kind = type(policy)
-    plain = {
-        name: value
-        for name, value in getattr(policy, "__dict__", {}).items()
-        if not name.startswith("_") and isinstance(value, str | int | float | None)
-    }
-    return {"type": f"{kind.__module__}.{kind.__qualname__}"} | plain

@@ -39,6 +39,7 @@ __all__ = [
     "GateResult",
     "GateStatus",
     "Generation",
+    "Label",
     "Outcome",
     "Reason",
     "Record",

@@ -27,7 +27,7 @@ LAYERS = (
     {"types", "errors"},
     {"protocols"},
     {"signals", "quantile", "strata", "costs", "policies", "budget", "log"}
-    | {"_codec", "convert", "jsonl", "tasks", "summary", "verifiers"},
+    | {"_codec", "_settings", "convert", "jsonl", "tasks", "summary", "verifiers"},
     {"gate", "replay", "testing", "runner", "estimates"},
     {"adapters", "sandbox", "bundled", "maths"},
     {"cli", "__main__", "examples"},
