@@ -93,7 +93,12 @@ def test_ctrl_c_stops_with_one_line_and_the_same_command_goes_on(
 ) -> None:
     log = tmp_path / "run.db"
     child = subprocess.Popen(
-        command(tasks, log, "threshold"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(tasks, log, "threshold"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job in a shell's background inherits that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while events(log) < 60 and child.poll() is None:
         time.sleep(0.002)
