@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,7 @@ def test_a_log_is_only_resumed_with_the_settings_it_was_written_with(
     assert "the log was written with tasks=" in refused(capsys, "run", other, "--log", log)
     with SQLiteLog(log):
         assert "in use by another gate" in refused(capsys, "run", tasks, "--log", log)
-    with sqlite3.connect(log) as db:
+    with closing(sqlite3.connect(log)) as db, db:
         db.execute("INSERT INTO migrations VALUES ('_add_wings', 0)")
     assert "written by a newer gatekeeper" in refused(capsys, "run", tasks, "--log", log)
     not_a_log = lines(tmp_path / "notes.txt", "hello, I am no database at all\n" * 99)

@@ -321,7 +321,7 @@ def test_resume_after_close_goes_on_exactly(tmp_path: Path) -> None:
 def test_a_log_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     open_gate(path).close()
-    with sqlite3.connect(path) as db:
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO migrations VALUES ('_add_wonders', 0)")
     db.close()
     before = path.read_bytes()
@@ -334,7 +334,7 @@ def test_a_log_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
 def test_files_that_are_no_log_are_refused_and_left_alone(tmp_path: Path) -> None:
     text, other = tmp_path / "notes.txt", tmp_path / "other.db"
     text.write_text("not a database, " * 100)
-    with sqlite3.connect(other) as db:
+    with contextlib.closing(sqlite3.connect(other)) as db, db:
         db.execute("CREATE TABLE books (title TEXT)")
         db.execute("INSERT INTO books VALUES ('Dune')")
     db.close()
@@ -345,7 +345,7 @@ def test_files_that_are_no_log_are_refused_and_left_alone(tmp_path: Path) -> Non
         with pytest.raises(LogError, match=message):
             SQLiteLog(path, read_only=True)
     assert text.read_bytes() == before[0]
-    with sqlite3.connect(other) as db:
+    with contextlib.closing(sqlite3.connect(other)) as db, db:
         assert db.execute("SELECT * FROM books").fetchall() == [("Dune",)]
     db.close()
     (tmp_path / "empty.db").touch()  # mktemp makes these; a log can begin there

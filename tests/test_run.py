@@ -43,7 +43,7 @@ def command(tasks: Path, log: Path, policy: str) -> list[str]:
 def events(log: Path) -> int:
     """How many events the log holds; 0 while there is none."""
     try:
-        with sqlite3.connect(f"{log.as_uri()}?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"{log.as_uri()}?mode=ro", uri=True)) as db:
             return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
     except sqlite3.OperationalError:
         return 0

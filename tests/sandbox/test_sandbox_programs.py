@@ -47,7 +47,7 @@ HONEST = {
         "import threading, time\nthreading.Thread(target=time.sleep, args=(9,)).start()\n"
         "def f(x): return x * x"
     ),
-    "unicode": "def f(x):\n    'é 🙂 \\ud800'\n    print('é 🙂')\n    return x * x",
+    "unicode": "def f(x):\n    s = 'é 🙂 \\ud800'\n    print('é 🙂')\n    return x * x",
     "closes its output": "import os\nos.close(1); os.close(2)\ndef f(x): return x * x",
 }
 
