@@ -130,6 +130,9 @@ def test_doctor_tries_every_part(capsys: pytest.CaptureFixture[str]) -> None:
     needed = ["python", "log (SQLite)", "bundled model", "maths checker", "local sandbox"]
     assert all(findings[part]["works"] for part in needed)
     assert all(f["detail"] for f in findings.values())
+    assert main(["doctor"]) == 0
+    shown = "".join(c for c in capsys.readouterr().out if c not in "│ \n")
+    assert findings["vLLM"]["works"] or "pipinstall'llm-gatekeeper[vllm]'" in shown
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from gatekeeper.log import Event, SQLiteLog
@@ -64,7 +65,7 @@ def main(args: argparse.Namespace) -> int:
         table.add_column("detail", overflow="fold")
         for f in findings:
             mark = "[green]yes" if f.works else "[red]no" if f.needed else "no (optional)"
-            table.add_row(f.part, mark, f.detail)
+            table.add_row(f.part, mark, escape(f.detail))  # [openai] is an extra, no colour
         Console().print(table)
     return int(any(f.needed and not f.works for f in findings))
 

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.cli._progress import progress
@@ -167,7 +168,8 @@ def _as_json(summary: Summary, status: GateStatus, args: argparse.Namespace) -> 
 
 def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> None:
     """The closing table, for somebody who sees it for the first time."""
-    table = Table(title=f"gatekeeper: policy {args.policy}, budget {args.budget:.0%}", min_width=70)
+    title = Text(f"gatekeeper: policy {args.policy}, budget {args.budget:.0%}")
+    table = Table(title=title, min_width=70)
     table.add_column("")
     table.add_column("outputs", justify="right")
     table.add_column("wrong", justify="right")
@@ -211,7 +213,8 @@ def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> No
         )
     if summary.missing_signal:
         console.print(f"{summary.missing_signal} outputs came without log-probabilities.")
-    console.print(f"Log: {args.log}" if args.log else "No log was kept; --log FILE keeps one.")
+    log = f"Log: {args.log}" if args.log else "No log was kept; --log FILE keeps one."
+    console.print(log, markup=False)
 
 
 def _number(value: float | None) -> str:
