@@ -14,7 +14,6 @@ from math import inf, isfinite, nan
 from numbers import Real
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
 from typing import Any, Self
 
 from gatekeeper import _codec, costs
@@ -315,12 +314,7 @@ class VerificationGate:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     # -- one step after the other, each under the lock ----------------------------------------
@@ -576,16 +570,16 @@ class VerificationGate:
     def _recall(self, id_: str) -> GateResult:
         if id_ in self._open:
             return self._open[id_].result()
-        decided = self._decided(id_)
+        decided, *later = self._log.events(id_)
         outcome = None
-        for event in self._log.events(id_):
+        for event in later:
             if event.kind in ("outcome", "audited"):
                 outcome = _codec.outcome_of(event.data)
-        candidate = _codec.candidate_of(id_, decided)
-        return GateResult(id_, candidate.signals, _codec.decision_of(decided), outcome)
+        candidate = _codec.candidate_of(id_, decided.data)
+        return GateResult(id_, candidate.signals, _codec.decision_of(decided.data), outcome)
 
     def _decided(self, id_: str) -> Mapping[str, Any]:
-        return next(e.data for e in self._log.events(id_) if e.kind == "decided")
+        return next(self._log.events(id_)).data  # the first that is logged of any output
 
     def _resume(self, more: Mapping[str, Any]) -> None:
         """Go through the log's events: the policy, the ledger and the open ones as they were."""

@@ -139,6 +139,9 @@ class SQLiteLog:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
             self._migrate(read_only)
+        except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
+            self.close()
+            raise LogError(f"log {str(path)!r} cannot be opened: {e}") from e
         except sqlite3.Error as e:
             self.close()
             raise LogError(f"{str(path)!r} is not a log of gatekeeper: {e}") from e
@@ -193,6 +196,8 @@ class SQLiteLog:
         )
 
     def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        if not rows:
+            return
         try:
             with _transaction(self._db):
                 self._db.executemany(statement, rows)

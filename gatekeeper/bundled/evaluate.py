@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from math import prod
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,6 +24,14 @@ from gatekeeper.signals import batch_signals
 from gatekeeper.tasks import read_tasks
 from gatekeeper.types import FloatArray
 from gatekeeper.verifiers import ByKind
+
+
+def parameters(folder: Path) -> int:
+    """How many numbers the weights are, from the header of model.safetensors."""
+    weights = (folder / "model.safetensors").read_bytes()
+    end = 8 + int.from_bytes(weights[:8], "little")
+    tensors = json.loads(weights[8:end])
+    return sum(prod(t["shape"]) for name, t in tensors.items() if name != "__metadata__")
 
 
 def quartiles(cost: FloatArray) -> NDArray[np.intp]:
@@ -83,6 +92,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     cost = np.array([float(g.prompt_tokens or 0) for g in generations])
     quarter = quartiles(cost)
 
+    print(f"model: {parameters(args.model):,} parameters")
     training: dict[str, Any] = json.loads((args.model / "training.json").read_text())
     print("training:", ", ".join(f"{name} {value}" for name, value in training.items()))
     tokens = sum(g.output_tokens or 0 for g in generations)

@@ -165,8 +165,8 @@ def main() -> None:
     tokenizer = train_tokenizer(args.seed)
     tokenizer.save(str(args.out / "tokenizer.json"))
     model = Llama(Shape(vocab_size=tokenizer.get_vocab_size()))
-    # Muon for the matrices inside the layers, AdamW for embeddings and norms: after 300 steps of
-    # a trial the loss was 0.89, against 1.20 with AdamW alone.
+    # Muon for the matrices inside the layers, AdamW for embeddings and norms: in a short trial this
+    # learned faster than AdamW alone.
     inner = [p for name, p in model.named_parameters() if p.dim() == 2 and "embed" not in name]
     outer = [p for name, p in model.named_parameters() if p.dim() < 2 or "embed" in name]
     muon = torch.optim.Muon(inner, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")

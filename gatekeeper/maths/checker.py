@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from time import perf_counter
-from types import TracebackType
 from typing import Any, Self
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
@@ -128,12 +127,7 @@ class MathChecker:
         self._pool.warm()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
