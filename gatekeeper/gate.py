@@ -37,7 +37,13 @@ from gatekeeper.errors import (
 )
 from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
 from gatekeeper.policies import make_policy
-from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
+from gatekeeper.protocols import (
+    AsyncVerifier,
+    CostEstimator,
+    ObservingPolicy,
+    Policy,
+    Verifier,
+)
 from gatekeeper.signals import signals_of
 from gatekeeper.types import (
     Candidate,
@@ -113,6 +119,7 @@ class VerificationGate:
         if isinstance(policy, str):
             policy = make_policy(policy, rate_of(budget, policy), horizon=budget.horizon, seed=seed)
         self.policy = policy
+        self._observer = policy if isinstance(policy, ObservingPolicy) else None
         self.budget = budget
         self.verifier = verifier
         self._cost_estimate = cost_estimate
@@ -498,6 +505,8 @@ class VerificationGate:
             )
         elif decision.propensity and not (granted or self._ledger.has_room(warmup=warmup)):
             decision = replace(decision, propensity=0.0)  # it could not have been verified
+        if self._observer is not None:
+            self._observer.observe(candidate, decision)
         self._ids.add(candidate.id)
         self._counts[decision.reason] += 1
         self._counts["warmup_seen"] += warmup

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from gatekeeper.types import Candidate, Decision, Generation, Outcome
 
-__all__ = ["AsyncVerifier", "CostEstimator", "Policy", "Verifier"]
+__all__ = ["AsyncVerifier", "CostEstimator", "ObservingPolicy", "Policy", "Verifier"]
 
 Task = Any
 """What a verifier needs to know besides the output: tests, a reference answer. Opaque here."""
@@ -34,6 +34,16 @@ class Policy(Protocol):
         ...
 
     def restore(self, state: dict[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class ObservingPolicy(Policy, Protocol):
+    """A policy that also wants to know what became of its wish; the method is optional."""
+
+    def observe(self, candidate: Candidate, decision: Decision) -> None:
+        """Called once for each candidate, after `decide` and before anything else, with the
+        decision as it stands: what the budget refused has `verify` False."""
+        ...
 
 
 @runtime_checkable

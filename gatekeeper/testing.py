@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.protocols import AsyncVerifier, Policy, Verifier
+from gatekeeper.protocols import AsyncVerifier, ObservingPolicy, Policy, Verifier
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Candidate, Decision, Generation, Label, Outcome, Reason, Verdict
 
@@ -208,6 +208,8 @@ def _run(policy: Policy, candidates: list[Candidate], labels: list[int]) -> list
     decisions = []
     for candidate, label in zip(candidates, labels, strict=True):
         decision = policy.decide(candidate)
+        if isinstance(policy, ObservingPolicy):
+            policy.observe(candidate, decision)
         assert isinstance(decision, Decision), f"decide returned {decision!r}"
         decisions.append(decision)
         if decision.verify:

@@ -27,9 +27,10 @@ LAYERS = (
     {"types", "errors"},
     {"protocols"},
     {"signals", "quantile", "strata", "costs", "policies", "budget", "log"}
-    | {"_codec", "_settings", "convert", "jsonl", "tasks", "summary", "verifiers"},
-    {"gate", "replay", "testing", "runner", "estimates"},
-    {"adapters", "sandbox", "bundled", "maths"},
+    | {"_codec", "_settings", "convert", "jsonl", "records", "tasks", "summary", "verifiers"},
+    {"gate", "replay", "testing", "runner", "estimates"}
+    | {"vectorised", "experiment", "diagnosis", "theory", "streams"},
+    {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"},
     {"cli", "__main__", "examples"},
 )
 LAYER = {name: i for i, layer in enumerate(LAYERS) for name in layer}
