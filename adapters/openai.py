@@ -1,85 +1,62 @@
-"""OpenAI chat completions, as objects of the `openai` package or as their JSON."""
+"""OpenAI's three APIs, as objects of the `openai` package or as their JSON.
+
+Chat completions, legacy text completions and the Responses API, of OpenAI and of servers that
+speak the same (vLLM and others). `openai` itself is not imported. Ask for log-probabilities with
+
+    chat         logprobs=True, top_logprobs=5
+    completions  logprobs=5, and on vLLM extra_body={"return_tokens_as_token_ids": True}
+    Responses    include=["message.output_text.logprobs"], top_logprobs=5
+
+With fewer, some positions have no margin: `k_seen` and `token_coverage` of the Generation show it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
+from gatekeeper.adapters._positions import Scope, field
+from gatekeeper.adapters.openai_chat import chat_generations
+from gatekeeper.adapters.openai_completions import completion_generations
+from gatekeeper.adapters.openai_responses import response_generation
+from gatekeeper.adapters.openai_stream import StreamReader
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
-__all__ = ["generation_of"]
+__all__ = ["Scope", "StreamReader", "generation_of", "generations_of"]
 
 
-def generation_of(response: Any) -> Generation:
-    """The one choice of a chat completion, with the two largest log-probabilities per position.
+def generations_of(
+    response: Any, *, scope: Scope = "content", skip_forced: bool = False
+) -> list[Generation]:
+    """One Generation per choice of a completion, one for a Response.
 
-    Ask for them with `logprobs=True, top_logprobs=5`; without, the result has no positions and
-    its signals are missing. Order within `top_logprobs` does not matter; the chosen token counts
-    among the candidates where the list lacks it. A null log-probability is NaN. Raises
-    BadInputError for several choices and for what is no chat completion.
+    `scope` says which tokens count where reasoning came with the answer; `skip_forced` leaves out
+    those that a grammar forced. Several choices get the response's id and their index: "id/0".
+    A null log-probability is NaN. Raises BadInputError for anything else than a whole response.
     """
-    choices = _get(response, "choices")
-    if not isinstance(choices, list):
-        raise BadInputError(f"choices={choices!r:.80}: not a chat completion of OpenAI's shape")
-    if len(choices) != 1:
+    choices = field(response, "choices")
+    if isinstance(choices, list):
+        if all(field(choice, "message") is not None for choice in choices):
+            return chat_generations(response, scope=scope, skip_forced=skip_forced)
+        if all(isinstance(field(choice, "text"), str) for choice in choices):
+            return completion_generations(response, skip_forced=skip_forced)
         raise BadInputError(
-            f"response {_get(response, 'id')!r} has {len(choices)} choices: exactly one output is "
+            f"response {field(response, 'id')!r} has a choice with neither message nor text: a "
+            "chunk of a stream? StreamReader reads those"
+        )
+    if isinstance(field(response, "output"), list):
+        return [response_generation(response, scope=scope, skip_forced=skip_forced)]
+    raise BadInputError(f"response={response!r:.80}: not a response of OpenAI's shape")
+
+
+def generation_of(
+    response: Any, *, scope: Scope = "content", skip_forced: bool = False
+) -> Generation:
+    """The one output of a response. Raises BadInputError where it has none or several."""
+    found = generations_of(response, scope=scope, skip_forced=skip_forced)
+    if len(found) != 1:
+        raise BadInputError(
+            f"response {field(response, 'id')!r} has {len(found)} choices: exactly one output is "
             "decided on at a time"
         )
-    choice = choices[0]
-    message = _get(choice, "message")
-    if message is None:
-        raise BadInputError(
-            f"response {_get(response, 'id')!r} has no message: only chat completions are read, "
-            "not legacy completions or stream chunks"
-        )
-    positions = _get(_get(choice, "logprobs"), "content") or []
-    if not isinstance(positions, list):
-        raise BadInputError(f"logprobs.content={positions!r:.80}: a list is needed")
-    chosen = np.full(len(positions), np.nan)
-    top1, top2 = chosen.copy(), chosen.copy()
-    k_seen = 0
-    for i, position in enumerate(positions):
-        chosen[i] = own = _logprob(position)
-        alternatives = _get(position, "top_logprobs") or []
-        token = (_get(position, "token"), _get(position, "bytes"))
-        candidates = [_logprob(a) for a in alternatives]
-        if not any((_get(a, "token"), _get(a, "bytes")) == token for a in alternatives):
-            candidates.append(own)
-        k_seen = max(k_seen, len(alternatives))
-        first, second = sorted([*candidates, np.nan, np.nan], key=_descending)[:2]
-        top1[i], top2[i] = first, second
-    usage = _get(response, "usage")
-    return Generation(
-        id=_get(response, "id") or "",
-        text=_get(message, "content") or "",
-        logprob=chosen,
-        top1=top1,
-        top2=top2,
-        prompt_tokens=_get(usage, "prompt_tokens"),
-        output_tokens=_get(usage, "completion_tokens"),
-        model=_get(response, "model"),
-        finish_reason=_get(choice, "finish_reason"),
-        k_seen=k_seen,
-    )
-
-
-def _logprob(entry: Any) -> float:
-    value = _get(entry, "logprob")
-    if value is None:
-        return float("nan")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInputError(f"logprob={value!r:.80}: a number is needed")
-    return float(value)
-
-
-def _descending(value: float) -> float:
-    return float("inf") if value != value else -value
-
-
-def _get(value: Any, name: str) -> Any:
-    """An attribute or a key; None where there is none."""
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return found[0]

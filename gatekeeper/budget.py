@@ -7,9 +7,13 @@ from math import floor, inf, isfinite
 from numbers import Real
 from typing import Literal, get_args
 
-from gatekeeper.errors import BadInputError
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Budget", "Ledger", "Unit"]
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import FloatArray
+
+__all__ = ["Budget", "Ledger", "Unit", "affordable"]
 
 Unit = Literal["verifications", "seconds", "usd"]
 
@@ -241,3 +245,22 @@ class Ledger:
 
 def _ticks(amount: float) -> int:
     return round(amount * TICKS)
+
+
+def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:
+    """Which of the wanted candidates fit a cap, in stream order; one that does not is skipped.
+
+    In hindsight, where every cost is known (POLICIES.md, "Budget in replay"); costs > 0, (n,).
+    """
+    fits = np.zeros(wanted.size, dtype=bool)
+    at = np.flatnonzero(wanted)
+    spent_by = np.cumsum(costs[at])  # one after the other, as a loop would add them up
+    within = int(np.searchsorted(spent_by, cap, side="right"))
+    fits[at[:within]] = True
+    spent = float(spent_by[within - 1]) if within else 0.0
+    late = at[within:]
+    for i, cost in zip(late.tolist(), costs[late].tolist(), strict=True):
+        if spent + cost <= cap:
+            spent += cost
+            fits[i] = True
+    return fits

@@ -8,13 +8,15 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from importlib import import_module
 from math import inf, isfinite, nan
 from numbers import Real
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from gatekeeper import _codec, costs
 from gatekeeper._settings import (
@@ -57,7 +59,50 @@ from gatekeeper.types import (
     Verdict,
 )
 
-__all__ = ["VerificationGate"]
+if TYPE_CHECKING:
+    from gatekeeper.adapters.openai import Scope
+    from gatekeeper.adapters.openai_watch import Verify
+
+__all__ = ["Undecided", "UndecidedState", "VerificationGate"]
+
+ClientT = TypeVar("ClientT")
+
+# Root package of a client's class -> the module that wraps it, loaded on first use only.
+_WRAPPERS = {"openai": "gatekeeper.adapters.openai_client"}
+
+
+class UndecidedState(StrEnum):
+    """Why the gate did not decide on an output that came by."""
+
+    SKIPPED = "skipped"  # the caller said verify="never"
+    EMPTY = "empty"  # the response has no output
+    UNFINISHED = "unfinished"  # not read to its end, still under way, or cut off before its end
+    UNREADABLE = "unreadable"  # of no shape that is known
+    GATE_ERROR = "gate_error"  # the gate could not: its log, an id, an argument
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """In place of a GateResult, for an output on which no decision was taken: as if never seen.
+
+    `error` says in words what was wrong; "" where nothing was.
+    """
+
+    id: str
+    state: UndecidedState
+    error: str = ""
+
+    @property
+    def decision(self) -> None:
+        return None
+
+    @property
+    def outcome(self) -> None:
+        return None
+
+    @property
+    def verified(self) -> bool:
+        return False
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +130,9 @@ class VerificationGate:
     one short lock, verification runs outside it. An output is known by its id: handing in the
     same one again continues what was begun (after a crash, after a verifier that could not tell)
     or returns what is known; it never decides or charges twice.
+
+    Outputs are handed in (`maybe_verify`, `verify_batch`), or come by themselves from a client
+    that `wrap` put the gate around.
     """
 
     def __init__(
@@ -260,6 +308,87 @@ class VerificationGate:
                 raise _RefusedError(f"id={id!r}: the budget has no room for this verdict any more")
             self._settle(entry, outcome, learn=True)
             return entry.result()
+
+    # -- around a client ------------------------------------------------------------------------
+
+    def wrap(
+        self, client: ClientT, *, strict: bool = False, return_tokens_as_token_ids: bool = False
+    ) -> ClientT:
+        """A copy of the client whose outputs pass through this gate; the client stays as it is.
+
+        client   an OpenAI, AsyncOpenAI, AzureOpenAI or AsyncAzureOpenAI
+        strict   raise what is wrong with the gate or with an output out of the caller's own call;
+                 otherwise `result_of` names it
+        return_tokens_as_token_ids   ask for that in legacy completions: right margins from vLLM,
+                 whose dicts of strings lose tokens; other servers do not know it
+
+        Calls get what they want of the gate by `task` or by
+        `extra_body={"gatekeeper": {"task": ..., "id": ..., "verify": ..., "scope": ...}}`.
+        Raises BadInputError for another client, and for one that another tool has patched.
+        """
+        roots = {base.__module__.partition(".")[0] for base in type(client).__mro__}
+        for root in roots & _WRAPPERS.keys():
+            wrapped: ClientT = import_module(_WRAPPERS[root]).wrap(
+                self, client, strict=strict, return_tokens_as_token_ids=return_tokens_as_token_ids
+            )
+            return wrapped
+        raise BadInputError(f"client={client!r:.80}: give a client of {', '.join(_WRAPPERS)}")
+
+    def task(
+        self,
+        task: object = None,
+        *,
+        id: str | None = None,
+        verify: Verify = "auto",
+        scope: Scope = "content",
+    ) -> AbstractContextManager[None]:
+        """What calls of wrapped clients want of this gate, made inside by this thread or asyncio
+        task; `extra_body` overrides it.
+
+        task     what the verifier needs besides the output
+        id       of the output, instead of the provider's; of several, `id/0`, `id/1`, ...
+        verify   "auto": as the policy decides; "always": within the budget; "never": not even seen
+        scope    whose log-probabilities make the signals: "content", "reasoning" or "all"
+        """
+        settings = _watching().CallSettings(task, id, verify, scope)
+        context: AbstractContextManager[None] = _watching().task(self, settings)
+        return context
+
+    def results_of(self, response: object) -> list[GateResult | Undecided]:
+        """What became of the outputs of a response, a stream or an error of a wrapped client.
+
+        Raises BadInputError for what did not come through a gate.
+        """
+        results: list[GateResult | Undecided] = _watching().results_of(response)
+        return results
+
+    def result_of(self, response: object) -> GateResult | Undecided:
+        """The same where there is one output."""
+        results = self.results_of(response)
+        if len(results) != 1:
+            raise BadInputError(f"the response has {len(results)} outputs: ask results_of")
+        return results[0]
+
+    def observe_stream(
+        self,
+        stream: Any,
+        task: object = None,
+        *,
+        id: str | None = None,
+        verify: Verify = "auto",
+        scope: Scope = "content",
+        strict: bool = False,
+    ) -> Any:
+        """The stream's chunks, untouched, without a wrapped client; iterate over what it returns.
+
+        stream   chunks of OpenAI's shape, objects or dicts, from an iterable or an async one
+        The gate decides when the outputs are complete; `result_of` the returned stream has the
+        result. A stream that is not read so far is not decided on.
+        """
+        settings = _watching().CallSettings(task, id, verify, scope)
+        return _watching().observe_stream(self, stream, settings, strict=strict)
+
+    # -- what is known --------------------------------------------------------------------------
 
     def pending(self) -> list[Generation]:
         """Outputs that were selected and that the policy has not learned from, in stream order.
@@ -645,6 +774,10 @@ class VerificationGate:
 
 class _RefusedError(BadInputError):
     """Raised inside a step before it has changed anything."""
+
+
+def _watching() -> Any:
+    return import_module("gatekeeper.adapters.openai_watch")
 
 
 def _in_event_loop() -> bool:

@@ -14,10 +14,10 @@ from typing import Literal, get_args
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta
 from gatekeeper.policies._warmup import T0
-from gatekeeper.protocols import Policy
-from gatekeeper.types import Candidate, Decision, Outcome, Reason, Record, Verdict
+from gatekeeper.protocols import ObservingPolicy, Policy
+from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
 
-__all__ = ["Evaluate", "Feedback", "Replay", "replay"]
+__all__ = ["Evaluate", "Feedback", "Replay", "evaluation_start", "replay"]
 
 Evaluate = Literal["all", "second-half"]
 Feedback = Literal["full", "partial"]
@@ -69,6 +69,7 @@ def replay(
     warmup: int = T0,
     evaluate: Evaluate = "all",
     feedback: Feedback = "full",
+    observed: Sequence[Label] | None = None,
 ) -> Replay:
     """Run a fresh policy over the records in their order.
 
@@ -76,26 +77,25 @@ def replay(
     evaluate   "second-half" leaves out the first ⌊(N - warmup)/2⌋ after the warm-up too; what
                HGA needs, with `calibration` set to that number
     feedback   "full" shows the policy every label, "partial" those of verified candidates only
+    observed   the labels that the policy is shown, one per record, where they are not the
+               records' own: noisy ones. What is counted is always `Record.error`
 
-    `Random` draws for every candidate after its own warm-up: with "second-half" give it one that
-    lasts until the evaluation begins. The calibration of `HGA(labels="full")` sees its labels
-    whatever the feedback.
+    Before the evaluation begins every wish is granted. `Random` draws for every candidate after
+    its own warm-up: with "second-half" give it one that lasts until the evaluation begins. The
+    calibration of `HGA(labels="full")` sees its labels whatever the feedback.
 
     Raises BadInputError where no record is left to evaluate, for an id that stands twice, a cost
     that is not above 0, and an unknown label.
     """
     check_beta(beta)
-    if feedback not in get_args(Feedback) or evaluate not in get_args(Evaluate):
-        raise BadInputError(
-            f"feedback={feedback!r}, evaluate={evaluate!r}: choose 'full' or 'partial', and 'all' "
-            "or 'second-half'"
-        )
-    first = warmup + ((len(records) - warmup) // 2 if evaluate == "second-half" else 0)
-    if len(records) <= first or len(records) <= warmup:
-        raise BadInputError(
-            f"{len(records)} records leave none to evaluate after a warm-up of {warmup}"
-        )
+    if feedback not in get_args(Feedback):
+        raise BadInputError(f"feedback={feedback!r}: choose 'full' or 'partial'")
+    first = evaluation_start(len(records), warmup=warmup, evaluate=evaluate)
     _check(records)
+    if observed is None:
+        observed = [record.error or 0 for record in records]
+    elif len(observed) != len(records):
+        raise BadInputError(f"{len(observed)} observed labels for {len(records)} records")
     evaluated = records[first:]
     budget = beta * sum(record.cost for record in evaluated)
     spent = 0.0
@@ -105,6 +105,9 @@ def replay(
         decision = policy.decide(candidate)
         affordable = t < first or spent + record.cost <= budget
         verify = decision.verify and affordable
+        final = replace(decision, verify=verify)
+        if isinstance(policy, ObservingPolicy):
+            policy.observe(candidate, final)
         if t >= first:
             spent += record.cost * verify
             decisions.append(decision)
@@ -112,11 +115,18 @@ def replay(
         # What calibrates without verifying counts on labels that a replay has (POLICIES.md, HGA).
         given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
         if verify or given or feedback == "full":
-            verdict = Verdict.FAILED if record.error else Verdict.PASSED
-            policy.update(
-                candidate, replace(decision, verify=verify), Outcome(verdict, cost=record.cost)
-            )
+            verdict = Verdict.FAILED if observed[t] else Verdict.PASSED
+            policy.update(candidate, final, Outcome(verdict, cost=record.cost))
     return Replay(evaluated, decisions, verified, budget)
+
+
+def evaluation_start(n: int, *, warmup: int = T0, evaluate: Evaluate = "all") -> int:
+    """Index of the first of `n` records that is evaluated. Raises BadInputError if none is."""
+    if evaluate not in get_args(Evaluate):
+        raise BadInputError(f"evaluate={evaluate!r}: choose 'all' or 'second-half'")
+    if n <= warmup:
+        raise BadInputError(f"{n} records leave none to evaluate after a warm-up of {warmup}")
+    return warmup + ((n - warmup) // 2 if evaluate == "second-half" else 0)
 
 
 def _check(records: Sequence[Record]) -> None:

@@ -24,16 +24,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.types import MASKED, FloatArray, Generation, Signals
+from gatekeeper.types import MASKED, FloatArray, Generation, Signals, _floats
 
 __all__ = ["batch_signals", "signals_from_arrays", "signals_of"]
 
+RUN = 8192  # positions at once: arrays of 64 KiB, which stay in the cache and in malloc's hands
 LOGIT = 1e-3  # a log-probability cannot exceed 0; this much is rounding
 
 
 def signals_of(generation: Generation) -> Signals:
-    """Signals of one output."""
-    return batch_signals([generation])[0]
+    """Signals of one output. Raises BadInputError where shapes differ."""
+    _check_shapes(generation.logprob, generation.top1, generation.top2, id=generation.id)
+    return _signals(generation.logprob, generation.top1, generation.top2)
 
 
 def signals_from_arrays(logprob: ArrayLike, top1: ArrayLike, top2: ArrayLike) -> Signals:
@@ -42,22 +44,32 @@ def signals_from_arrays(logprob: ArrayLike, top1: ArrayLike, top2: ArrayLike) ->
     `top1` and `top2` are the two largest log-probabilities at each position, in either order.
     Raises BadInputError where the shapes differ or the values are not numbers.
     """
-    return signals_of(Generation("", "", logprob, top1, top2))  # type: ignore[arg-type]
+    arrays = _floats("logprob", logprob), _floats("top1", top1), _floats("top2", top2)
+    _check_shapes(*arrays)
+    return _signals(*arrays)
 
 
 def batch_signals(generations: Sequence[Generation]) -> list[Signals]:
     """Signals of many outputs at once, in order. Raises BadInputError where shapes differ."""
     for g in generations:
-        if not (g.logprob.ndim == 1 and g.logprob.shape == g.top1.shape == g.top2.shape):
-            raise BadInputError(
-                f"id={g.id!r}: logprob, top1 and top2 must be one-dimensional and of one length, "
-                f"got shapes {g.logprob.shape}, {g.top1.shape}, {g.top2.shape}"
-            )
-    filled = [i for i, g in enumerate(generations) if g.logprob.size]
+        _check_shapes(g.logprob, g.top1, g.top2, id=g.id)
     result = [Signals(np.nan, np.nan, np.nan)] * len(generations)
-    if not filled:
-        return result
-    some = [generations[i] for i in filled]
+    run: list[int] = []  # outputs that are computed together
+    positions = 0
+    for i, g in enumerate(generations):
+        if run and positions + g.logprob.size > RUN:
+            _fill(result, generations, run)
+            run, positions = [], 0
+        if g.logprob.size:
+            run.append(i)
+            positions += g.logprob.size
+    if run:
+        _fill(result, generations, run)
+    return result
+
+
+def _fill(result: list[Signals], generations: Sequence[Generation], run: list[int]) -> None:
+    some = [generations[i] for i in run]
     lengths = np.array([g.logprob.size for g in some], dtype=np.intp)
     table = _segment_signals(
         np.concatenate([g.logprob for g in some]),
@@ -66,11 +78,42 @@ def batch_signals(generations: Sequence[Generation]) -> list[Signals]:
         lengths.cumsum() - lengths,
         lengths,
     )
-    for i, h1, h2, h3, n, m in zip(filled, *(c.tolist() for c in table), strict=True):
+    for i, h1, h2, h3, n, m in zip(run, *(c.tolist() for c in table), strict=True):
         result[i] = Signals(h1, h2, h3, n_tokens=n, n_margins=m)
-    return result
 
 
+def _check_shapes(logprob: FloatArray, top1: FloatArray, top2: FloatArray, id: str = "") -> None:
+    if not (logprob.ndim == 1 and logprob.shape == top1.shape == top2.shape):
+        raise BadInputError(
+            f"id={id!r}: logprob, top1 and top2 must be one-dimensional and of one length, "
+            f"got shapes {logprob.shape}, {top1.shape}, {top2.shape}"
+        )
+
+
+def _signals(logprob: FloatArray, top1: FloatArray, top2: FloatArray) -> Signals:
+    """One output, to the bit as in a batch, without what it costs to set a batch up."""
+    n = logprob.size
+    # argmin finds a NaN first, and what fails a comparison is left to the batch.
+    if (
+        n
+        and logprob[logprob.argmin()] > MASKED
+        and top1[top1.argmin()] > MASKED
+        and top2[top2.argmin()] > MASKED
+        and logprob[logprob.argmax()] <= 0.0
+        and top1[top1.argmax()] < np.inf
+    ):
+        h1 = -float(np.add.reduceat(logprob, _START)[0]) / n
+        if h1:
+            margin = top1 - top2
+            np.abs(margin, out=margin)
+            h2 = 0.0 - float(margin[margin.argmin()])
+            np.negative(margin, out=margin)  # never above 0: the clip at 5 has nothing to do
+            h3 = float(np.add.reduceat(np.exp(margin, out=margin), _START)[0]) / n
+            return Signals(h1, h2, h3, n, n)
+    return batch_signals([Generation("", "", logprob, top1, top2)])[0]
+
+
+_START = np.zeros(1, dtype=np.intp)
 _Counts: TypeAlias = NDArray[np.intp]
 _Table: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, _Counts, _Counts]
 

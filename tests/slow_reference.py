@@ -2,13 +2,14 @@
 
 Nothing here comes from `gatekeeper`: histories are lists, every quantile is `numpy.quantile` over
 the whole list, every score is worked out anew. What the page leaves open is said where it is
-decided. Arrays: h (N, 3), NaN where a signal is missing; c_hat, c, y (N,).
+decided. Arrays: h (N, 3), NaN where a signal is missing; c_hat, c, y, observed (N,).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from math import nan
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from math import ceil, exp, inf, nan
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,13 @@ class Stream:
     h: Any
     c_hat: Any
     c: Any
-    y: Any
+    y: Any  # the clean labels, for the metrics
     name: str = ""
+    observed: Any = None  # the labels that policies are shown; the clean ones by default
+
+    def __post_init__(self) -> None:
+        if self.observed is None:
+            self.observed = self.y
 
     def __len__(self) -> int:
         return len(self.y)
@@ -110,8 +116,14 @@ def fit(h: Any, labels: list[int | None]) -> tuple[list[tuple[float, float]], li
 
 
 def score(row: Any, ranges: list[tuple[float, float]], weights: list[float]) -> float:
-    """s = w0ᵀx over what is there, renormalised; uniform where that has weight 0 (our choice)."""
-    x = [scaled(v, lo, hi) for v, (lo, hi) in zip(row.tolist(), ranges, strict=True)]
+    """s = w0ᵀx."""
+    return weighed(
+        [scaled(v, *ends) for v, ends in zip(row.tolist(), ranges, strict=True)], weights
+    )
+
+
+def weighed(x: list[float], weights: list[float]) -> float:
+    """Over what is there, renormalised; uniform where that has weight 0 (our choice)."""
     there = [j for j in range(3) if not np.isnan(x[j])]
     if not there:
         return nan
@@ -153,7 +165,7 @@ def threshold_or_cst(
     `default_rng(seed)` draw each (DESIGN.md, "Signals"; the generator is ours to say).
     """
     if labels is None:
-        labels = [int(v) for v in stream.y[:warmup]]
+        labels = stream.observed[:warmup].tolist()
     ranges, weights = fit(stream.h[:warmup], labels)
     edges = edges_of(stream.c_hat[:warmup], k) if cst else []
     rng = np.random.default_rng(seed)
@@ -184,6 +196,217 @@ def random_policy(n: int, beta: float, seed: int) -> list[Step]:
     """A step for each of n *evaluated* candidates."""
     rng = np.random.default_rng(seed)
     return [Step(bool(rng.random() < beta)) for _ in range(n)]
+
+
+def split_conformal(
+    stream: Stream,
+    beta: float,
+    half: int,
+    *,
+    stratified: bool = True,
+    k: int = K,
+    warmup: int = T0,
+    seed: int = 0,
+) -> list[Step]:
+    """A step for every candidate after the warm-up; none of the first `half` is wanted.
+
+    Candidates without a signal are not collected there, and draw nothing (our choice).
+    """
+    x, w0 = prepared(stream, warmup)
+    edges = edges_of(stream.c_hat[:warmup], k if stratified else 1)
+    z = [weighed(row, w0) / float(e) for row, e in zip(x, stream.c_hat, strict=True)]
+    strata = [stratum_of(e, edges) for e in stream.c_hat]
+    collected = [i for i in range(warmup, warmup + half) if not np.isnan(z[i])]
+    rng = np.random.default_rng(seed)
+    steps = [Step(False)] * half
+    for t in range(warmup + half, len(stream)):
+        if np.isnan(z[t]):
+            steps.append(Step(bool(rng.random() < beta), missing=True))
+            continue
+        mine = sorted(z[i] for i in collected if strata[i] == strata[t])
+        rank = ceil((len(mine) + 1) * (1.0 - beta))
+        tau = mine[rank - 1] if rank <= len(mine) else inf
+        s = weighed(x[t], w0)
+        steps.append(Step(bool(z[t] > tau), s, tau, strata[t] if stratified else None))
+    return steps
+
+
+def oracle(c: list[float], y: list[int], budget: float) -> list[bool]:
+    """The errors in stream order, then what is right in stream order, each if it still fits."""
+    order = [i for i in range(len(y)) if y[i] == 1] + [i for i in range(len(y)) if y[i] == 0]
+    fits = spend([True] * len(y), [c[i] for i in order], budget)
+    chosen = {i for i, fit in zip(order, fits, strict=True) if fit}
+    return [i in chosen for i in range(len(y))]
+
+
+# -- the policies that learn ----------------------------------------------------------------------
+# Generators: each yields the step of the next candidate after the warm-up, and is sent whether it
+# was really verified, and the label that was shown (None: none).
+
+Learner = Generator[Step, tuple[bool, int | None], None]
+
+
+def prepared(stream: Stream, warmup: int) -> tuple[list[list[float]], list[float]]:
+    """x of the whole stream, NaN where a signal is missing, and w0."""
+    ranges, w0 = fit(stream.h[:warmup], stream.observed[:warmup].tolist())
+    x = [
+        [scaled(v, *ends) for v, ends in zip(row, ranges, strict=True)] for row in stream.h.tolist()
+    ]
+    return x, w0
+
+
+def sigmoid(u: float) -> float:
+    return 1.0 / (1.0 + exp(-u)) if u >= 0.0 else exp(u) / (1.0 + exp(u))
+
+
+def ascended(theta: list[float], x: list[float], residual: float, eta: float) -> list[float]:
+    """EG(θ, (y - σ) x, η); a missing coordinate has no gradient (our choice)."""
+    grown = [
+        w * exp(eta * residual * (0.0 if np.isnan(v) else v)) for w, v in zip(theta, x, strict=True)
+    ]
+    return [w / sum(grown) for w in grown]
+
+
+def relative_costs(stream: Stream, warmup: int) -> tuple[list[float], list[float]]:
+    """ĉ′ and c′: costs divided by their means over the warm-up."""
+    c_hat = stream.c_hat / np.mean(stream.c_hat[:warmup])
+    c = stream.c / np.mean(stream.c[:warmup])
+    return c_hat.tolist(), c.tolist()
+
+
+def first_multiplier(
+    x: list[list[float]], w0: list[float], c_hat: list[float], beta: float, warmup: int
+) -> float:
+    """λ_1 of relative costs."""
+    s = [weighed(row, w0) for row in x[:warmup]]
+    return quantile([v / e for v, e in zip(s, c_hat, strict=False) if not np.isnan(v)], beta)
+
+
+def mp_adapt(
+    stream: Stream, beta: float, *, extragradient: bool = False, warmup: int = T0, seed: int = 0
+) -> Learner:
+    """A candidate without signals is an evaluation step that moves λ and teaches θ nothing."""
+    x, theta = prepared(stream, warmup)
+    c_hat, c = relative_costs(stream, warmup)
+    lam = first_multiplier(x, theta, c_hat, beta, warmup)
+    unit = float(np.mean(stream.c_hat[:warmup]))
+    rng = np.random.default_rng(seed)
+    for t in range(warmup, len(stream)):
+        eta = 0.5 / (1.0 + 0.002 * (t - warmup))
+        s = weighed(x[t], theta)
+        if np.isnan(s):
+            verified, _ = yield Step(bool(rng.random() < beta), missing=True)
+        else:
+            u = s - lam * c_hat[t]
+            verified, label = yield Step(u > 0.0, s, lam / unit)
+            if label is not None:
+                if extragradient:
+                    ahead = ascended(theta, x[t], label - sigmoid(u), eta)
+                    u = weighed(x[t], ahead) - lam * c_hat[t]
+                theta = ascended(theta, x[t], label - sigmoid(u), eta)
+        lam = max(0.0, lam + 0.25 * beta * (verified * c[t] - beta))
+
+
+def mp_strat(
+    stream: Stream, beta: float, *, k: int = K, warmup: int = T0, seed: int = 0
+) -> Learner:
+    """η_t counts the evaluation steps of all strata (our choice)."""
+    x, w0 = prepared(stream, warmup)
+    c_hat, c = relative_costs(stream, warmup)
+    unit = float(np.mean(stream.c_hat[:warmup]))
+    edges = edges_of(stream.c_hat[:warmup], k)
+    lam = [max(0.1, first_multiplier(x, w0, c_hat, beta, warmup))] * k
+    student, teacher = [w0] * k, [w0] * k
+    rng = np.random.default_rng(seed)
+    for t in range(warmup, len(stream)):
+        eta = 0.5 / (1.0 + 0.002 * (t - warmup))
+        mine = stratum_of(stream.c_hat[t], edges)
+        s = weighed(x[t], teacher[mine])
+        if np.isnan(s):
+            verified, _ = yield Step(bool(rng.random() < beta), missing=True)
+        else:
+            price = lam[mine] * c_hat[t]
+            verified, label = yield Step(s - price > 0.0, s, lam[mine] / unit, mine)
+            if label is not None:
+                u = weighed(x[t], student[mine]) - price
+                student[mine] = ascended(student[mine], x[t], label - sigmoid(u), eta)
+                teacher[mine] = [
+                    0.9 * old + 0.1 * new
+                    for old, new in zip(teacher[mine], student[mine], strict=True)
+                ]
+        lam[mine] = max(0.1, lam[mine] + 0.25 * beta * (verified * c[t] - beta))
+
+
+def cst_memory(
+    stream: Stream,
+    beta: float,
+    *,
+    weight: float = 0.2,
+    neighbours: int = 5,
+    k: int = K,
+    warmup: int = T0,
+    seed: int = 0,
+) -> Learner:
+    """A candidate without signals enters neither the memory nor the history (our choice)."""
+    x, w0 = prepared(stream, warmup)
+    edges = edges_of(stream.c_hat[:warmup], k)
+    memory: list[list[tuple[list[float], int]]] = [[] for _ in range(k)]
+    everywhere: list[float] = []
+    within: list[list[float]] = [[] for _ in range(k)]
+    rng = np.random.default_rng(seed)
+    for t in range(len(stream)):
+        s = weighed(x[t], w0)
+        if np.isnan(s):
+            if t >= warmup:
+                yield Step(bool(rng.random() < beta), missing=True)
+            continue
+        mine = stratum_of(stream.c_hat[t], edges)
+        s = (1.0 - weight) * s + weight * error_rate_nearby(x[t], memory[mine], neighbours)
+        z = s / float(stream.c_hat[t])
+        verified, label = True, stream.observed[t]
+        if t >= warmup:
+            tau = quantile(within[mine] if len(within[mine]) >= 2 else everywhere, beta)
+            verified, label = yield Step(bool(z > tau), s, tau, mine)
+        everywhere.append(z)
+        within[mine].append(z)
+        if verified and label is not None:
+            memory[mine].append((x[t], int(label)))
+
+
+def error_rate_nearby(
+    x: list[float], memory: list[tuple[list[float], int]], neighbours: int
+) -> float:
+    """h4. A coordinate that either side lacks adds nothing to their distance (our choice)."""
+    if not memory:
+        return 0.5
+    there, labels = np.array([row for row, _ in memory]), np.array([label for _, label in memory])
+    distance = np.sqrt(np.nansum((there - np.array(x)) ** 2, axis=1))
+    nearest = np.argsort(distance, kind="stable")  # equal distances in order of arrival
+    return float(np.mean(labels[nearest[:neighbours]]))
+
+
+LEARNERS: dict[str, Any] = {
+    "mp-adapt": mp_adapt,
+    "mp-adapt-extragradient": lambda *a, **kw: mp_adapt(*a, extragradient=True, **kw),
+    "mp-strat": mp_strat,
+    "cst-memory": cst_memory,
+}
+
+
+def followed(
+    learner: Learner, stream: Stream, beta: float, first: int, *, warmup: int, full: bool
+) -> list[Step]:
+    """A learner's steps after the warm-up; before `first` every wish is granted (our choice)."""
+    budget, spent = beta * sum(stream.c[first:].tolist()), 0.0
+    steps = [next(learner)]
+    for t in range(warmup, len(stream) - 1):
+        cost = float(stream.c[t])
+        verified = steps[-1].wish and (t < first or spent + cost <= budget)
+        if verified and t >= first:
+            spent += cost
+        shown = int(stream.observed[t]) if full or verified else None
+        steps.append(learner.send((verified, shown)))
+    return steps
 
 
 def spend(wishes: list[bool], costs: list[float], budget: float) -> list[bool]:
@@ -265,15 +488,28 @@ def replayed(
     warmup: int = T0,
     seed: int = 0,
     second_half: bool = False,
+    full: bool = True,
+    **settings: Any,
 ) -> Expected:
-    """What `replay` must give; HGA with a calibration of the first half, all labels shown.
+    """What `replay` must give; HGA and SplitConformal with a calibration of the first half.
 
-    `by_name` is `all_steps` with the same settings.
+    `by_name` is `all_steps` with the same settings; `full` shows every label to a learner, HGA's
+    calibration sees them all anyway. `settings` are those of the learner.
     """
     half = (len(stream) - warmup) // 2 if second_half else 0
+    c, y = stream.c[warmup + half :].tolist(), stream.y[warmup + half :].tolist()
+    budget = beta * sum(c)
     gate = None
     if name == "random":
         steps = random_policy(len(stream) - warmup - half, beta, seed)
+    elif name == "oracle":
+        steps = [Step(chosen) for chosen in oracle(c, y, budget)]
+    elif name in LEARNERS:
+        learner = LEARNERS[name](stream, beta, warmup=warmup, seed=seed, **settings)
+        steps = followed(learner, stream, beta, warmup + half, warmup=warmup, full=full)[half:]
+    elif name.startswith("split-conformal"):
+        settings = {"stratified": name == "split-conformal", "k": k, "warmup": warmup, "seed": seed}
+        steps = split_conformal(stream, beta, half, **settings)[half:]
     else:
         if name == "hga":
             first = slice(warmup, warmup + half)
@@ -282,14 +518,12 @@ def replayed(
                 by_name["cst"][:half],
                 stream.c_hat[first].tolist(),
                 stream.c[first].tolist(),
-                stream.y[first].tolist(),
+                stream.observed[first].tolist(),
                 beta,
                 k=k,
             )
             name = "cst" if gate.open else "threshold"
         steps = by_name[name][half:]
-    c, y = stream.c[warmup + half :].tolist(), stream.y[warmup + half :].tolist()
-    budget = beta * sum(c)
     verified = spend([s.wish for s in steps], c, budget)
     spent = sum(cost for cost, v in zip(c, verified, strict=True) if v)
     found = sum(label for label, v in zip(y, verified, strict=True) if v)
@@ -300,6 +534,8 @@ def replayed(
         "audit_rate": sum(verified) / len(verified),
         "recall": found / sum(y) if any(y) else nan,
         "utilisation": spent / budget,
+        "value": found / len(verified),
+        "yield": found / spent if spent else nan,
     }
     return Expected(steps, verified, budget, gate, metrics)
 
@@ -325,6 +561,7 @@ KINDS = [
     "certain",
     "heterogeneous",
     "warmup_lacks_a_signal",
+    "decimal_costs",
 ]
 
 
@@ -377,6 +614,8 @@ def make_stream(kind: str, n: int, seed: int) -> Stream:
         y, h, c_hat, c = _heterogeneous(rng, n)
     elif kind == "warmup_lacks_a_signal":
         h[:T0, 2] = np.nan
+    elif kind == "decimal_costs":  # no exact doubles: what fits the budget hangs on the last bit
+        c_hat, c = rng.choice([0.1, 0.2, 0.3], n), rng.choice([0.1, 0.2, 0.3, 0.7], n)
     return Stream(h, c_hat, c, y, name=kind)
 
 
@@ -389,6 +628,13 @@ def _heterogeneous(rng: np.random.Generator, n: int) -> tuple[Any, Any, Any, Any
     h = np.stack([base, base - 2.0, 0.5 * base + 0.1 * rng.random(n)], axis=1)
     c_hat = np.array([1.0, 1.5, 2.2, 3.5])[level] * rng.uniform(0.9, 1.1, n)
     return y, h, c_hat, c_hat * rng.uniform(0.8, 1.2, n)
+
+
+def with_noisy_labels(stream: Stream, seed: int, flipped: float = 0.1) -> Stream:
+    """The same stream as policies see it where verdicts are sometimes wrong."""
+    rng = np.random.default_rng(seed)
+    flip = rng.random(len(stream)) < flipped
+    return replace(stream, observed=np.where(flip, 1 - stream.y, stream.y))
 
 
 def designed(

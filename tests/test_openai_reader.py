@@ -1,18 +1,22 @@
-"""OpenAI chat completions as Generations: from the package's own objects and from JSON."""
+"""OpenAI's three APIs as Generations: from the package's own objects, from JSON, from streams."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import math
+import random
 from math import nan
 from typing import Any
 
 import numpy as np
 import pytest
+from odd_json import mutated
 
 from gatekeeper import BadInputError, Generation, SignalState, signals_of
-from gatekeeper.convert import as_generation
+from gatekeeper.adapters.openai import StreamReader, generation_of, generations_of
+from gatekeeper.convert import as_generation, as_generations
 
 openai_types = pytest.importorskip("openai.types")
 chat_types = pytest.importorskip("openai.types.chat")
@@ -225,13 +229,6 @@ def test_a_generation_passes_through() -> None:
     assert renamed.logprob is one.logprob
 
 
-LEGACY = {
-    "id": "cmpl-1",
-    "object": "text_completion",
-    "created": 1,
-    "model": "tiny-1",
-    "choices": [{"index": 0, "finish_reason": "stop", "text": "four", "logprobs": None}],
-}
 CHUNK = {
     "id": "chatcmpl-1",
     "object": "chat.completion.chunk",
@@ -242,17 +239,11 @@ CHUNK = {
 
 
 @pytest.mark.parametrize("kind", ["object", "json"])
-@pytest.mark.parametrize("shape", ["legacy completion", "chunk of a stream"])
-def test_other_shapes_are_refused_not_read_as_empty_answers(kind: str, shape: str) -> None:
-    """A text completion or one chunk of a stream has no message: taking it for a chat completion
-    would verify "" instead of the answer, and find every one of them wrong."""
-    cls, data = {
-        "legacy completion": (openai_types.Completion, LEGACY),
-        "chunk of a stream": (chat_types.ChatCompletionChunk, CHUNK),
-    }[shape]
-    response = cls.model_validate(data) if kind == "object" else data
-    with pytest.raises(BadInputError):
-        as_generation(response)
+def test_one_chunk_of_a_stream_is_refused_not_read_as_an_empty_answer(kind: str) -> None:
+    """It has no message: taking it for a completion would verify "" instead of the answer."""
+    chunk = chat_types.ChatCompletionChunk.model_validate(CHUNK) if kind == "object" else CHUNK
+    with pytest.raises(BadInputError, match="StreamReader"):
+        as_generation(chunk)
 
 
 MALFORMED = {
@@ -280,3 +271,585 @@ def test_a_null_logprob_is_one_that_was_not_given() -> None:
         {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": None}]},
     ]
     assert_arrays(as_generation(completion(content)), (nan, -1.0, nan), (-0.5, -0.5, nan))
+
+
+# -- several choices -----------------------------------------------------------------------------
+
+
+def choices(*contents: list[Position]) -> dict[str, Any]:
+    one = completion(None)
+    message = one["choices"][0]
+    many = [message | {"index": i, "logprobs": {"content": c}} for i, c in enumerate(contents)]
+    return one | {"choices": many}
+
+
+def test_several_choices_are_several_outputs() -> None:
+    """Each its own length and name; the usage is that of all together, so nobody's."""
+    a, b = position("a", -0.1, ("b", -2.0)), position("b", -0.7, ("a", -0.9))
+    first, second = as_generations(choices([a], [b, a]))
+    assert (first.id, second.id) == ("chatcmpl-1/0", "chatcmpl-1/1")
+    assert_arrays(first, (-0.1, -0.1, -2.0))
+    assert_arrays(second, (-0.7, -0.7, -0.9), (-0.1, -0.1, -2.0))
+    assert (first.output_tokens, second.token_coverage) == (None, 1.0)
+    assert [g.id for g in as_generations(choices([a], [b]), id="mine")] == ["mine/0", "mine/1"]
+    assert as_generations(completion([a]))[0].id == "chatcmpl-1"
+    assert as_generations(completion(None, choices=[])) == []
+
+
+# -- k ---------------------------------------------------------------------------------------------
+
+
+def test_k_cut_to_1_leaves_the_second_unknown(read: Any) -> None:
+    """The sampled token need not be the second: of a list of one it makes no margin."""
+    found = read(completion([position("z", -5.0, ("a", -0.4)), position("a", -0.4, ("a", -0.4))]))
+    assert_arrays(found, (-5.0, -0.4, nan), (-0.4, -0.4, nan))
+    assert (found.k_seen, found.token_coverage) == (1, 0.0)
+
+
+@pytest.mark.parametrize("marker", ["stop_reason", "token_ids"])
+def test_vllm_cuts_the_list_at_k_after_the_sampled_token(read: Any, marker: str) -> None:
+    """At k = 2 rank 2 is lost where another token was sampled; from k = 3 on nothing is.
+    Order does not tell: a server is known to be vLLM by its own fields."""
+    content = [
+        position("a", -0.4, ("a", -0.4), ("b", -1.5)),
+        position("z", -5.0, ("z", -5.0), ("a", -0.4)),
+        position("z", -5.0, ("a", -0.4), ("z", -5.0)),
+    ]
+    data = completion(content)
+    assert_arrays(read(data), (-0.4, -0.4, -1.5), (-5.0, -0.4, -5.0), (-5.0, -0.4, -5.0))
+    data["choices"][0][marker] = None
+    assert_arrays(read(data), (-0.4, -0.4, -1.5), (-5.0, -0.4, nan), (-5.0, -0.4, nan))
+    content[1] = position("z", -5.0, ("z", -5.0), ("a", -0.4), ("b", -1.5))
+    data = completion(content[:2])
+    data["choices"][0][marker] = None
+    assert_arrays(read(data), (-0.4, -0.4, -1.5), (-5.0, -0.4, -1.5))
+
+
+def test_token_ids_in_place_of_texts_are_tokens_of_their_own() -> None:
+    """With `return_tokens_as_token_ids` the chosen token's bytes are those of its text, and an
+    alternative's those of the placeholder: one token all the same."""
+    chosen = {"token": "token_id:7", "logprob": -0.1, "bytes": [97]}
+    same = {"token": "token_id:7", "logprob": -0.1, "bytes": list(b"token_id:7")}
+    other = {"token": "token_id:8", "logprob": -2.0, "bytes": list(b"token_id:8")}
+    found = as_generation(completion([chosen | {"top_logprobs": [same, other]}]))
+    assert_arrays(found, (-0.1, -0.1, -2.0))
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def test_exact_ties_are_two_tokens(read: Any) -> None:
+    found = read(completion([position("a", -0.7, ("a", -0.7), ("b", -0.7), ("c", -3.0))]))
+    assert_arrays(found, (-0.7, -0.7, -0.7))
+    assert signals_of(found).h2 == 0.0
+
+
+def test_logits_are_flagged(read: Any) -> None:
+    """The margins stand; h1 would be no likelihood: signals are partial."""
+    found = signals_of(read(completion([position("a", 3.0, ("a", 3.0), ("b", 1.0))])))
+    assert (found.state, found.h2) == (SignalState.PARTIAL, -2.0)
+    assert math.isnan(found.h1)
+
+
+def test_all_zero_logprobs_are_missing(read: Any) -> None:
+    """A server that does not compute them is not certain."""
+    zero = position("a", 0.0, ("a", 0.0), ("b", 0.0))
+    assert signals_of(read(completion([zero] * 3))).state is SignalState.MISSING
+
+
+def test_skip_forced_drops_what_a_grammar_forced() -> None:
+    """And nothing else: neither a certain token with an alternative, nor one that lacks them."""
+    forced = position("{", 0.0, ("{", 0.0), ("a", -9999.0), ("b", -9999.0))
+    free = position("a", -0.5, ("a", -0.5), ("b", -1.5), ("c", -9999.0))
+    certain = position("b", 0.0, ("b", 0.0), ("a", -20.0))
+    bare = position("c", 0.0)
+    data = completion([forced, free, forced, certain, bare])
+    data["usage"]["completion_tokens"] = 6
+    found = generation_of(data, skip_forced=True)
+    assert_arrays(found, (-0.5, -0.5, -1.5), (0.0, 0.0, -20.0), (0.0, 0.0, nan))
+    assert (found.output_tokens, found.token_coverage) == (4, 0.5)
+    assert generation_of(data).logprob.size == 5
+
+
+# -- which tokens are counted ----------------------------------------------------------------------
+
+
+def test_a_stop_string_is_cut_from_the_text_and_not_from_the_tokens(read: Any) -> None:
+    """ "modec" came from `mode` + `call`: tokens are matched by token, never by length of text."""
+    tokens = [position(t, -0.5, (t, -0.5), ("x", -2.0)) for t in ("mode", "call", "<|im_end|>")]
+    found = read(completion(tokens, text="modec"))
+    assert (found.logprob.size, found.token_coverage) == (3, 1.0)
+
+
+def test_tokens_that_were_not_reported_lower_the_coverage(read: Any) -> None:
+    data = completion([position("a", -0.5, ("a", -0.5), ("b", -1.0))])
+    data["usage"]["completion_tokens"] = 4
+    assert read(data).token_coverage == 0.25
+
+
+def test_a_refusal_has_logprobs_of_its_own(read: Any) -> None:
+    data = completion(None, text=None)
+    data["choices"][0]["message"]["refusal"] = "No."
+    entries = [position("No.", -0.2, ("Yes", -1.8))]
+    data["choices"][0]["logprobs"] = {"content": None, "refusal": entries}
+    found = read(data)
+    assert found.text == "No."
+    assert_arrays(found, (-0.2, -0.2, -1.8))
+
+
+def test_a_tool_call_has_no_text(read: Any) -> None:
+    """vLLM gives the tokens of the call, OpenAI none."""
+    for content in (None, [position("{", -0.2, ("a", -1.8))]):
+        data = completion(content, text=None)
+        call = {"name": "f", "arguments": "{}"}
+        data["choices"][0]["message"]["tool_calls"] = [
+            {"id": "c", "type": "function", "function": call}
+        ]
+        found = read(data)
+        assert (found.text, found.logprob.size) == ("", len(content or []))
+
+
+THOUGHT = ["<think>", "7+", "8", "=é", "</think>", "\n", "15", "<|end|>"]
+
+
+def thought(tokens: list[str], reasoning: str, content: str | None, **more: Any) -> dict[str, Any]:
+    entries = [
+        position(t, -0.1 * (i + 1), (t, -0.1 * (i + 1)), ("x", -9.0)) for i, t in enumerate(tokens)
+    ]
+    data = completion(entries, text=content)
+    data["choices"][0]["message"][more.pop("name", "reasoning")] = reasoning
+    data["usage"]["completion_tokens"] = len(tokens)
+    return data | more
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+@pytest.mark.parametrize(
+    ("tokens", "reasoning", "content", "first"),
+    [
+        (THOUGHT, "7+8=é", "15", 5),
+        (THOUGHT, "\n7+8=é\n", "\n15", 5),  # parsers strip
+        (["7+8", "=\ufffd", "\ufffd", "</think>", "15"], "7+8=é", "15", 3),  # é in two tokens
+        (["15", "</think>", "15", "<|15|>"], "15", "15", 1),  # the reasoning says the answer
+        (["a", "b"], "ab", None, 2),  # cut short while thinking
+        (["a", "</think>", "{", "}"], "a", "", 1),  # a tool call
+    ],
+)
+def test_scope_splits_reasoning_from_the_answer(
+    read: Any, name: str, tokens: list[str], reasoning: str, content: str | None, first: int
+) -> None:
+    data = thought(tokens, reasoning, content, name=name)
+    for token in data["choices"][0]["logprobs"]["content"]:
+        if "\ufffd" in token["token"]:
+            token["bytes"] = list(token["token"].encode())
+    whole = generation_of(data, scope="all")
+    answer, before = read(data), generation_of(data, scope="reasoning")
+    assert whole.logprob.size == len(tokens)
+    split = len(tokens) - answer.logprob.size
+    assert split == before.logprob.size
+    assert first <= split <= first + 1  # what lies between belongs to either
+    np.testing.assert_array_equal(answer.logprob, whole.logprob[split:])
+    np.testing.assert_array_equal(before.logprob, whole.logprob[:split])
+    assert (answer.output_tokens, before.output_tokens) == (len(tokens) - split, split)
+    assert answer.text == before.text == (content or "")
+
+
+def test_tokens_that_do_not_spell_the_texts_are_of_no_scope(read: Any) -> None:
+    """Which of them are the answer's cannot be known: missing, not wrong."""
+    data = thought(["token_id:1", "token_id:2"], "because", "15")
+    for entry in data["choices"][0]["logprobs"]["content"]:
+        entry["bytes"] = None
+    assert signals_of(read(data)).state is SignalState.MISSING
+    assert signals_of(generation_of(data, scope="all")).state is SignalState.OK
+
+
+def test_hidden_reasoning_is_not_missing_from_the_answer(read: Any) -> None:
+    """OpenAI counts reasoning tokens and shows none of them."""
+    data = completion([position("4", -0.5, ("4", -0.5), ("5", -1.0))])
+    data["usage"] |= {
+        "completion_tokens": 65,
+        "completion_tokens_details": {"reasoning_tokens": 64},
+    }
+    assert read(data).token_coverage == 1.0
+    assert generation_of(data, scope="all").token_coverage == pytest.approx(1 / 65)
+    assert generation_of(data, scope="reasoning").token_coverage == 0.0
+
+
+# -- text completions ------------------------------------------------------------------------------
+
+
+def legacy(
+    *positions: tuple[str, float | None, dict[str, float] | None], **usage: int
+) -> dict[str, Any]:
+    tokens, chosen, top = (list(column) for column in zip(*positions, strict=True))
+    logprobs = {"tokens": tokens, "token_logprobs": chosen, "top_logprobs": top, "text_offset": []}
+    counts = {"prompt_tokens": 2, "completion_tokens": len(tokens), "total_tokens": 0} | usage
+    choice = {"index": 0, "finish_reason": "length", "text": "four", "logprobs": logprobs}
+    return {
+        "id": "cmpl-1",
+        "object": "text_completion",
+        "created": 1,
+        "model": "tiny-1",
+        "choices": [choice],
+        "usage": counts,
+    }
+
+
+@pytest.fixture(params=["object", "json"])
+def read_legacy(request: pytest.FixtureRequest) -> Any:
+    def read(data: dict[str, Any]) -> Generation:
+        if request.param == "object":
+            return as_generation(openai_types.Completion.construct(**data))
+        return as_generation(data)
+
+    return read
+
+
+def test_text_completions_are_read(read_legacy: Any) -> None:
+    """The chosen token is added where the dict lacks it: k + 1 entries, or k."""
+    found = read_legacy(
+        legacy(
+            ("a", -0.1, {"a": -0.1, "b": -3.0}),
+            ("b", -0.9, {"a": -0.7, "b": -0.9}),
+            ("z", -5.0, {"z": -5.0, "a": -0.4, "b": -1.5}),
+            ("z", -5.0, {"b": -1.5, "a": -0.4}),
+        )
+    )
+    assert_arrays(
+        found, (-0.1, -0.1, -3.0), (-0.9, -0.7, -0.9), (-5.0, -0.4, -1.5), (-5.0, -0.4, -1.5)
+    )
+    assert (found.id, found.text, found.model) == ("cmpl-1", "four", "tiny-1")
+    assert (found.prompt_tokens, found.output_tokens, found.k_seen) == (2, 4, 3)
+
+
+@pytest.mark.parametrize(
+    "logprobs", [None, {"tokens": [], "token_logprobs": [], "top_logprobs": []}]
+)
+def test_a_text_completion_without_logprobs_is_missing(read_legacy: Any, logprobs: Any) -> None:
+    data = legacy(("a", -0.1, None))
+    data["choices"][0]["logprobs"] = logprobs
+    assert signals_of(read_legacy(data)).state is SignalState.MISSING
+
+
+def test_texts_that_collide_give_no_margin_rather_than_a_wrong_one(read_legacy: Any) -> None:
+    """Byte pieces and special tokens are all "" or a replacement character, and overwrite each
+    other: fewer candidates than elsewhere. With token ids as keys nothing collides."""
+    clean = ("a", -0.1, {"a": -0.1, "b": -3.0, "c": -4.0})
+    found = read_legacy(
+        legacy(
+            clean,
+            ("a", -0.3, {"a": -0.3, "": -6.0}),  # "" twice: one was lost
+            ("", -0.2, {"": -5.0, "a": -2.0}),  # the chosen one overwritten: all three are known
+            ("z", -9.0, {"z": -9.0, "\ufffd": -1.0, "a": -2.0}),  # 4 were to be expected
+            ("z", -9.0, {"z": -9.0, "b": -1.0, "a": -2.0}),  # z is the third: nothing lost
+        )
+    )
+    assert_arrays(
+        found,
+        (-0.1, -0.1, -3.0),
+        (-0.3, -0.3, nan),
+        (-0.2, -0.2, -2.0),
+        (-9.0, -1.0, nan),
+        (-9.0, -1.0, -2.0),
+    )
+    by_id = {"token_id:1": -0.1, "token_id:2": -3.0, "token_id:3": -4.0}
+    fewer = {"token_id:1": -0.3, "token_id:2": -6.0}
+    found = read_legacy(legacy(("token_id:1", -0.1, by_id), ("token_id:1", -0.3, fewer)))
+    assert_arrays(found, (-0.1, -0.1, -3.0), (-0.3, -0.3, -6.0))
+
+
+def test_a_text_completion_with_k_1_has_no_margins(read_legacy: Any) -> None:
+    """Two entries only where the sampled token is another, and then the second is not there."""
+    found = read_legacy(legacy(("a", -0.1, {"a": -0.1}), ("z", -5.0, {"z": -5.0, "a": -0.4})))
+    assert_arrays(found, (-0.1, -0.1, nan), (-5.0, -0.4, nan))
+
+
+def test_echo_puts_the_prompt_first(read_legacy: Any) -> None:
+    """Its tokens are no output; where nobody says how many they are, none is known."""
+    rows = [
+        ("What", None, None),
+        ("?", -8.0, {"?": -8.0, "!": -1.0}),
+        ("four", -0.1, {"four": -0.1, "five": -3.0}),
+    ]
+    data = legacy(*rows, completion_tokens=1)
+    found = read_legacy(data)
+    assert_arrays(found, (-0.1, -0.1, -3.0))
+    assert found.token_coverage == 1.0
+    rows.append(("five", -3.0, {"four": -0.1, "five": -3.0}))  # k = 2, whatever the first lacks
+    found = read_legacy(legacy(*rows, completion_tokens=2))
+    assert_arrays(found, (-0.1, -0.1, -3.0), (-3.0, -0.1, -3.0))
+    assert signals_of(as_generation(data | {"usage": None})).state is SignalState.MISSING
+
+
+def test_a_null_first_logprob_without_echo_is_only_that(read_legacy: Any) -> None:
+    found = read_legacy(legacy(("a", None, None), ("b", -0.1, {"b": -0.1, "c": -3.0})))
+    assert_arrays(found, (nan, nan, nan), (-0.1, -0.1, -3.0))
+
+
+# -- the Responses API -----------------------------------------------------------------------------
+
+
+def responded(entries: list[Position] | None, *, text: str = "four", **more: Any) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": entries}
+    message = {
+        "type": "message",
+        "id": "m",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+    usage = {
+        "input_tokens": 12,
+        "output_tokens": len(entries or []),
+        "total_tokens": 0,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": "tiny-1",
+        "status": "completed",
+        "output": [message],
+        "parallel_tool_calls": False,
+        "tool_choice": "none",
+        "tools": [],
+        "usage": usage,
+    } | more
+
+
+@pytest.fixture(params=["object", "json"])
+def read_response(request: pytest.FixtureRequest) -> Any:
+    responses = pytest.importorskip("openai.types.responses")
+
+    def read(data: dict[str, Any], **options: Any) -> Generation:
+        response = responses.Response.construct(**data) if request.param == "object" else data
+        return generation_of(response, **options)
+
+    return read
+
+
+def test_responses_are_read(read_response: Any) -> None:
+    entries = [position("fo", -0.1, ("fo", -0.1), ("x", -3.0)), position("ur", -0.5, ("x", -0.7))]
+    found = read_response(responded(entries))
+    assert_arrays(found, (-0.1, -0.1, -3.0), (-0.5, -0.5, -0.7))
+    assert (found.id, found.text, found.model) == ("resp_1", "four", "tiny-1")
+    assert (found.prompt_tokens, found.output_tokens, found.k_seen) == (12, 2, 2)
+    assert (found.finish_reason, found.token_coverage) == ("stop", 1.0)
+
+
+@pytest.mark.parametrize("entries", [None, []])
+def test_responses_without_logprobs_are_missing(read_response: Any, entries: Any) -> None:
+    """`include` alone gives empty lists, `top_logprobs` alone null."""
+    assert signals_of(read_response(responded(entries))).state is SignalState.MISSING
+
+
+def test_a_response_cut_short_ended_for_length(read_response: Any) -> None:
+    found = read_response(
+        responded(None, status="incomplete", incomplete_details={"reason": "max_output_tokens"})
+    )
+    assert found.finish_reason == "length"
+
+
+def test_a_response_of_a_tool_call_or_a_refusal(read_response: Any) -> None:
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    assert read_response(responded(None, output=[call])).text == ""
+    data = responded(None)
+    data["output"][0]["content"] = [{"type": "refusal", "refusal": "No."}]
+    assert read_response(data).text == "No."
+
+
+def test_a_response_with_reasoning_is_split(read_response: Any) -> None:
+    tokens = ["<think>", "hm", "</think>", "4", "<|end|>"]
+    data = responded([position(t, -0.5, (t, -0.5), ("x", -1.0)) for t in tokens], text="4")
+    thinking = {"type": "reasoning_text", "text": "hm"}
+    item = {"type": "reasoning", "id": "r", "summary": [], "content": [thinking]}
+    data["output"].insert(0, item)
+    assert read_response(data).logprob.size == 2
+    assert read_response(data, scope="reasoning").logprob.size == 3
+    assert read_response(data, scope="all").logprob.size == 5
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+def chunk(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return CHUNK | {"choices": list(parts)} | more
+
+
+def delta(
+    index: int, text: str | None, entries: list[Position] | None, **more: Any
+) -> dict[str, Any]:
+    logprobs = None if entries is None else {"content": entries, "refusal": None}
+    content = {"content": text} if text is not None else {}
+    return {"index": index, "delta": content, "logprobs": logprobs, "finish_reason": None} | more
+
+
+A, B, C = (position(t, p, (t, p), ("x", -4.0)) for t, p in (("a", -0.1), ("b", -0.2), ("c", -0.3)))
+USAGE = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
+STREAM = [
+    chunk(delta(0, "", None)),  # the role chunk
+    chunk(),  # Azure's content filter
+    chunk(delta(0, "ab", [A, B])),  # several tokens
+    chunk({"index": 0, "finish_reason": None}),  # no delta
+    chunk(delta(0, "", [C])),  # tokens without text
+    chunk(delta(0, None, None, finish_reason="stop")),
+    chunk(usage=USAGE),
+]
+
+
+@pytest.fixture(params=["object", "json"])
+def read_stream(request: pytest.FixtureRequest) -> Any:
+    def read(chunks: list[dict[str, Any]], **options: Any) -> list[Generation]:
+        reader = StreamReader(**options)
+        for data in chunks:
+            made = chat_types.ChatCompletionChunk.construct(**data)
+            reader.add(made if request.param == "object" else copy.deepcopy(data))
+        return reader.generations()
+
+    return read
+
+
+def test_a_stream_is_the_response_it_is_parts_of(read_stream: Any) -> None:
+    """With `choices: []`, without a delta, null logprobs, tokens without text: all tolerated."""
+    (found,) = read_stream(STREAM, strict=True)
+    assert_arrays(found, (-0.1, -0.1, -4.0), (-0.2, -0.2, -4.0), (-0.3, -0.3, -4.0))
+    assert (found.id, found.text, found.model) == ("chatcmpl-1", "ab", "tiny-1")
+    assert (found.finish_reason, found.output_tokens, found.token_coverage) == ("stop", 3, 1.0)
+
+
+def test_a_list_of_chunks_is_a_response() -> None:
+    assert_arrays(as_generation(STREAM), *((p, p, -4.0) for p in (-0.1, -0.2, -0.3)))
+
+
+def test_a_truncated_stream_has_no_finish_reason(read_stream: Any) -> None:
+    (found,) = read_stream(STREAM[:3])
+    assert (found.text, found.finish_reason, found.output_tokens) == ("ab", None, None)
+    assert found.logprob.size == 2
+    assert read_stream([]) == read_stream(STREAM[1:2]) == []
+
+
+def test_choices_of_a_stream_interleave(read_stream: Any) -> None:
+    chunks = [
+        chunk(delta(1, "b", [B])),
+        chunk(delta(0, "a", [A]), delta(1, "c", [C])),
+        chunk(delta(0, None, None, finish_reason="length")),
+    ]
+    first, second = read_stream(chunks)
+    assert (first.id, first.text, first.finish_reason) == ("chatcmpl-1/0", "a", "length")
+    assert (second.id, second.text, second.finish_reason) == ("chatcmpl-1/1", "bc", None)
+    assert_arrays(second, (-0.2, -0.2, -4.0), (-0.3, -0.3, -4.0))
+
+
+def test_a_stream_of_vllm_is_known_as_such(read_stream: Any) -> None:
+    """Also when it broke off: `token_ids` is in every chunk."""
+    z = position("z", -5.0, ("z", -5.0), ("a", -0.4))
+    (found,) = read_stream([chunk(delta(0, "z", [z], token_ids=None))])
+    assert_arrays(found, (-5.0, -0.4, nan))
+
+
+def test_a_stream_of_a_text_completion() -> None:
+    rows = [("a", -0.1, {"a": -0.1, "x": -4.0}), ("b", -0.2, {"b": -0.2, "x": -4.0})]
+    chunks = [legacy(row) | {"usage": None} for row in rows]
+    for part in chunks:
+        part["choices"][0]["finish_reason"] = None
+    (found,) = as_generations(chunks)
+    assert_arrays(found, (-0.1, -0.1, -4.0), (-0.2, -0.2, -4.0))
+    assert (found.text, found.finish_reason) == ("fourfour", None)
+
+
+def events(final: dict[str, Any] | None, *deltas: tuple[str, list[Position]]) -> list[Any]:
+    at = {"output_index": 0, "content_index": 0, "item_id": "m"}
+    start = responded(None, output=[], usage=None, status="in_progress")
+    kind = "response.output_text.delta"
+    middle = [{"type": kind, "delta": text, "logprobs": top} | at for text, top in deltas]
+    end = [] if final is None else [{"type": "response.completed", "response": final}]
+    return [{"type": "response.created", "response": start}, *middle, *end]
+
+
+def test_a_stream_of_the_responses_api() -> None:
+    """The last event has it all; what the deltas have more is taken from them, and what neither
+    has lowers the coverage: vLLM loses the tokens whose text is empty."""
+    whole = responded([A, B, C], text="abc")
+    found = as_generation(events(whole, ("a", [A]), ("bc", [B, C])))
+    assert repr(signals_of(found)) == repr(signals_of(as_generation(whole)))
+    assert (found.id, found.text, found.token_coverage) == ("resp_1", "abc", 1.0)
+
+    bare = responded(None, text="abc", usage=whole["usage"])
+    found = as_generation(events(bare, ("a", [A]), ("bc", [C])))
+    assert found.logprob.size == 2
+    assert (found.text, found.finish_reason) == ("abc", "stop")
+    assert found.token_coverage == pytest.approx(2 / 3)
+
+    broken = as_generation(events(None, ("a", [A])))
+    assert (broken.id, broken.text, broken.finish_reason) == ("resp_1", "a", None)
+    assert_arrays(broken, (-0.1, -0.1, -4.0))
+
+
+ODD = [
+    None,
+    7,
+    "x",
+    {},
+    [],
+    {"choices": 3},
+    {"choices": [None]},
+    {"choices": [{"index": "a"}]},
+    {"type": "response.output_text.delta", "delta": 3},
+    {"type": "error", "message": "no"},
+    {"choices": [{"index": 0, "delta": 5, "logprobs": 5}], "usage": 3},
+    {"type": 7},
+    {"type": "response.completed", "response": {"output": 3}},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_an_odd_chunk_is_passed_over_unless_strict(odd: Any) -> None:
+    """A caller's own loop over a stream never breaks because of the gate."""
+    for stream in (STREAM[:3], events(None, ("a", [A]))):
+        reader = StreamReader()
+        for data in (odd, *stream, odd):
+            reader.add(data)
+        assert {"ab", "a"} & {g.text for g in reader.generations()}
+
+
+@pytest.mark.parametrize("odd", [None, 7, {}, {"choices": [{"index": "a"}]}], ids=repr)
+def test_an_odd_chunk_is_refused_if_strict(odd: Any) -> None:
+    with pytest.raises(BadInputError):
+        StreamReader(strict=True).add(odd)
+
+
+def test_odd_logprobs_in_a_stream_leave_the_text() -> None:
+    bad = [chunk(delta(0, "four", [{"token": "a", "logprob": "x"}], finish_reason="stop"))]
+    reader = StreamReader()
+    reader.add(bad[0])
+    (found,) = reader.generations()
+    assert (found.id, found.text, found.finish_reason) == ("chatcmpl-1", "four", "stop")
+    assert signals_of(found).state is SignalState.MISSING
+    with pytest.raises(BadInputError):
+        as_generations(bad)
+
+
+# -- anything --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_json_says_is_read_or_bad_input(seed: int) -> None:
+    """Not a TypeError from somewhere inside; and a stream's reader that is not strict never
+    raises."""
+    rng = random.Random(seed)
+    shapes = [
+        thought(THOUGHT, "7+8=é", "15"),
+        legacy(("a", None, None), ("b", -0.1, {"b": -0.1, "c": -3.0})),
+        responded([A, B]),
+    ]
+    streams = [STREAM, events(responded([A, B]), ("a", [A]))]
+    for _ in range(300):
+        for shape in shapes:
+            with contextlib.suppress(BadInputError):
+                generations_of(mutated(shape, rng), scope=rng.choice(["content", "all"]))
+        for stream in streams:
+            reader = StreamReader()
+            for data in mutated(stream, rng):
+                reader.add(data)
+            reader.generations()

@@ -26,11 +26,12 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 LAYERS = (
     {"types", "errors"},
     {"protocols"},
-    {"signals", "quantile", "strata", "costs", "policies", "budget", "log"}
+    {"signals", "density", "quantile", "strata", "costs", "policies", "budget", "log"}
     | {"_codec", "_settings", "convert", "jsonl", "records", "tasks", "summary", "verifiers"},
     {"gate", "replay", "testing", "runner", "estimates"}
     | {"vectorised", "experiment", "diagnosis", "theory", "streams"},
-    {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"},
+    {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"}
+    | {"_html", "_run"},
     {"cli", "__main__", "examples"},
 )
 LAYER = {name: i for i, layer in enumerate(LAYERS) for name in layer}

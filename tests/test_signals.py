@@ -114,6 +114,18 @@ def test_long_batches_equal_single_outputs(seed: int, odd: float | None) -> None
         assert repr(signals_of(generation(output))) == repr(found)
 
 
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_batch_of_any_size_equals_its_outputs(step: int) -> None:
+    """More positions than are computed at once, in one output too; empty ones between; and
+    arrays that are every third column of another."""
+    rng = np.random.default_rng(0)
+    outputs = []
+    for n in [*rng.integers(0, 700, 40), 20_000, 0, 1]:
+        columns = -np.sort(rng.exponential(2.0, (3, int(n) * step)), axis=0)
+        outputs.append(Generation("g", "", *(c[::step] for c in columns)))
+    assert repr(batch_signals(outputs)) == repr([signals_of(g) for g in outputs])
+
+
 CASES = [
     # positions -> h1, h2, h3, margins
     pytest.param([], (nan, nan, nan, 0), id="no output"),

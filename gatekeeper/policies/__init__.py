@@ -6,19 +6,42 @@ takes `beta` and, as keywords, `seed`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import entry_points
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST
+from gatekeeper.policies.cst_memory import CSTMemory
 from gatekeeper.policies.hga import HGA
+from gatekeeper.policies.mp_adapt import MPAdapt
+from gatekeeper.policies.mp_strat import MPStrat
+from gatekeeper.policies.oracle import Oracle
 from gatekeeper.policies.random import Random
+from gatekeeper.policies.split_conformal import SplitConformal
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.protocols import Policy
 
-__all__ = ["CST", "HGA", "T0", "Random", "Threshold", "make_policy", "policy_names"]
+__all__ = [
+    "CST",
+    "HGA",
+    "T0",
+    "CSTMemory",
+    "MPAdapt",
+    "MPStrat",
+    "Oracle",
+    "Random",
+    "SplitConformal",
+    "Threshold",
+    "make_policy",
+    "policy_names",
+]
 
-_BUILT_IN = {policy.name: policy for policy in (CST, HGA, Random, Threshold)}
+_BUILT_IN: dict[str, Callable[..., Policy]] = {
+    policy.name: policy
+    for policy in (CST, CSTMemory, HGA, MPAdapt, MPStrat, Random, SplitConformal, Threshold)
+}
+_CALIBRATED = (HGA.name, SplitConformal.name)
 
 
 def policy_names() -> list[str]:
@@ -29,12 +52,14 @@ def policy_names() -> list[str]:
 def make_policy(name: str, beta: float, *, horizon: int | None = None, seed: int = 0) -> Policy:
     """The policy of that name with its defaults.
 
-    `horizon`, the number of candidates to come where it is known, sets HGA's calibration to half
-    of what follows the warm-up, as in the paper. Raises BadInputError for an unknown name.
+    `horizon`, the number of candidates to come where it is known, sets the calibration of HGA and
+    SplitConformal to half of what follows the warm-up, as in the paper. Raises BadInputError for
+    an unknown name, and for "oracle", which needs the labels.
     """
-    if name == HGA.name and horizon is not None:
-        hga = HGA(beta, seed=seed)
-        return HGA(beta, calibration=max(horizon - hga.warmup, 0) // 2, seed=seed)
+    if name == Oracle.name:
+        raise BadInputError("policy='oracle' knows the labels beforehand: it exists in replay only")
+    if name in _CALIBRATED and horizon is not None:
+        return _BUILT_IN[name](beta, calibration=max(horizon - T0, 0) // 2, seed=seed)
     if name in _BUILT_IN:
         return _BUILT_IN[name](beta, seed=seed)
     for entry in entry_points(group="gatekeeper.policies", name=name):

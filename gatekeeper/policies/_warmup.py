@@ -5,7 +5,7 @@ POLICIES.md, "Warm-up, scaling and the fixed score"; paper, Section "Hyperparame
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isnan
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from gatekeeper.types import Candidate, FloatArray, Signals
 
-__all__ = ["T0", "Warmup"]
+__all__ = ["T0", "Warmup", "weighted_mean"]
 
 T0 = 50
 LATE_LABELS = 1000  # candidates after the warm-up during which its late labels still count
@@ -37,7 +37,7 @@ class Warmup:
         self.t0 = t0
         self.seen: list[Seen] = []
         self.labels: dict[str, int] = {}
-        self._ids: list[str] = []
+        self.ids: list[str] = []
         self._open = True
         self.stale = True
         self._lo = self._hi = self._w = [0.0, 0.0, 0.0]
@@ -45,7 +45,7 @@ class Warmup:
     @property
     def active(self) -> bool:
         """Whether the next candidate belongs to the warm-up."""
-        return len(self._ids) < self.t0
+        return len(self.ids) < self.t0
 
     @property
     def costs(self) -> list[float]:
@@ -57,16 +57,16 @@ class Warmup:
         if not self._open:
             return
         if self.active:
-            self._ids.append(candidate.id)
+            self.ids.append(candidate.id)
         h = candidate.signals
         self.seen.append((h.h1, h.h2, h.h3, candidate.cost_estimate))
         waiting = len(self.labels) < self.t0 and len(self.seen) < self.t0 + LATE_LABELS
         if not (waiting or self.stale):
-            self._close()
+            self.close()
 
     def learn(self, candidate_id: str, label: int) -> None:
         """A label became known; ignored unless it is of the warm-up and still in time."""
-        if self._open and candidate_id in self._ids:
+        if self._open and candidate_id in self.ids:
             self.labels[candidate_id] = label
             self.stale = True
 
@@ -77,8 +77,8 @@ class Warmup:
         self._lo = [lo for lo, _ in ranges]
         self._hi = [hi for _, hi in ranges]
         present = [not isnan(lo) for lo in self._lo]
-        rows = [i for i, id_ in enumerate(self._ids) if id_ in self.labels]
-        y = np.array([self.labels[self._ids[i]] for i in rows], dtype=np.float64)
+        rows = [i for i, id_ in enumerate(self.ids) if id_ in self.labels]
+        y = np.array([self.labels[self.ids[i]] for i in rows], dtype=np.float64)
         w = [0.0, 0.0, 0.0]
         for j in range(3):
             if present[j]:
@@ -98,32 +98,52 @@ class Warmup:
         """
         return self._score((signals.h1, signals.h2, signals.h3))
 
+    def score_array(self, h: FloatArray) -> FloatArray:
+        """`score` of every row of h (N, 3) at once, equal to the last bit: (N,)."""
+        s, weight, plain, count = (np.zeros(len(h)) for _ in range(4))
+        for j in range(3):
+            lo, hi = self._lo[j], self._hi[j]
+            if isnan(lo):
+                continue
+            column = h[:, j]
+            if hi > lo:
+                with np.errstate(invalid="ignore"):
+                    x = np.where(column <= lo, 0.0, np.minimum((column - lo) / (hi - lo), 1.0))
+            else:
+                x = np.zeros(len(h))
+            has = ~np.isnan(column)
+            x = np.where(has, x, 0.0)
+            s += self._w[j] * x
+            weight += self._w[j] * has
+            plain += x
+            count += has
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(weight > 0.0, np.minimum(s / weight, 1.0), plain / count)
+
+    def scaled(self, h: tuple[float, ...]) -> list[float]:
+        """x in [0, 1]³ of the raw signals; NaN where the candidate or the warm-up lacks one."""
+        return [_scale(h[j], self._lo[j], self._hi[j]) for j in range(3)]
+
+    @property
+    def weights(self) -> list[float]:
+        """w0, which sums to 1 (or is all 0 where the warm-up had no signal)."""
+        return list(self._w)
+
     def scores(self) -> Iterable[tuple[float, float]]:
         """(s, ĉ) of everything in `seen`, in stream order."""
         return ((self._score(seen), seen[3]) for seen in self.seen)
 
     def _score(self, h: tuple[float, ...]) -> float:
-        s = weight = plain = 0.0
-        count = 0
-        for j in range(3):
-            x = _scale(h[j], self._lo[j], self._hi[j])
-            if x == x:
-                w = self._w[j]
-                s += w * x
-                weight += w
-                plain += x
-                count += 1
-        if weight:
-            return min(s / weight, 1.0)  # a sum of weights may be off 1 in the last bit
-        return plain / count if count else float("nan")
+        return weighted_mean(self.scaled(h), self._w)
 
-    def _close(self) -> None:
-        self._open = False
+    def close(self) -> None:
+        """Forget what a later fit would need: labels that come from now on change nothing."""
+        self._open = self.stale = False
         self.seen = []
 
     def state(self) -> dict[str, Any]:
         return {
-            "ids": list(self._ids),
+            "ids": list(self.ids),
             "labels": dict(self.labels),
             "seen": list(self.seen),
             "open": self._open,
@@ -134,12 +154,30 @@ class Warmup:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._ids = list(state["ids"])
+        self.ids = list(state["ids"])
         self.labels = dict(state["labels"])
         self.seen = [tuple(seen) for seen in state["seen"]]
         self._open = state["open"]
         self.stale = state["stale"]
         self._lo, self._hi, self._w = (list(state[key]) for key in ("lo", "hi", "w"))
+
+
+def weighted_mean(x: Sequence[float], w: Sequence[float]) -> float:
+    """wᵀx over the x that are not NaN, with w renormalised over those.
+
+    Uniform where their weights are all 0, NaN where there is no x.
+    """
+    s = weight = plain = 0.0
+    count = 0
+    for xj, wj in zip(x, w, strict=True):
+        if xj == xj:
+            s += wj * xj
+            weight += wj
+            plain += xj
+            count += 1
+    if weight:
+        return min(s / weight, 1.0)  # a sum of weights may be off 1 in the last bit
+    return plain / count if count else float("nan")
 
 
 def _range(column: FloatArray) -> tuple[float, float]:

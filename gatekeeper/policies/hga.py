@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gatekeeper.budget import affordable
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._missing import OnMissing
@@ -15,9 +17,11 @@ from gatekeeper.policies.cst import CST
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason
 
-__all__ = ["HGA", "GateEvidence"]
+__all__ = ["EPSILON_H", "EPSILON_P", "HGA", "GateEvidence", "weigh"]
 
 Labels = Literal["partial", "full"]
+EPSILON_H = 0.002  # least Var_k(ρ_k) for the gate to open
+EPSILON_P = 0.03  # least max p_k - min p_k
 
 
 class Calibrated(NamedTuple):
@@ -65,8 +69,8 @@ class HGA:
         *,
         calibration: int = 500,
         strata: int = 4,
-        epsilon_h: float = 0.002,
-        epsilon_p: float = 0.03,
+        epsilon_h: float = EPSILON_H,
+        epsilon_p: float = EPSILON_P,
         warmup: int = T0,
         labels: Labels = "partial",
         on_missing: OnMissing = "uniform",
@@ -152,35 +156,18 @@ class HGA:
         if known.any():
             c[~known] = estimate[~known] * (c[known].sum() / estimate[known].sum())
 
-        def hit_rate(wanted: list[bool]) -> float:
-            verified = _affordable(np.array(wanted, dtype=bool), c, self.beta * c.sum()) & known
-            # every label was drawn with the same probability, so that 1/propensity cancels
-            return float(y[verified].mean()) if verified.any() else float("nan")
-
-        hit_threshold = hit_rate([row.threshold for row in rows])
-        hit_cst = hit_rate([row.cst for row in rows])
-        rho, p = [], []
-        for stratum in range(self.strata):
-            mine = known & (k == stratum)
-            if mine.any():
-                p.append(float(y[mine].mean()))
-            wrong = int(y[mine].sum())
-            if min(wrong, int(mine.sum()) - wrong) >= 2:
-                constant = np.ptp(s[mine]) == 0.0
-                rho.append(0.0 if constant else float(np.corrcoef(s[mine], y[mine])[0, 1]))
-        dispersion = float(np.var(rho)) if rho else 0.0
-        spread = max(p) - min(p) if p else 0.0
-        self.evidence = GateEvidence(
-            hit_threshold,
-            hit_cst,
-            dispersion,
-            spread,
-            labels=int(known.sum()),
-            open=bool(
-                hit_cst >= hit_threshold
-                and dispersion >= self.epsilon_h
-                and spread >= self.epsilon_p
-            ),
+        self.evidence = weigh(
+            s,
+            k,
+            np.array([row.threshold for row in rows], dtype=bool),
+            np.array([row.cst for row in rows], dtype=bool),
+            y,
+            c,
+            known,
+            beta=self.beta,
+            strata=self.strata,
+            epsilon_h=self.epsilon_h,
+            epsilon_p=self.epsilon_p,
         )
         self._seen, self._found = {}, {}
 
@@ -206,12 +193,48 @@ class HGA:
         self._cst.restore(state["cst"])
 
 
-def _affordable(wanted: np.typing.NDArray[np.bool_], costs: FloatArray, cap: float) -> Any:
-    """Which of the wanted candidates fit the cap, in stream order; one that does not is skipped."""
-    spent = 0.0
-    fits = np.zeros(wanted.size, dtype=bool)
-    for i in np.flatnonzero(wanted):
-        if spent + costs[i] <= cap:
-            spent += costs[i]
-            fits[i] = True
-    return fits
+def weigh(
+    score: FloatArray,
+    stratum: NDArray[np.intp],
+    threshold: NDArray[np.bool_],
+    cst: NDArray[np.bool_],
+    error: FloatArray,
+    cost: FloatArray,
+    known: NDArray[np.bool_],
+    *,
+    beta: float,
+    strata: int = 4,
+    epsilon_h: float = EPSILON_H,
+    epsilon_p: float = EPSILON_P,
+) -> GateEvidence:
+    """The gate's evidence from calibration candidates that have a score; arrays of shape (n,).
+
+    `threshold` and `cst` are what each wanted to verify; `error` and `stratum` count only where
+    the label is `known`, `cost` everywhere.
+    """
+
+    def hit_rate(wanted: NDArray[np.bool_]) -> float:
+        verified = affordable(wanted, cost, beta * cost.sum()) & known
+        # every label was drawn with the same probability, so that 1/propensity cancels
+        return float(error[verified].mean()) if verified.any() else float("nan")
+
+    hit_threshold, hit_cst = hit_rate(threshold), hit_rate(cst)
+    rho, p = [], []
+    for k in range(strata):
+        mine = known & (stratum == k)
+        if mine.any():
+            p.append(float(error[mine].mean()))
+        wrong = int(error[mine].sum())
+        if min(wrong, int(mine.sum()) - wrong) >= 2:
+            constant = np.ptp(score[mine]) == 0.0
+            rho.append(0.0 if constant else float(np.corrcoef(score[mine], error[mine])[0, 1]))
+    dispersion = float(np.var(rho)) if rho else 0.0
+    spread = max(p) - min(p) if p else 0.0
+    return GateEvidence(
+        hit_threshold,
+        hit_cst,
+        dispersion,
+        spread,
+        labels=int(known.sum()),
+        open=bool(hit_cst >= hit_threshold and dispersion >= epsilon_h and spread >= epsilon_p),
+    )

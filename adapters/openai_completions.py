@@ -1,0 +1,108 @@
+"""Legacy text completions: parallel arrays, alternatives keyed by the token's text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.adapters._positions import (
+    Positions,
+    count_of,
+    field,
+    flat,
+    list_of,
+    make_generation,
+    numbers,
+    text_of,
+    two_largest,
+)
+from gatekeeper.adapters.openai_chat import choice_id
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Generation
+
+__all__ = ["completion_generations"]
+
+
+def completion_generations(response: Any, *, skip_forced: bool) -> list[Generation]:
+    """One per choice of a text completion."""
+    choices = list_of(response, "choices")
+    n = len(choices)
+    usage = field(response, "usage")
+    prompt, total = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
+    outputs = [_read(field(choice, "logprobs")) for choice in choices]
+    if any(_first_is_null(choice) for choice in choices):
+        # `echo=True` puts the prompt in front, whose first token has no probability.
+        if prompt is None or total is None:
+            outputs = [positions.unknown() for positions in outputs]
+        elif sum(map(len, outputs)) == n * prompt + total:
+            outputs = [positions.at(slice(prompt, None)) for positions in outputs]
+    return [
+        make_generation(
+            positions,
+            id=choice_id(response, choice, n),
+            text=text_of(choice, "text") or "",
+            prompt_tokens=prompt,
+            output_tokens=total if n == 1 else None,
+            model=text_of(response, "model"),
+            finish_reason=text_of(choice, "finish_reason"),
+            skip_forced=skip_forced,
+        )
+        for choice, positions in zip(choices, outputs, strict=True)
+    ]
+
+
+def _first_is_null(choice: Any) -> bool:
+    chosen = list_of(field(choice, "logprobs"), "token_logprobs")
+    return bool(chosen) and chosen[0] is None
+
+
+def _read(logprobs: Any) -> Positions:
+    """Positions of `{tokens, token_logprobs, top_logprobs}`.
+
+    In a dict keyed by text, tokens of one text (pieces of a character, special tokens, which are
+    all "") overwrite each other, and what is lost cannot be known. So a position that may have
+    lost one has no margin: one with fewer candidates than the others; or with as many, where a
+    chosen token outside the k most probable should have added one and the texts are of the kind
+    that collides. The token-id keys of vLLM's `return_tokens_as_token_ids` avoid all that.
+    """
+    own = list_of(logprobs, "token_logprobs")
+    tokens, dicts = list_of(logprobs, "tokens"), list_of(logprobs, "top_logprobs")
+    chosen = numbers(own)
+    if not dicts:
+        return Positions(chosen, chosen.copy(), np.full(len(own), np.nan))
+    if not len(tokens) == len(dicts) == len(own):
+        raise BadInputError(
+            f"logprobs has {len(tokens)} tokens, {len(own)} token_logprobs and {len(dicts)} "
+            "top_logprobs: they must be of one length"
+        )
+    if not all(isinstance(token, str) for token in tokens):
+        raise BadInputError(f"tokens={tokens!r:.80}: texts are needed")
+    candidates = [_candidates(*position) for position in zip(tokens, own, dicts, strict=True)]
+    lengths = [len(values) for values in candidates]
+    values = numbers(flat(candidates))
+    top1, top2 = two_largest(values, lengths)
+    counts = np.array(lengths)
+    if not all(token.startswith("token_id:") for token in tokens):
+        last = chosen <= -two_largest(-values, lengths)[0]  # the chosen token is the least probable
+        k = max(counts[~last].max(initial=0), counts.max(initial=0) - 1)
+        collide = np.array([_may_collide(alternatives) for alternatives in dicts])
+        top2[(counts < k) | ((counts == k) & last & collide)] = np.nan
+    given = counts[[bool(alternatives) for alternatives in dicts]]
+    if given.max(initial=0) == 2 and given.min() == 1:  # k = 1: the second is not there
+        top2[chosen < top1] = np.nan
+    return Positions(chosen, top1, top2, max(len(alternatives or ()) for alternatives in dicts))
+
+
+def _candidates(token: Any, own: Any, alternatives: Any) -> list[Any]:
+    if not alternatives:
+        return [own]
+    if not isinstance(alternatives, dict):
+        raise BadInputError(f"top_logprobs={alternatives!r:.80}: a dict per position is needed")
+    values = list(alternatives.values())
+    # Under another value, the chosen token's text is that of a token which overwrote it.
+    return values if alternatives.get(token) == own else [*values, own]
+
+
+def _may_collide(alternatives: dict[str, Any] | None) -> bool:
+    return any(not text or "\ufffd" in text for text in alternatives or ())

@@ -1,0 +1,172 @@
+"""`gatekeeper diagnose records.jsonl | run.db`: do cost strata differ, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gatekeeper.cli._progress import progress
+from gatekeeper.diagnosis import Advice, Choice, Diagnosis, diagnose
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies._checks import check_beta, check_count
+from gatekeeper.records import load_records
+
+__all__ = ["add", "main"]
+
+NAMES = {
+    "none": "none",
+    "random": "random",
+    "signal": "signal",
+    "cost": "cost: CST",
+    "oracle": "true label",
+}
+EXIT = {Advice.THRESHOLD: 0, Advice.CST: 3, Advice.UNKNOWN: 4}
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "diagnose",
+        help="is the signal comparable across cost strata? which policy to use",
+        description="Compares cost strata of records, or of a run's log, and says which of the "
+        "policies threshold and cst to use.",
+        epilog="Exit code: 0 use threshold (no evidence that strata differ, or cst does not do "
+        "better for it); 3 strata differ: use cst; 4 cannot tell (too few labels or records); "
+        "2 bad input.",
+    )
+    parser.add_argument("records", type=Path, help="JSONL (or .jsonl.gz), or a run's log")
+    parser.add_argument("--beta", type=float, default=0.2, help="budget, share of the full cost")
+    parser.add_argument("--strata", type=int, default=4, metavar="K", help="how many cost strata")
+    parser.add_argument(
+        "--seeds", type=int, default=10, metavar="N", help="orders in which policies are replayed"
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    bad: list[BadInputError] = []
+    check_beta(args.beta)  # before a long file is read
+    check_count("strata", args.strata, least=2)
+    check_count("seeds", args.seeds)
+    table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
+    for error in bad:
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with progress("replay", args.seeds) as advance:
+        found = diagnose(
+            table,
+            beta=args.beta,
+            strata=args.strata,
+            orders=args.seeds,
+            on_progress=lambda done: advance(done, ""),
+        )
+    if args.json:
+        result = {"file": str(args.records), "skipped": len(bad), **asdict(found)}
+        print(json.dumps(_finite(result), indent=2, allow_nan=False))
+    else:
+        _print(found, args.records.name)
+    return EXIT[found.advice]
+
+
+def _print(d: Diagnosis, name: str) -> None:
+    console = Console()
+    console.print(_strata(d, name))
+    lines = [
+        f"rho: H = Var_k(rho_k) = {_number(d.dispersion, 4)}, {_number(d.dispersion_corrected, 4)} "
+        f"without sampling noise; that all are equal: {_p(d.dispersion_p)}",
+        f"error rates: {_number(d.base_rate_spread)} from lowest to highest; that all are equal: "
+        f"{_p(d.base_rate_p)}",
+        *(f"Note: {note}." for note in d.notes),
+    ]
+    if d.without_signal:
+        lines.append(f"Note: {d.without_signal} outputs without a signal are left out.")
+    if d.absent is not None:
+        lines.append(f"No policy is replayed: {d.absent}.")
+    for line in lines:
+        console.print(Text(line))
+    if d.gate is not None:
+        opens = all(condition.holds for condition in d.gate)
+        state = "open: CST" if opens else "closed: Threshold"
+        gate = Table(title=f"HGA's gate, judged on the first half: {state}")
+        for column in ("condition", "value", "at least", ""):
+            gate.add_column(column, justify="left" if column == "condition" else "right")
+        for c in d.gate:
+            holds = "yes" if c.holds else "no"
+            gate.add_row(c.name, _number(c.value, 4), _number(c.least, 4), holds)
+        console.print(gate)
+    if d.partitions is not None and d.sweep is not None:
+        orders = f"{d.orders} orders" if d.orders > 1 else "1 order"
+        title = f"Thresholds within a partition, budget {d.beta:.0%}, {orders}"
+        console.print(_choices([(NAMES[c.name], c) for c in d.partitions], title))
+        console.print(_choices([(c.name, c) for c in d.sweep], "CST with K strata"))
+    console.print(Text(d.conclusion, style="bold"))
+
+
+def _strata(d: Diagnosis, name: str) -> Table:
+    table = Table(title=Text(f"{name}\n{d.records} records, the first {d.warmup} are the warm-up"))
+    for column in ("cost stratum", "n", "labelled", "error rate", "mean cost", "rho", "p"):
+        table.add_column(column, justify="right")
+    for i, f in enumerate([*d.strata, d.overall], 1):
+        whole = f is d.overall
+        if whole:
+            table.add_section()
+        table.add_row(
+            "all" if whole else f"{i}",
+            f"{f.n}",
+            f"{f.labelled}",
+            _number(f.error_rate),
+            "–" if isnan(f.mean_cost) else f"{f.mean_cost:.4g}",
+            _number(f.rho),
+            _p(f.p_value, "–"),
+        )
+    return table
+
+
+def _choices(choices: list[tuple[str, Choice]], title: str) -> Table:
+    table = Table(title=title)
+    for column in ("", "hit rate", "recall", "spent", "vs threshold", "vs random"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, c in choices:
+        table.add_row(
+            name,
+            _number(c.hit_rate),
+            _number(c.recall),
+            _number(c.utilisation),
+            _difference(c.above_threshold, c.above_threshold_margin),
+            _difference(c.above_random, c.above_random_margin),
+        )
+    return table
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return "–" if isnan(value) else f"{value:.{digits}f}"
+
+
+def _difference(value: float, margin: float) -> str:
+    if isnan(value):
+        return "–"
+    return "" if value == margin == 0.0 else f"{value:+.3f} ± {margin:.3f}"
+
+
+def _p(value: float, absent: str = "too few labels to test") -> str:
+    if isnan(value):
+        return absent
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def _finite(value: Any) -> Any:
+    """NaN, which JSON does not have, as null."""
+    if isinstance(value, float) and isnan(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(v) for key, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, list) else value

@@ -1,0 +1,91 @@
+"""`gatekeeper paper`: the paper's tables on synthetic streams, beside the paper's figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from gatekeeper.cli._progress import progress
+from gatekeeper.errors import BadInputError
+from gatekeeper.paper import TABLES, Replays, closing, write_figures
+from gatekeeper.paper.table import PaperTable
+from gatekeeper.policies._checks import check_count
+
+__all__ = ["add", "main"]
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "paper",
+        help="the paper's tables, replayed, beside the paper's figures",
+        description="The paper's records are not published: each setting is a synthetic stream "
+        "calibrated to what it prints of them (--table parameters). A cell reads: ours (the "
+        "paper's, the difference).",
+    )
+    parser.add_argument(
+        "--table",
+        action="append",
+        choices=list(TABLES),
+        metavar="NAME",
+        help=f"only this one; may be repeated: {', '.join(TABLES)}",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=10, help="replays of each data set (default 10)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write tables and figures there too"
+    )
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    check_count("seeds", args.seeds, least=2)
+    names = args.table or list(TABLES)
+    replays = Replays(args.seeds)
+    tables: list[PaperTable] = []
+    with progress("paper", len(names)) as advance:
+        for name in names:
+            advance(0, name)
+            tables += TABLES[name](replays)
+            advance(1, name)
+    said = closing(tables)
+    document = {"seeds": args.seeds, "tables": [t.json() for t in tables], "differences": said}
+    if args.out:
+        _write(args.out, replays, tables, said, document)
+    if args.json:
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+        return 0
+    console = Console()
+    for table in tables:
+        console.print(table.rich(), soft_wrap=not console.is_terminal)
+        console.print()
+    console.print("Where we differ and why", style="bold")
+    for text in said:
+        console.print(f"- {text}", markup=False, highlight=False)
+    return 0
+
+
+def _write(
+    folder: Path,
+    replays: Replays,
+    tables: list[PaperTable],
+    said: list[str],
+    document: dict[str, Any],
+) -> None:
+    """paper.md, paper.json and the figures."""
+    differences = "\n".join(f"- {text}" for text in said)
+    text = (
+        "\n".join(t.markdown() for t in tables) + f"\n## Where we differ and why\n\n{differences}\n"
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "paper.md").write_text(text)
+        (folder / "paper.json").write_text(json.dumps(document, indent=2, ensure_ascii=False))
+    except OSError as e:
+        raise BadInputError(f"--out {folder} cannot be written: {e.strerror}") from e
+    write_figures(folder, replays)

@@ -1,0 +1,49 @@
+"""`gatekeeper report records.jsonl|run.db -o report.html`: one self-contained page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.errors import BadInputError
+
+__all__ = ["add", "main"]
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="make one HTML page, with figures, from records or a run's log",
+        description="The page loads nothing from the network. Needs the extra plots.",
+    )
+    parser.add_argument("file", type=Path, help="JSONL (or .jsonl.gz) of records, or a run's log")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="HTML file to write")
+    parser.add_argument(
+        "--beta", type=float, metavar="SHARE",
+        help="budget to look at (default: the log's own; 0.2 for records)",
+    )  # fmt: skip
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Raises BadInputError and LogError before anything is written."""
+    from gatekeeper.report import report
+
+    if not os.access(args.out.parent, os.W_OK) or args.out.is_dir():
+        raise BadInputError(f"--out {args.out} cannot be written: give a file in a folder that can")
+    if args.out.exists() and args.file.exists() and args.out.samefile(args.file):
+        raise BadInputError(f"--out {args.out} is the file to report on itself")
+    bad: list[BadInputError] = []
+    page = report(args.file, beta=args.beta, skip_bad=args.skip_bad, on_bad=bad.append)
+    for error in bad:
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    try:
+        args.out.write_text(page, encoding="utf-8")
+    except OSError as e:
+        raise BadInputError(f"--out {args.out} cannot be written: {e.strerror}") from e
+    print(f"Report: {args.out}")
+    return 0

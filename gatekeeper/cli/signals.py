@@ -1,0 +1,188 @@
+"""`gatekeeper signals responses.jsonl`: the signals of a file of responses, without a gate."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gatekeeper._codec import _encode
+from gatekeeper.cli._progress import progress
+from gatekeeper.convert import as_generations
+from gatekeeper.errors import BadInputError
+from gatekeeper.jsonl import read_jsonl
+from gatekeeper.signals import signals_of
+from gatekeeper.types import Generation, SignalState
+
+__all__ = ["add", "main"]
+
+Line = dict[str, Any]
+COLUMNS = {
+    "h1": "h1",
+    "h2": "h2",
+    "h3": "h3",
+    "coverage": "token_coverage",
+    "k": "k_seen",
+    "tokens": "n_tokens",
+    "signal": "signal",
+}
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "signals",
+        help="the signals h1, h2, h3 of a file of responses",
+        description="Prints or writes one line per output, in input order. A line of the input is "
+        "a response as JSON (OpenAI's chat completions, completions or Responses API, an output of "
+        "vLLM, or arrays logprob, top1, top2), or {id, response}, where the response may also be "
+        "the list of chunks of a stream. Several choices of one response become id/0, id/1, …; "
+        "each id may stand once in a file. A signal that cannot be computed is null.",
+    )
+    parser.add_argument("responses", type=Path, help="JSONL (or .jsonl.gz)")
+    parser.add_argument("--out", type=Path, help="JSONL (or .jsonl.gz) to write")
+    parser.add_argument(
+        "--scope",
+        choices=["content", "reasoning", "all"],
+        default="content",
+        help="which tokens count where reasoning came with the answer (default: the answer's)",
+    )
+    parser.add_argument(
+        "--skip-forced", action="store_true", help="leave out tokens that a grammar forced"
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument(
+        "--json", action="store_true", help="JSON: the lines, or with --out what was written"
+    )
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0 however few signals there are. Raises BadInputError before anything is written."""
+    if args.out and args.out.exists() and args.out.samefile(args.responses):
+        raise BadInputError(f"--out {args.out} is the file of responses itself")
+    bad: list[BadInputError] = []
+    lines = _read(args, bad.append)
+    for error in bad:
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    if not lines:
+        raise BadInputError(f"{args.responses} holds no output")
+    if args.out is not None:
+        with _open(args.out) as out:
+            _write(lines, out)
+        _report(lines, len(bad), args)
+    elif args.json or not sys.stdout.isatty():
+        _write(lines, sys.stdout)
+    else:
+        Console().print(_table(lines))
+    return 0
+
+
+def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> list[Line]:
+    seen: set[str] = set()
+
+    def parse(data: Mapping[str, Any]) -> list[Line]:
+        id_, response = data.get("id"), data
+        if "response" in data:
+            response = data["response"]
+            if isinstance(id_, bool) or not isinstance(id_, str | int):
+                raise BadInputError(f"id={id_!r:.80}: a string is needed, or a whole number")
+        found = as_generations(
+            response,
+            id=str(id_) if "response" in data else None,
+            scope=args.scope,
+            skip_forced=args.skip_forced,
+        )
+        if not found:
+            raise BadInputError(f"id={id_!r:.80}: the response holds no output")
+        ids = [generation.id for generation in found]
+        for name in ids:
+            if name in seen or ids.count(name) > 1:
+                raise BadInputError(
+                    f"id={name!r:.80} stands before it already: give each its own, as "
+                    '{"id": …, "response": …}'
+                )
+        seen.update(ids)
+        return [_line(generation) for generation in found]
+
+    lines: list[Line] = []
+    outputs = read_jsonl(args.responses, parse, skip_bad=args.skip_bad, on_bad=on_bad)
+    with progress("read responses", _count(args.responses)) as advance:
+        for found in outputs:
+            lines += found
+            advance(1, "")
+    return lines
+
+
+def _count(path: Path) -> int:
+    """Lines of the file, for the bar; 0 where it cannot be read, which reading it then reports."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+            return sum(1 for line in lines if line.strip())
+    except (OSError, EOFError):
+        return 0
+
+
+def _line(generation: Generation) -> Line:
+    signals = signals_of(generation)
+    return {
+        "id": generation.id,
+        "h1": _encode(signals.h1),
+        "h2": _encode(signals.h2),
+        "h3": _encode(signals.h3),
+        "token_coverage": generation.token_coverage,
+        "k_seen": generation.k_seen,
+        "n_tokens": signals.n_tokens,
+        "signal": signals.state.value,
+    }
+
+
+def _write(lines: Sequence[Line], out: TextIO) -> None:
+    for line in lines:
+        out.write(json.dumps(line) + "\n")
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[TextIO]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "wt", encoding="utf-8") as file:
+            yield file
+    except OSError as e:
+        raise BadInputError(f"--out {path} cannot be written: {e.strerror}") from e
+
+
+def _report(lines: Sequence[Line], skipped: int, args: argparse.Namespace) -> None:
+    counts = Counter(line["signal"] for line in lines)
+    states = {state.value: counts[state.value] for state in SignalState}
+    if args.json:
+        print(json.dumps({"outputs": len(lines), **states, "skipped": skipped}))
+    else:
+        found = ", ".join(f"{n} {name}" for name, n in states.items() if n)
+        lost = f"; {skipped} bad lines skipped" if skipped else ""
+        print(f"{len(lines)} outputs: signals {found}{lost}. Records: {args.out}")
+
+
+def _table(lines: Sequence[Line]) -> Table:
+    table = Table(caption="h1, h2, h3 in nats, larger is more uncertain; blank: not computable")
+    table.add_column("id", overflow="fold")
+    for heading in COLUMNS:
+        table.add_column(heading, justify="left" if heading == "signal" else "right")
+    for line in lines:
+        table.add_row(Text(line["id"]), *(_cell(line[name]) for name in COLUMNS.values()))
+    return table
+
+
+def _cell(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,150 @@
+"""CST+Memory: CST that remembers verified neighbours (paper, "Memory Augmentation Ablation")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies._checks import check_count
+from gatekeeper.policies._missing import OnMissing
+from gatekeeper.policies._warmup import T0
+from gatekeeper.policies.cst import CST
+from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason, Signals
+
+__all__ = ["CSTMemory"]
+
+
+class CSTMemory(CST):
+    """CST on s' = (1 - w) s + w h4.
+
+    h4 is the error rate of the `neighbours` nearest verified candidates of the same stratum:
+    Euclidean distance in x, ties in order of arrival, a signal that either lacks counting as
+    equal. Fewer than that: the stratum's verified error rate; none: 0.5. A warm-up candidate's h4
+    comes from those before it, and a z' stays in the history as it was when decided.
+
+    The score is fitted once; labels of the warm-up that come later only join the memory.
+    Memory grows with the number of verified candidates, and so does the time of a decision.
+    """
+
+    name = "cst-memory"
+
+    def __init__(
+        self,
+        beta: float,
+        *,
+        weight: float = 0.2,
+        neighbours: int = 5,
+        strata: int = 4,
+        warmup: int = T0,
+        on_missing: OnMissing = "uniform",
+        seed: int = 0,
+    ) -> None:
+        if not 0.0 <= weight <= 1.0:
+            raise BadInputError(f"weight={weight!r}: the memory's share of the score, in [0, 1]")
+        self.weight = weight
+        self.neighbours = check_count("neighbours", neighbours)
+        self._memory: list[_Memory] = []
+        super().__init__(beta, strata=strata, warmup=warmup, on_missing=on_missing, seed=seed)
+
+    def decide(self, candidate: Candidate) -> Decision:
+        if self._warmup.active:
+            self._warmup.add(candidate)
+            return Decision(True, Reason.WARMUP, version=self._labels)
+        if not self._memory:
+            self._begin()
+        s = self._warmup.score(candidate.signals)
+        if s != s:
+            return self._missing.decide(self._labels)
+        k = self._stratum(candidate.cost_estimate)
+        s = self._mix(s, k, self._scaled(candidate.signals))
+        z = s / candidate.cost_estimate
+        tau = self._threshold(k)
+        self._remember(z, k)
+        verify = z > tau
+        return Decision(verify, Reason.POLICY, s, tau, k, 1.0 if verify else 0.0, self._labels)
+
+    def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
+        if outcome.error is None:
+            return
+        self._labels += 1
+        if not self._memory:
+            self._warmup.learn(candidate.id, outcome.error)
+        elif decision.verify:
+            x = self._scaled(candidate.signals)
+            if any(v == v for v in x):
+                self._memory[self._stratum(candidate.cost_estimate)].add(x, outcome.error)
+
+    def _begin(self) -> None:
+        """Fit the score, then go through the warm-up once more as if it were decided now."""
+        warmup = self._warmup
+        warmup.fit()
+        self._prepare()
+        self._memory = [_Memory(self.neighbours) for _ in range(self.strata)]
+        labels = [warmup.labels.get(id_) for id_ in warmup.ids]
+        for seen, (s, cost), label in zip(warmup.seen, warmup.scores(), labels, strict=True):
+            if s != s:
+                continue
+            k, x = self._stratum(cost), warmup.scaled(seen)
+            self._remember(self._mix(s, k, x) / cost, k)
+            if label is not None:
+                self._memory[k].add(x, label)
+        warmup.close()
+
+    def _mix(self, s: float, stratum: int, x: list[float]) -> float:
+        return (1.0 - self.weight) * s + self.weight * self._memory[stratum].error_rate(x)
+
+    def _scaled(self, signals: Signals) -> list[float]:
+        return self._warmup.scaled((signals.h1, signals.h2, signals.h3))
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"memory": [memory.state() for memory in self._memory]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self._memory = []
+        for items in state["memory"]:
+            self._memory.append(memory := _Memory(self.neighbours))
+            for x, label in items:
+                memory.add(x, label)
+
+
+class _Memory:
+    """Verified candidates of one stratum: x and label, in order of arrival."""
+
+    def __init__(self, neighbours: int) -> None:
+        self._neighbours = neighbours
+        self._x: FloatArray = np.empty((3, 64))
+        self._y: FloatArray = np.empty(64)
+        self._n = 0
+        self._wrong = 0
+
+    def add(self, x: list[float], label: int) -> None:
+        if self._n == self._y.size:
+            self._x = np.concatenate([self._x, np.empty_like(self._x)], axis=1)
+            self._y = np.concatenate([self._y, np.empty_like(self._y)])
+        self._x[:, self._n] = x
+        self._y[self._n] = label
+        self._n += 1
+        self._wrong += label
+
+    def error_rate(self, x: list[float]) -> float:
+        """h4 in [0, 1]."""
+        n, m = self._n, self._neighbours
+        if n < m:
+            return self._wrong / n if n else 0.5
+        d = self._x[:, :n] - np.array(x)[:, None]
+        d *= d
+        if np.isnan(d[:, -1]).any() or np.isnan(d).any():
+            d = np.nan_to_num(d, nan=0.0)
+        distance = np.sqrt(d[0] + d[1] + d[2])
+        farthest = np.partition(distance, m - 1)[m - 1]
+        y = self._y[:n]
+        nearer = distance < farthest
+        wrong, count = float(y[nearer].sum()), int(nearer.sum())
+        return (wrong + float(y[distance == farthest][: m - count].sum())) / m
+
+    def state(self) -> list[Any]:
+        x = self._x[:, : self._n].T.tolist()
+        return [[row, int(y)] for row, y in zip(x, self._y[: self._n], strict=True)]

@@ -1,0 +1,83 @@
+"""MP-Strat: partial stratification (paper, Section "Global Policies", MP-Strat)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatekeeper.policies._checks import check_count
+from gatekeeper.policies._mirror_prox import MirrorProx, exponentiated_gradient, surrogate
+from gatekeeper.policies._missing import OnMissing
+from gatekeeper.policies._warmup import T0, weighted_mean
+from gatekeeper.strata import CostStrata
+
+__all__ = ["MPStrat"]
+
+GAMMA = 0.9  # of the teacher's moving average
+
+
+class MPStrat(MirrorProx):
+    """MP-Adapt within each of K strata of ĉ, steadied by a teacher.
+
+    Every stratum has a price λ_k ≥ 0.1, a student θ^S_k that takes the gradient, at its own
+    utility, and a teacher θ^T_k that decides: θ^T_k ← 0.9 θ^T_k + 0.1 θ^S_k after each update.
+    """
+
+    name = "mp-strat"
+    floor = 0.1
+
+    def __init__(
+        self,
+        beta: float,
+        *,
+        strata: int = 4,
+        warmup: int = T0,
+        on_missing: OnMissing = "uniform",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(beta, warmup=warmup, on_missing=on_missing, seed=seed)
+        self.strata = check_count("strata", strata)
+        self._edges: CostStrata | None = None
+        self._student: list[list[float]] = []
+        self._teacher: list[list[float]] = []
+
+    def _start(self, w0: list[float], price: float) -> None:
+        self._edges = CostStrata(self._warmup.costs, self.strata)
+        self._price = [max(self.floor, price)] * self.strata
+        self._student = [w0] * self.strata
+        self._teacher = [w0] * self.strata
+
+    def _stratum(self, cost_estimate: float) -> int:
+        assert self._edges is not None  # fitted before the first candidate after the warm-up
+        return self._edges(cost_estimate)
+
+    def _shown(self, stratum: int) -> int:
+        return stratum
+
+    def _decider(self, stratum: int) -> list[float]:
+        return self._teacher[stratum]
+
+    def _learn(
+        self, stratum: int, x: list[float], y: int, u: float, charge: float, rate: float
+    ) -> None:
+        student = self._student[stratum]
+        u = weighted_mean(x, student) - charge
+        student = exponentiated_gradient(student, surrogate(y, u), x, rate)
+        self._student[stratum] = student
+        self._teacher[stratum] = [
+            GAMMA * t + (1.0 - GAMMA) * s
+            for t, s in zip(self._teacher[stratum], student, strict=True)
+        ]
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {
+            "edges": None if self._edges is None else self._edges.edges,
+            "student": [list(theta) for theta in self._student],
+            "teacher": [list(theta) for theta in self._teacher],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        edges = state["edges"]
+        self._edges = None if edges is None else CostStrata.from_edges(edges)
+        self._student = [list(theta) for theta in state["student"]]
+        self._teacher = [list(theta) for theta in state["teacher"]]

@@ -1,0 +1,51 @@
+"""Oracle: the best any policy could do with the same budget. Replay only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gatekeeper.policies._checks import check_beta
+from gatekeeper.types import Candidate, Decision, Outcome, Reason, Record
+
+__all__ = ["Oracle"]
+
+
+class Oracle:
+    """Verifies what is wrong first, then fills what is left of B = β Σ c with what is right.
+
+    Both in stream order, what does not fit being skipped. `records` are the evaluated ones, with
+    their labels; everything else counts as warm-up.
+    """
+
+    name = "oracle"
+
+    def __init__(self, beta: float, *, records: Sequence[Record]) -> None:
+        self.beta = check_beta(beta)
+        budget = beta * sum(record.cost for record in records)
+        spent = 0.0
+        self._chosen = {record.id: False for record in records}
+        for label in (1, 0):
+            for record in records:
+                if record.error == label and spent + record.cost <= budget:
+                    spent += record.cost
+                    self._chosen[record.id] = True
+
+    @property
+    def phase(self) -> str:
+        return "steady"
+
+    def decide(self, candidate: Candidate) -> Decision:
+        chosen = self._chosen.get(candidate.id)
+        if chosen is None:
+            return Decision(True, Reason.WARMUP)
+        return Decision(chosen, Reason.POLICY, propensity=1.0 if chosen else 0.0)
+
+    def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
+        """Nothing to learn: it knows."""
+
+    def state(self) -> dict[str, Any]:
+        return {"chosen": dict(self._chosen)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._chosen = dict(state["chosen"])
