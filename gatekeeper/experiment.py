@@ -18,13 +18,16 @@ import numpy as np
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import (
+    CST,
     HGA,
     T0,
     CSTMemory,
     MPAdapt,
     MPStrat,
     Oracle,
+    Random,
     SplitConformal,
+    Threshold,
     make_policy,
     policy_names,
 )
@@ -54,6 +57,20 @@ METRICS = ("hit_rate", "audit_rate", "utilisation", "recall", "yield", "value")
 Label = Literal["error", "benefit"]
 _LEARNERS = {policy.name: policy for policy in (MPAdapt, MPStrat, CSTMemory)}
 _HALVED = (HGA.name, SplitConformal.name)
+_PAPER = [
+    policy.name
+    for policy in (
+        Random,
+        Threshold,
+        CST,
+        CSTMemory,
+        MPAdapt,
+        MPStrat,
+        SplitConformal,
+        HGA,
+        Oracle,
+    )
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +193,8 @@ class Comparison:
 
 
 def replay_names() -> list[str]:
-    """Names of the policies that can be replayed: `policy_names()` and the oracle."""
-    return sorted({*policy_names(), Oracle.name})
+    """Names of the policies that can be replayed, those of the paper in its order first."""
+    return list(dict.fromkeys([*_PAPER, *policy_names()]))
 
 
 def needs_second_half(contenders: Sequence[Contender]) -> bool:

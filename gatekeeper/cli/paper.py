@@ -46,17 +46,17 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 def main(args: argparse.Namespace) -> int:
     check_count("seeds", args.seeds, least=2)
     names = args.table or list(TABLES)
-    replays = Replays(args.seeds)
     tables: list[PaperTable] = []
-    with progress("paper", len(names)) as advance:
-        for name in names:
-            advance(0, name)
-            tables += TABLES[name](replays)
-            advance(1, name)
-    said = closing(tables)
-    document = {"seeds": args.seeds, "tables": [t.json() for t in tables], "differences": said}
-    if args.out:
-        _write(args.out, replays, tables, said, document)
+    with Replays(args.seeds) as replays:
+        with progress("paper", len(names)) as advance:
+            for name in names:
+                advance(0, name)
+                tables += TABLES[name](replays)
+                advance(1, name)
+        said = closing(tables)
+        document = {"seeds": args.seeds, "tables": [t.json() for t in tables], "differences": said}
+        if args.out:
+            _write(args.out, replays, tables, said, document)
     if args.json:
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 0

@@ -92,7 +92,8 @@ def _figures(tables: Sequence[PaperTable]) -> Iterator[Figure]:
 def _by_policy(rates: Sequence[Figure]) -> Iterator[str]:
     """The rows of policies that are off on average, with what may be behind it."""
     grid = [f for f in rates if f.table in ("main", "budgets", "hga", "conformal")]
-    for policy, group in groupby(sorted(grid, key=lambda f: f.column), key=lambda f: f.column):
+    grid.sort(key=lambda f: (f.column, f.setting))
+    for policy, group in groupby(grid, key=lambda f: f.column):
         off = []
         for setting, mine in groupby(group, key=lambda f: f.setting):
             differences = [f.cell.difference for f in mine]

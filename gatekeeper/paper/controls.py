@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from gatekeeper.diagnosis import diagnose
+from gatekeeper.experiment import Contender
 from gatekeeper.paper import published
 from gatekeeper.paper.replays import Grid, Replays
 from gatekeeper.paper.settings import SETTINGS
@@ -93,7 +94,7 @@ def oracle_signal_table(replays: Replays) -> list[PaperTable]:
 
 def sweep_table(replays: Replays) -> list[PaperTable]:
     """Figure "sweep": MP-Adapt on a made-up signal of strength ρ, the same in every stratum."""
-    real = replays.grid(QWEN, published.POLICIES, published.BETAS).mean("threshold", BETA)
+    real = replays.grid(QWEN, ("threshold",), (BETA,)).mean("threshold", BETA)
     rows = []
     for rho in SWEEP_RHO:
         grid = sweep_grid(replays, rho)
@@ -131,11 +132,12 @@ def memory_table(replays: Replays) -> list[PaperTable]:
         f"The paper: +{gain[0]} to +{gain[1]} pp at w = {low}–{high} over a CST of {paper.cst}, "
         f"and {paper.collapse} from w = 0.5 on.",
     )
-    grid = replays.memory(QWEN, MEMORY_WEIGHTS, BETA)
-    cst = replays.grid(QWEN, published.POLICIES, published.BETAS).mean("cst", BETA)
-    for weight in MEMORY_WEIGHTS:
+    contenders = {w: Contender("cst-memory", {"weight": w}) for w in MEMORY_WEIGHTS}
+    grid = replays.grid(QWEN, ["cst", *contenders.values()], (BETA,))
+    cst = grid.mean("cst", BETA)
+    for weight, contender in contenders.items():
         figure = paper.cst if weight == 0 else paper.collapse if weight >= 0.5 else None
-        ours = grid[weight]
+        ours = grid.mean(contender, BETA)
         cells = {"cst-memory": Cell(ours, figure)}
         table.add((f"{weight:g}",), cells | {"minus cst": Cell(100 * (ours - cst), None, "gain")})
     return [table]
@@ -193,8 +195,10 @@ def strata_sweep_table(replays: Replays) -> list[PaperTable]:
         table = PaperTable(
             "k-sweep", title, ("setting", "K"), tuple(f"{beta:.0%}" for beta in betas)
         )
+        contenders = {k: Contender("cst", {"strata": k}) for k in rows}
+        grid = replays.grid(setting, list(contenders.values()), betas)
         for k, paper in rows.items():
-            ours = replays.strata_sweep(setting, k, betas)
+            ours = {beta: grid.mean(contenders[k], beta) for beta in betas}
             cells = {f"{beta:.0%}": Cell(ours[beta], paper[beta]) for beta in betas}
             table.add((setting, str(k)), cells)
         tables.append(table)

@@ -85,12 +85,12 @@ def with_benefit(table: RecordTable, rate: float) -> RecordTable:
     """The same records labelled by benefit: the cheap model fails, the dear one succeeds.
 
     `rate` is the share of all records with a benefit. They are spread evenly over the cheap
-    model's errors in order of cost. `error` is then the benefit, which is what routing looks for.
+    model's errors in order of cost.
     """
     wrong = table.error == 1.0
     share = np.where(wrong, rate * len(table) / wrong.sum(), 0.0)
     benefit = _spread_evenly(share, 0.5).astype(np.float64)
-    return replace(table, error=benefit, benefit=benefit)
+    return replace(table, benefit=benefit)
 
 
 def _spread_evenly(p: FloatArray, offset: float) -> NDArray[np.intp]:

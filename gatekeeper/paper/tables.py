@@ -75,7 +75,7 @@ def strata_table(replays: Replays) -> list[PaperTable]:
         tuple(published.STRATA),
         "Strata are the data set's cost quartiles; the paper's rows are of one replay.",
     )
-    by_policy = {p: replays.by_stratum(QWEN, p, BETA) for p in ("threshold", "cst")}
+    by_policy = replays.by_stratum(QWEN, ("threshold", "cst"), BETA)
     rates = np.mean([_stratum_rates(QWEN, i) for i in range(SETTINGS[QWEN].draws)], axis=0)
     for k in range(STRATA):
         ours = {"error rate": float(rates[k])}
@@ -95,7 +95,7 @@ def gate_table(replays: Replays) -> list[PaperTable]:
         ("gate",),
     )
     for setting, is_open in published.GATE_OPEN.items():
-        share = replays.gate_open(setting, BETA)
+        share = replays.second_half(setting).gate_open(BETA)
         table.add((setting,), {"gate": Cell(share, float(is_open), "open")})
     return [table]
 
@@ -130,7 +130,7 @@ def routing_table(replays: Replays) -> list[PaperTable]:
     )
     for setting, paper in published.ROUTING.items():
         change = partial(with_benefit, rate=paper.benefit_rate)
-        grid = replays.grid(setting, columns, (BETA,), change=change)
+        grid = replays.grid(setting, columns, (BETA,), label="benefit", change=change)
         table.add((setting, f"{paper.benefit_rate:.1%}"), hit_rates(grid, BETA, paper.hit_rate))
     return [table]
 

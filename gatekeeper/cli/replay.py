@@ -1,0 +1,294 @@
+"""`gatekeeper replay records.jsonl --policy cst --beta 0.1,0.2`: what policies would have found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from math import isnan
+from pathlib import Path
+from typing import Any, get_args
+
+from rich.console import Console
+from rich.table import Table
+
+from gatekeeper.cli._progress import progress
+from gatekeeper.errors import BadInputError
+from gatekeeper.experiment import (
+    METRICS,
+    Comparison,
+    Contender,
+    Estimate,
+    Label,
+    Protocol,
+    compare,
+    replay_names,
+    runs,
+)
+from gatekeeper.records import RecordTable, load_records
+from gatekeeper.replay import Evaluate, Feedback
+
+__all__ = ["add", "main"]
+
+ALWAYS = ("random", "oracle")  # the floor and the ceiling of every table
+SHOWN = ("hit_rate", "audit_rate", "utilisation", "recall", "yield")
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "replay",
+        help="compare policies on records whose outcomes are known",
+        description=(
+            "Replays policies on records (signals, costs, labels) under a budget of beta times "
+            "the cost of verifying everything. Every seed shuffles the records, flips a tenth of "
+            "the labels that policies are shown, and adds noise to the signals; the figures count "
+            "the true labels. Means over seeds with Student-t 95 % margins."
+        ),
+    )
+    parser.add_argument("records", type=Path, help="JSONL (or .jsonl.gz) of records, or a run log")
+    parser.add_argument(
+        "--policy",
+        action="append",
+        choices=replay_names(),
+        metavar="NAME",
+        help="may be repeated (default: all); random and oracle are always there. One of "
+        + ", ".join(replay_names()),
+    )
+    parser.add_argument(
+        "--beta",
+        type=_betas,
+        default=[0.1, 0.2, 0.3, 0.5],
+        metavar="B[,B…]",
+        help="shares of the full cost to spend, each in (0, 1) (default: 0.1,0.2,0.3,0.5)",
+    )
+    parser.add_argument("--seeds", type=int, default=10, help="orders to average over")
+    parser.add_argument(
+        "--order", choices=("shuffled", "given"), default="shuffled", help="of the records"
+    )
+    parser.add_argument("--no-noise", action="store_true", help="exact labels and signals")
+    parser.add_argument(
+        "--feedback",
+        choices=get_args(Feedback),
+        default="full",
+        help="labels that learners see: all, or those of verified records only, as live",
+    )
+    parser.add_argument(
+        "--evaluate",
+        choices=get_args(Evaluate),
+        help="what counts (default: second-half where hga or split-conformal takes part, else all)",
+    )
+    parser.add_argument(
+        "--label",
+        choices=get_args(Label),
+        default="error",
+        help="what is looked for: errors, or, for routing, outputs that a dearer model gets right",
+    )
+    parser.add_argument("--decisions", type=Path, metavar="OUT", help="write every decision: JSONL")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0. Raises BadInputError for records or settings that cannot be replayed."""
+    if args.workers < 1:
+        raise BadInputError(f"--workers {args.workers}: must be at least 1")
+    bad: list[BadInputError] = []
+    table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
+    console = Console(stderr=True)
+    for error in bad:
+        console.print(f"gatekeeper: skipped {error}", markup=False, highlight=False)
+    chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
+    names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
+    contenders = [Contender(name) for name in names]
+    noise = 0.0 if args.no_noise else 0.10
+    protocol = Protocol(
+        seeds=args.seeds,
+        shuffle=args.order == "shuffled",
+        label_noise=noise,
+        signal_noise=noise,
+        feedback=args.feedback,
+        evaluate=args.evaluate,
+        label=args.label,
+    )
+    if args.decisions is not None:
+        _write_decisions(args, table, contenders, protocol)
+    with progress("replay", args.seeds) as advance:
+        comparison = compare(
+            table,
+            contenders,
+            args.beta,
+            protocol,
+            workers=args.workers,
+            on_progress=lambda seeds: advance(seeds, f"{len(contenders)} policies"),
+        )
+    if args.json:
+        print(json.dumps(_as_json(comparison, table, skipped=len(bad)), allow_nan=False))
+    else:
+        _print(comparison, table)
+    return 0
+
+
+def _betas(text: str) -> list[float]:
+    try:
+        return list(dict.fromkeys(float(part) for part in text.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give numbers between 0 and 1, separated by commas"
+        ) from None
+
+
+def _print(comparison: Comparison, table: RecordTable) -> None:
+    protocol = comparison.protocol
+    console = Console()
+    what = "benefits" if protocol.label == "benefit" else "errors"
+    grid = Table(title=f"{len(table)} records, mean of {protocol.seeds} seeds ± 95 % margin")
+    grid.add_column("β", justify="right")
+    grid.add_column("policy")
+    heads = ("hit rate", "audit rate", "utilisation", f"recall of {what}", "yield per cost")
+    for head in heads:
+        grid.add_column(head, justify="right")
+    grid.add_column("hit rate − random", justify="right")
+    for beta in comparison.betas:
+        for contender in comparison.contenders:
+            cells = [_cell(comparison.estimate(contender, beta, metric)) for metric in SHOWN]
+            gain = comparison.difference(contender, ALWAYS[0], beta, "hit_rate")
+            cells.append("" if contender.name == ALWAYS[0] else _cell(gain, sign=True))
+            grid.add_row(f"{beta:g}", str(contender), *cells)
+        grid.add_section()
+    console.print(grid)
+    half = comparison.evaluate == "second-half"
+    counted = "the second half of what follows the warm-up" if half else "all after the warm-up"
+    console.print(
+        f"Counted: {counted}. Hit rate alone rewards not spending: read it beside utilisation and "
+        "recall.",
+        highlight=False,
+    )
+    names = [c.name for c in comparison.contenders]
+    if "hga" in names:
+        opened = comparison.gate_open[names.index("hga")].mean(axis=1)
+        shares = ", ".join(
+            f"{share:.0%} at β = {beta:g}"
+            for beta, share in zip(comparison.betas, opened, strict=True)
+        )
+        console.print(f"HGA opened its gate (for CST) in {shares} of the seeds.", highlight=False)
+    for beta in comparison.betas:
+        console.print(_conclusion(comparison, beta), highlight=False)
+
+
+def _conclusion(comparison: Comparison, beta: float) -> str:
+    """Who finds most at this budget, and whether that is more than chance gives."""
+
+    def recall(contender: Contender) -> float:
+        return comparison.estimate(contender, beta, "recall").mean
+
+    rivals = [c for c in comparison.contenders if c.name not in ALWAYS]
+    ranked = sorted((c for c in rivals if recall(c) == recall(c)), key=recall, reverse=True)
+    if not ranked:
+        return f"β = {beta:g}: nothing to find among what is counted."
+    best = ranked[0]
+    lead = comparison.difference(best, ALWAYS[0], beta, "recall")
+    said = f"β = {beta:g}: {best} finds most, {recall(best):.1%} of them"
+    if lead.interval[0] <= 0.0:
+        return (
+            f"{said}, which is no more than random does: this signal does not pay at this budget."
+        )
+    if lead.margin != lead.margin:
+        return f"{said} (random {recall(comparison.contenders[0]):.1%}; one order, no interval)."
+    level = [
+        str(c)
+        for c in ranked[1:]
+        if comparison.difference(best, c, beta, "recall").interval[0] <= 0.0
+    ]
+    beside = f"; not told apart from it: {', '.join(level)}" if level else ", ahead of all others"
+    return f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random){beside}."
+
+
+def _cell(estimate: Estimate, *, sign: bool = False) -> str:
+    if isnan(estimate.mean):
+        return "–"
+    mean = f"{estimate.mean:+.3f}" if sign else f"{estimate.mean:.3f}"
+    return mean if isnan(estimate.margin) else f"{mean} ±{estimate.margin:.3f}"
+
+
+def _as_json(comparison: Comparison, table: RecordTable, *, skipped: int) -> dict[str, Any]:
+    """NaN, where a ratio is 0/0, becomes null."""
+    protocol = comparison.protocol
+    results = []
+    for p, contender in enumerate(comparison.contenders):
+        for b, beta in enumerate(comparison.betas):
+            row: dict[str, Any] = {"policy": str(contender), "beta": beta}
+            for metric in METRICS:
+                row[metric] = _pair(comparison.estimate(contender, beta, metric))
+            row["hit_rate_minus_random"] = _pair(
+                comparison.difference(contender, ALWAYS[0], beta, "hit_rate")
+            )
+            if contender.name == "hga":
+                row["gate_open"] = float(comparison.gate_open[p, b].mean())
+            results.append(row)
+    return {
+        "records": len(table),
+        "skipped": skipped,
+        "seeds": protocol.seeds,
+        "order": "shuffled" if protocol.shuffle else "given",
+        "noise": protocol.label_noise > 0.0,
+        "feedback": protocol.feedback,
+        "evaluate": comparison.evaluate,
+        "label": protocol.label,
+        "results": results,
+    }
+
+
+def _pair(estimate: Estimate) -> dict[str, float | None]:
+    return {"mean": _number(estimate.mean), "margin": _number(estimate.margin)}
+
+
+def _number(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+def _write_decisions(
+    args: argparse.Namespace,
+    table: RecordTable,
+    contenders: Sequence[Contender],
+    protocol: Protocol,
+) -> None:
+    """A line per evaluated record: "wanted" is the policy's wish, "verify" what the budget gave."""
+    if args.decisions.exists() and args.decisions.samefile(args.records):
+        raise BadInputError(f"--decisions {args.decisions} is the file of records itself")
+    lines = _decisions(args, table, contenders, protocol)
+    first = next(lines)  # bad settings show here, before a file is made
+    try:
+        with args.decisions.open("w", encoding="utf-8") as out:
+            out.write(first)
+            out.writelines(lines)
+    except OSError as e:
+        raise BadInputError(f"--decisions {args.decisions} cannot be written: {e.strerror}") from e
+
+
+def _decisions(
+    args: argparse.Namespace,
+    table: RecordTable,
+    contenders: Sequence[Contender],
+    protocol: Protocol,
+) -> Iterator[str]:
+    for run in runs(table, contenders, args.beta, protocol):
+        d = run.decisions
+        columns = (run.rows, d.verified, d.wanted, d.score, d.threshold, d.stratum)
+        for row, verify, wanted, score, threshold, stratum in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            line = {
+                "policy": str(run.contender),
+                "beta": run.beta,
+                "seed": run.seed,
+                "id": table.ids[row],
+                "verify": verify,
+                "wanted": wanted,
+                "score": _number(score),
+                "threshold": _number(threshold),
+                "stratum": None if stratum < 0 else stratum,
+            }
+            yield json.dumps(line) + "\n"
