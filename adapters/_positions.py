@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -19,6 +19,7 @@ __all__ = [
     "Scope",
     "count_of",
     "field",
+    "fields",
     "flat",
     "has",
     "list_of",
@@ -26,6 +27,7 @@ __all__ = [
     "numbers",
     "text_of",
     "two_largest",
+    "with_another",
 ]
 
 # Which of the output's tokens count: those of the answer, those of the reasoning before it, both.
@@ -88,12 +90,18 @@ def two_largest(values: FloatArray, lengths: Sequence[int]) -> tuple[FloatArray,
     else:
         table = np.full((n, width), np.nan)
         table[np.arange(width) < counts[:, None]] = values
-    first, second, lower = np.full(n, np.nan), np.full(n, np.nan), np.empty(n)
+    first, second = np.full(n, np.nan), np.full(n, np.nan)
     for alternatives in table.T:
-        np.minimum(first, alternatives, out=lower)  # unlike fmax, keeps NaN
-        np.fmax(second, lower, out=second)
-        np.fmax(first, alternatives, out=first)
+        first, second = with_another(first, second, alternatives)
     return first, second
+
+
+def with_another(
+    first: FloatArray, second: FloatArray, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The two largest when one more value per position comes in; NaN is none."""
+    lower = np.minimum(first, values)  # unlike fmax, keeps NaN
+    return np.fmax(first, values), np.fmax(second, lower)
 
 
 def numbers(values: Sequence[Any]) -> FloatArray:
@@ -111,14 +119,30 @@ def numbers(values: Sequence[Any]) -> FloatArray:
         raise BadInputError(f"logprob: {e}") from None
 
 
+def fields(value: Any) -> Mapping[str, Any]:
+    """What a dict or an object holds; nothing for anything else.
+
+    Not by getattr: what it lacks, a pydantic object takes microseconds to say.
+    """
+    if isinstance(value, dict):
+        return value
+    try:
+        own = vars(value)
+    except TypeError:
+        slots = getattr(value, "__slots__", ())
+        return {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    extra = getattr(value, "__pydantic_extra__", None)  # what its class does not know
+    return {**own, **extra} if extra else own
+
+
 def field(value: Any, name: str) -> Any:
-    """A key of a dict, an attribute of anything else; None where there is none."""
-    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+    """A key of a dict, an attribute of an object; None where there is none."""
+    return fields(value).get(name)
 
 
 def has(value: Any, name: str) -> bool:
     """Whether there is such a field, be it None."""
-    return name in value if isinstance(value, dict) else hasattr(value, name)
+    return name in fields(value)
 
 
 def list_of(value: Any, name: str) -> list[Any]:

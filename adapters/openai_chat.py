@@ -1,10 +1,8 @@
-"""Chat completions, and the token entries that the Responses API shares with them."""
+"""Chat completions, and the scopes that the Responses API shares with them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
-from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,12 @@ from gatekeeper.adapters._positions import (
     has,
     list_of,
     make_generation,
-    numbers,
     text_of,
 )
-from gatekeeper.types import FloatArray, Generation
+from gatekeeper.adapters.openai_entries import Entries, entries_of
+from gatekeeper.types import Generation
 
-__all__ = ["OF_VLLM", "chat_generations", "choice_id", "in_scope", "read_entries"]
+__all__ = ["OF_VLLM", "chat_generations", "choice_id", "in_scope"]
 
 OF_VLLM = ("stop_reason", "token_ids")  # fields that only vLLM's choices have, be they null
 
@@ -40,15 +38,15 @@ def _generation(
     response: Any, choice: Any, n: int, *, scope: Scope, skip_forced: bool
 ) -> Generation:
     message, logprobs = field(choice, "message"), field(choice, "logprobs")
-    content, refusal = text_of(message, "content"), text_of(message, "refusal")
-    entries = list_of(logprobs, "content") or list_of(logprobs, "refusal")
+    text = text_of(message, "content") or text_of(message, "refusal") or ""
+    entries = entries_of(logprobs, "content") or entries_of(logprobs, "refusal")
     usage = field(response, "usage")
     positions, output_tokens = in_scope(
-        read_entries(entries, sampled_first=any(has(choice, name) for name in OF_VLLM)),
         entries,
+        sampled_first=any(has(choice, name) for name in OF_VLLM),
         scope=scope,
         reasoning=text_of(message, "reasoning") or text_of(message, "reasoning_content"),
-        content=content or refusal,
+        content=text,
         # With n > 1 the usage is that of all choices together.
         total=count_of(usage, "completion_tokens") if n == 1 else None,
         thinking=count_of(field(usage, "completion_tokens_details"), "reasoning_tokens"),
@@ -56,7 +54,7 @@ def _generation(
     return make_generation(
         positions,
         id=choice_id(response, choice, n),
-        text=refusal or "" if content is None else content,
+        text=text,
         prompt_tokens=count_of(usage, "prompt_tokens"),
         output_tokens=output_tokens,
         model=text_of(response, "model"),
@@ -71,77 +69,13 @@ def choice_id(response: Any, choice: Any, n: int) -> str:
     return f"{id_}/{count_of(choice, 'index') or 0}" if n > 1 else id_
 
 
-def read_entries(entries: list[Any], *, sampled_first: bool = False) -> Positions:
-    """Positions of a list of `{token, bytes, logprob, top_logprobs}`, objects or dicts.
-
-    The chosen token counts among the candidates where `top_logprobs` lacks it; a token is told
-    by its text and bytes, never by its value, so that ties stay ties. Two cases in which the
-    second most probable token is not in the response give no margin: the list has one token and
-    the chosen one is another, less probable; and the server puts the sampled token first and cuts
-    the list at k = 2 (vLLM: `sampled_first`), where it is not the most probable one.
-    """
-    try:
-        chosen, top1, top2, k = _columns(entries)
-    except (AttributeError, KeyError, TypeError):  # nulls, missing fields, objects beside dicts
-        chosen, top1, top2, k = _columns([_completed(entry) for entry in entries])
-    if k == 1 or (sampled_first and k == 2):
-        top2[chosen < top1] = np.nan
-    return Positions(chosen, top1, top2, k)
-
-
-def _columns(entries: Sequence[Any]) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """Of the chosen tokens, and the two largest: one pass, for speed."""
-    getter: Any = itemgetter if entries and isinstance(entries[0], dict) else attrgetter
-    logprob_of, token_of = getter("logprob"), getter("token", "bytes")
-    both_of = getter("logprob", "top_logprobs")
-    chosen, top1, top2, k = [], [], [], 0
-    for entry in entries:
-        own, alternatives = both_of(entry)
-        first = second = nan
-        for value in map(logprob_of, alternatives):
-            if value <= second:
-                continue
-            if value <= first:
-                second = value
-            elif value == value:  # larger than what there was, or the first: no NaN
-                first, second = value, first
-        # Only a token more probable than the second can change the two largest.
-        if not own <= second and own == own:
-            token = token_of(entry)
-            for alternative in alternatives:
-                if (other := token_of(alternative)) == token or _same(other, token):
-                    break
-            else:
-                first, second = (first, own) if own < first else (own, first)
-        chosen.append(own)
-        top1.append(first)
-        top2.append(second)
-        if len(alternatives) > k:
-            k = len(alternatives)
-    return numbers(chosen), numbers(top1), numbers(top2), k
-
-
-def _same(one: tuple[str, Any], other: tuple[str, Any]) -> bool:
-    """Whether two (text, bytes) that differ are one token all the same."""
-    # Streams of the Responses API lack bytes; of a token's id, vLLM gives different ones.
-    return one[0] == other[0] and (None in (one[1], other[1]) or one[0].startswith("token_id:"))
-
-
-def _completed(entry: Any) -> dict[str, Any]:
-    """With every field that is read, and NaN for null."""
-    (own,) = numbers([field(entry, "logprob")]).tolist()
-    found = {"token": text_of(entry, "token") or "", "bytes": field(entry, "bytes"), "logprob": own}
-    alternatives = [_completed(each) for each in list_of(entry, "top_logprobs")]
-    return found | {"top_logprobs": alternatives}
-
-
 def in_scope(
-    positions: Positions,
-    entries: Sequence[Any],
+    entries: Entries,
     *,
+    sampled_first: bool,
     scope: Scope,
     reasoning: str | None,
-    content: str | None,
+    content: str,
     total: int | None,
     thinking: int | None,
 ) -> tuple[Positions, int | None]:
@@ -151,10 +85,11 @@ def in_scope(
     answer, OpenAI's only the answer (`thinking` counts the tokens that they do not cover). Where
     the tokens do not spell the two texts, nothing is known of any position.
     """
+    positions = entries.positions(sampled_first=sampled_first)
     if scope == "all":
         return positions, total
     spoken = reasoning and reasoning.strip() and len(positions)
-    first = _first_of_answer(entries, reasoning or "", content or "") if spoken else 0
+    first = _first_of_answer(entries.spelled, reasoning or "", content) if spoken else 0
     if first is None:
         return positions.unknown(), total
     hidden = (thinking or 0) if not first and len(positions) < (total or 0) else 0

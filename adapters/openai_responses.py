@@ -13,7 +13,8 @@ from gatekeeper.adapters._positions import (
     make_generation,
     text_of,
 )
-from gatekeeper.adapters.openai_chat import in_scope, read_entries
+from gatekeeper.adapters.openai_chat import in_scope
+from gatekeeper.adapters.openai_entries import Entries, entries_of
 from gatekeeper.types import Generation
 
 __all__ = ["response_generation"]
@@ -22,27 +23,28 @@ __all__ = ["response_generation"]
 def response_generation(response: Any, *, scope: Scope, skip_forced: bool) -> Generation:
     """The one output of a Response: the texts of its messages and their token entries, joined."""
     texts: dict[str, str] = {"output_text": "", "refusal": "", "reasoning_text": ""}
-    entries: list[Any] = []
+    entries = Entries()
     for item in list_of(response, "output"):
         for part in list_of(item, "content"):
             kind = text_of(part, "type") or ""
             if kind in texts:
                 texts[kind] += text_of(part, "refusal" if kind == "refusal" else "text") or ""
-                entries += list_of(part, "logprobs")
+                entries.extend(entries_of(part, "logprobs"))
+    text = texts["output_text"] or texts["refusal"]
     usage = field(response, "usage")
     positions, output_tokens = in_scope(
-        read_entries(entries, sampled_first=has(response, "kv_transfer_params")),  # vLLM
         entries,
+        sampled_first=has(response, "kv_transfer_params"),  # vLLM
         scope=scope,
         reasoning=texts["reasoning_text"],
-        content=texts["output_text"] or texts["refusal"],
+        content=text,
         total=count_of(usage, "output_tokens"),
         thinking=count_of(field(usage, "output_tokens_details"), "reasoning_tokens"),
     )
     return make_generation(
         positions,
         id=text_of(response, "id") or "",
-        text=texts["output_text"] or texts["refusal"],
+        text=text,
         prompt_tokens=count_of(usage, "input_tokens"),
         output_tokens=output_tokens,
         model=text_of(response, "model"),

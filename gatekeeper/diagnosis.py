@@ -18,18 +18,15 @@ from math import ceil, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gatekeeper.budget import affordable
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies import HGA, T0
+from gatekeeper.policies import T0
 from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._warmup import Warmup
-from gatekeeper.quantile import RunningQuantile
+from gatekeeper.policies.hga import EPSILON_H, EPSILON_P
 from gatekeeper.records import RecordTable
-from gatekeeper.replay import replay
-from gatekeeper.strata import CostStrata
 from gatekeeper.types import Candidate, FloatArray, Signals
+from gatekeeper.vectorised import Flags, Indices, Stream, strata_of
 
 __all__ = [
     "Advice",
@@ -38,6 +35,8 @@ __all__ = [
     "Diagnosis",
     "StratumFigures",
     "diagnose",
+    "fixed_score",
+    "orders_for",
 ]
 
 LEVEL = 0.025  # of each of the two tests that strata differ: 0.05 together (Bonferroni)
@@ -48,8 +47,9 @@ COMPLETE = 0.99  # share of known labels that is as good as all: verifiers fail 
 PERFECT = 1.0 - 1e-9  # a correlation of 1 has no Fisher z
 Z95 = 1.96
 SWEEP = (1, 2, 3, 4, 6, 8)
-
-Labels = NDArray[np.intp]
+ORDERS = 10
+MANY = 300_000  # records: one order differs little from the next, and takes seconds
+ORDERS_OF_MANY = 3
 
 
 class Advice(StrEnum):
@@ -139,19 +139,22 @@ def diagnose(
     beta: float = 0.2,
     strata: int = 4,
     warmup: int = T0,
-    orders: int = 10,
+    orders: int | None = None,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> Diagnosis:
     """Compare the cost strata of the records, and what stratifying would have brought.
 
     beta     the budget at which policies are replayed, a share of the full cost in (0, 1)
     strata   K, how many cost strata: quantiles of ĉ over the warm-up
-    orders   in how many orders of the records partitions are replayed: seeds 0 … orders - 1. The
-             figures of the strata and the gate of HGA are those of the order given
+    orders   in how many orders of the records partitions are replayed: seeds 0 … orders - 1;
+             default: `orders_for`. The figures of the strata and the gate of HGA are those of
+             the order given
+
+    A candidate without a signal is drawn with probability β in a replay, as the policies do.
     """
     check_beta(beta)
     check_count("strata", strata, least=2)
-    check_count("orders", orders)
+    orders = orders_for(len(table)) if orders is None else check_count("orders", orders)
     check_count("warmup", warmup)
     if not len(table):
         raise BadInputError("there are no records to diagnose")
@@ -160,7 +163,8 @@ def diagnose(
     if COMPLETE * len(table) <= known.sum() < len(table):
         notes.append(f"{(~known).sum()} records without a label or a cost are left out")
         table = table.take(known)
-    k, s = _strata(table, strata, warmup)
+    s = fixed_score(table, warmup=warmup)
+    k = np.where(np.isnan(s), -1, strata_of(table.cost_estimate, strata, warmup=warmup))
     w, chosen, note = _weights(table, warmup)
     after = np.arange(len(table)) >= warmup
     figures = [_figures(table, after & (k == j), s, w) for j in range(strata)]
@@ -196,11 +200,16 @@ def diagnose(
     return replace(found, advice=advice, conclusion=conclusion)
 
 
-# -- the strata ------------------------------------------------------------------------------------
+def orders_for(n: int) -> int:
+    """In how many orders n records are replayed, unless told."""
+    return ORDERS if n <= MANY else ORDERS_OF_MANY
 
 
-def _strata(table: RecordTable, strata: int, warmup: int) -> tuple[Labels, FloatArray]:
-    """Cost stratum (-1: no signal) and score s (NaN: none) of every record, each (N,)."""
+def fixed_score(table: RecordTable, *, warmup: int = T0) -> FloatArray:
+    """s in [0, 1] of POLICIES.md, fitted to the labels that the warm-up has: (N,).
+
+    NaN without a signal. Where every label is known, what `Stream.score` is.
+    """
     fitted = Warmup(warmup)
     ids = table.ids[:warmup]
     for id_, h, cost, error in zip(ids, table.h, table.cost_estimate, table.error, strict=False):
@@ -208,10 +217,10 @@ def _strata(table: RecordTable, strata: int, warmup: int) -> tuple[Labels, Float
         if error == error:
             fitted.learn(id_, int(error))
     fitted.fit()
-    s = np.array([fitted.score(Signals(*h)) for h in table.h.tolist()])
-    edges = CostStrata(table.cost_estimate[:warmup].tolist(), strata)
-    k = np.searchsorted(edges.edges, table.cost_estimate)
-    return np.where(np.isnan(s), -1, k), s
+    return fitted.score_array(table.h)
+
+
+# -- the strata ------------------------------------------------------------------------------------
 
 
 def _weights(table: RecordTable, warmup: int) -> tuple[FloatArray, bool, list[str]]:
@@ -233,9 +242,7 @@ def _weights(table: RecordTable, warmup: int) -> tuple[FloatArray, bool, list[st
     return w, True, [f"{without}: the figures are those of what a policy chose"]
 
 
-def _figures(
-    table: RecordTable, mine: NDArray[np.bool_], s: FloatArray, w: FloatArray
-) -> StratumFigures:
+def _figures(table: RecordTable, mine: Flags, s: FloatArray, w: FloatArray) -> StratumFigures:
     from scipy.stats import t as student
 
     known = mine & (w > 0)
@@ -331,15 +338,20 @@ def _why_no_replay(table: RecordTable, warmup: int) -> str | None:
 
 def _gate(table: RecordTable, beta: float, strata: int, warmup: int) -> list[Condition]:
     """HGA's three conditions on the first half of the records, in the order given."""
-    calibration = (len(table) - warmup) // 2
-    hga = HGA(beta, calibration=calibration, strata=strata, warmup=warmup, labels="full")
-    replay(list(table), hga, beta, warmup=warmup, evaluate="second-half")
-    seen = hga.evidence
-    assert seen is not None  # judged before the second half, which is never empty
+    stream = Stream(
+        table.h,
+        table.cost_estimate,
+        table.cost,
+        table.error,
+        evaluate="second-half",
+        warmup=warmup,
+    )
+    seen = stream.decide("hga", beta, strata=strata).evidence
+    assert seen is not None  # HGA always says what it saw
     values = [
         ("hit rate of CST (at least Threshold's)", seen.hit_cst, seen.hit_threshold),
-        ("Var_k(ρ_k)", seen.dispersion, hga.epsilon_h),
-        ("max p_k - min p_k", seen.base_rate_spread, hga.epsilon_p),
+        ("Var_k(ρ_k)", seen.dispersion, EPSILON_H),
+        ("max p_k - min p_k", seen.base_rate_spread, EPSILON_P),
     ]
     return [Condition(name, value, least, value >= least) for name, value, least in values]
 
@@ -355,27 +367,42 @@ def _replays(
     """Partitions and the K sweep, on clean labels and signals.
 
     "none" is Threshold and "cost" is CST; "random" and "signal" (bins of the score) should not
-    help; "oracle" is `_Order.errors_first`.
+    help. "oracle" knows the labels and verifies errors first: quantiles within true labels would
+    verify the same share of both and hit no more than a random draw; the paper's 1.000 is what
+    knowing the stratum of every error is worth.
     """
     partitions: dict[str, list[_Replayed]] = {}
     sweep: dict[str, list[_Replayed]] = {}
+    n = len(table)
     for seed in range(orders):
-        stream = table.take(np.random.default_rng(seed).permutation(len(table)))
-        one = _Order(stream, beta, warmup)
-        base = one.by(np.zeros(len(stream), dtype=np.intp))
+        order = np.random.default_rng(seed).permutation(n)
+        columns = (table.h, table.cost_estimate, table.cost, table.error)
+        stream = Stream(*(column[order] for column in columns), warmup=warmup)
+        by_cost = {
+            k: stream.by_partition(stream.strata(k), beta).verified for k in {*SWEEP, strata}
+        }
+        random = np.random.default_rng((seed, 1)).integers(strata, size=n)
+        base = by_cost[1]
         for name, verified in (
             ("none", base),
-            ("random", one.by(np.random.default_rng((seed, 1)).integers(strata, size=len(table)))),
-            ("signal", one.by(one.bins(one.s, strata))),
-            ("cost", one.by(one.bins(stream.cost_estimate, strata))),
-            ("oracle", one.errors_first()),
+            ("random", stream.by_partition(random, beta).verified),
+            ("signal", stream.by_partition(_bins(stream, strata), beta).verified),
+            ("cost", by_cost[strata]),
+            ("oracle", stream.decide("oracle", beta).verified),
         ):
-            partitions.setdefault(name, []).append(one.compare(verified, base))
+            partitions.setdefault(name, []).append(_compare(stream, beta, verified, base))
         for k in SWEEP:
-            verified = one.by(one.bins(stream.cost_estimate, k))
-            sweep.setdefault(f"K = {k}", []).append(one.compare(verified, base))
+            compared = _compare(stream, beta, by_cost[k], base)
+            sweep.setdefault(f"K = {k}", []).append(compared)
         on_progress(1)
     return _averages(partitions), _averages(sweep)
+
+
+def _bins(stream: Stream, k: int) -> Indices:
+    """Bins of the score, by its quantiles over the warm-up; without a score: any."""
+    first = stream.score[: stream.warmup]
+    edges = np.nanquantile(first, np.arange(1, k) / k) if not np.isnan(first).all() else []
+    return np.searchsorted(edges, stream.score)
 
 
 class _Replayed(NamedTuple):
@@ -390,67 +417,29 @@ class _Replayed(NamedTuple):
     random_variance: float
 
 
-class _Order:
-    """The records in one order, with the score that their own warm-up gives."""
+def _compare(stream: Stream, beta: float, verified: Flags, base: Flags) -> _Replayed:
+    y, cost = stream.error[stream.first :], stream.cost[stream.first :]
+    hit = _mean(y[verified])
+    return _Replayed(
+        hit,
+        float(y[verified].sum() / y.sum()) if y.any() else nan,
+        float(cost[verified].sum() / stream.budget(beta)),
+        hit - _mean(y[base]),
+        _variance(y, verified, base),
+        hit - float(y.mean()),
+        _variance(y, verified, np.ones(y.size, dtype=bool)),
+    )
 
-    def __init__(self, stream: RecordTable, beta: float, warmup: int) -> None:
-        _, self.s = _strata(stream, 1, warmup)
-        self._z = self.s / stream.cost_estimate
-        self._beta = beta
-        self._warmup = warmup
-        self._y = stream.error[warmup:]
-        self._cost = stream.cost[warmup:]
-        self._cap = beta * float(self._cost.sum())
 
-    def bins(self, values: FloatArray, k: int) -> Labels:
-        """K quantile bins over the warm-up, as CST makes of ĉ; without a value: the first."""
-        first = values[: self._warmup]
-        edges = CostStrata(first[~np.isnan(first)].tolist() or [0.0], k).edges
-        return np.where(np.isnan(values), 0, np.searchsorted(edges, values))
+def _variance(y: FloatArray, a: Flags, b: Flags) -> float:
+    """Of the difference of two hit rates where the error rate is the same throughout a ∪ b.
 
-    def by(self, partition: Labels) -> NDArray[np.bool_]:
-        """What is verified with one running quantile of z per part, as CST does with strata.
-
-        An output without a signal is not.
-        """
-        wanted = _wishes(self._z, partition, self._beta, self._warmup)
-        verified: NDArray[np.bool_] = affordable(wanted, self._cost, self._cap)
-        return verified
-
-    def errors_first(self) -> NDArray[np.bool_]:
-        """The oracle partition: the stratum y = 1 first, then what is left of the budget on y = 0.
-
-        Quantiles within true labels would verify the same share of both and hit no more than a
-        random draw; the paper's 1.000 is what knowing the stratum of every error is worth.
-        """
-        order = np.argsort(-self._y, kind="stable")
-        verified = np.zeros(self._y.size, dtype=bool)
-        verified[order] = affordable(np.ones(order.size, dtype=bool), self._cost[order], self._cap)
-        return verified
-
-    def compare(self, verified: NDArray[np.bool_], base: NDArray[np.bool_]) -> _Replayed:
-        y, n = self._y, self._y.size
-        everything = np.ones(n, dtype=bool)
-        hit, overall = _mean(y[verified]), float(y.mean())
-        return _Replayed(
-            hit,
-            float(y[verified].sum() / y.sum()) if y.any() else nan,
-            float(self._cost[verified].sum() / self._cap),
-            hit - _mean(y[base]),
-            self._variance(verified, base),
-            hit - overall,
-            self._variance(verified, everything),
-        )
-
-    def _variance(self, a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
-        """Of the difference of two hit rates where the error rate is the same throughout a ∪ b.
-
-        What both verify cancels, as far as they verify equally much.
-        """
-        if not (a.any() and b.any()):
-            return nan
-        p = float(self._y[a | b].mean())
-        return p * (1 - p) * float(((a / a.sum() - b / b.sum()) ** 2).sum())
+    What both verify cancels, as far as they verify equally much.
+    """
+    if not (a.any() and b.any()):
+        return nan
+    p = float(y[a | b].mean())
+    return p * (1 - p) * float(((a / a.sum() - b / b.sum()) ** 2).sum())
 
 
 def _averages(replayed: dict[str, list[_Replayed]]) -> list[Choice]:
@@ -588,18 +577,3 @@ def _about(n: float) -> str:
 
 def _p(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
-
-
-def _wishes(z: FloatArray, partition: Labels, beta: float, warmup: int) -> NDArray[np.bool_]:
-    """CST's wishes after the warm-up, for any partition (N,); z (N,) is NaN without a signal."""
-    everything = RunningQuantile(1 - beta)
-    parts = {k: RunningQuantile(1 - beta) for k in np.unique(partition).tolist()}
-    wanted = np.zeros(z.size, dtype=bool)
-    for t, (value, k) in enumerate(zip(z.tolist(), partition.tolist(), strict=True)):
-        if value == value:
-            own = parts[k]
-            if t >= warmup:
-                wanted[t] = value > (own if len(own) >= 2 else everything).value()
-            own.add(value)
-            everything.add(value)
-    return wanted[warmup:]

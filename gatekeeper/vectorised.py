@@ -83,7 +83,7 @@ class Stream:
         fitted.fit()
         self.score = fitted.score_array(h)  # s
         self.z = self.score / cost_estimate
-        self._objects: list[Candidate] = []
+        self._objects: list[tuple[Candidate, Outcome]] = []  # made once, for whoever steps
 
     def __len__(self) -> int:
         return len(self.h)
@@ -112,13 +112,13 @@ class Stream:
         first = self.first
         budget = self.budget(beta)
         spent = 0.0
-        costs, labels = self.cost.tolist(), self.observed.tolist()
+        costs = self.cost.tolist()
         observer = policy if isinstance(policy, ObservingPolicy) else None
         decisions: list[Decision] = []
         verified = np.zeros(len(self) - first, dtype=bool)
         if not self._objects:
-            self._objects = self._candidates(len(self))
-        for t, candidate in enumerate(self._objects):
+            self._objects = list(zip(self._candidates(len(self)), self._outcomes(), strict=True))
+        for t, (candidate, outcome) in enumerate(self._objects):
             decision = policy.decide(candidate)
             cost = costs[t]
             verify = decision.verify and (t < first or spent + cost <= budget)
@@ -132,8 +132,7 @@ class Stream:
                     verified[t - first] = True
             given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
             if verify or given or feedback == "full":
-                verdict = Verdict.FAILED if labels[t] else Verdict.PASSED
-                policy.update(candidate, final, Outcome(verdict, cost=cost))
+                policy.update(candidate, final, outcome)
         return Decisions(
             np.array([d.verify for d in decisions], dtype=bool),
             verified,
@@ -188,6 +187,12 @@ class Stream:
             budget,
             evidence,
         )
+
+    def _outcomes(self) -> list[Outcome]:
+        return [
+            Outcome(Verdict.FAILED if label else Verdict.PASSED, cost=cost)
+            for label, cost in zip(self.observed.tolist(), self.cost.tolist(), strict=True)
+        ]
 
     def _candidates(self, n: int) -> list[Candidate]:
         return [

@@ -66,7 +66,7 @@ def partial_table(replays: Replays) -> list[PaperTable]:
         f"The paper: a change of less than {published.PARTIAL_FEEDBACK_PP} pp. Random, Threshold "
         "and CST learn nothing after the warm-up and do not change.",
     )
-    for setting in MBPP:
+    for setting in (QWEN,):
         full = replays.grid(setting, published.POLICIES, published.BETAS)
         part = replays.grid(setting, LEARNERS, published.MAIN_BETAS, feedback="partial")
         for beta in published.MAIN_BETAS:

@@ -14,7 +14,7 @@ import numpy as np
 from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._warmup import T0, Warmup, weighted_mean
-from gatekeeper.types import Candidate, Decision, Outcome, Reason, Signals
+from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
 __all__ = ["MirrorProx", "exponentiated_gradient", "surrogate"]
 
@@ -24,6 +24,7 @@ class _Step(NamedTuple):
 
     n: int  # evaluation steps before it
     stratum: int
+    x: list[float]
     u: float  # the utility it was decided by; NaN without a signal
     price: float  # λ before the step
     cost: float  # ĉ'
@@ -74,9 +75,11 @@ class MirrorProx:
             self._fit()
         k = self._stratum(candidate.cost_estimate)
         cost, price = candidate.cost_estimate / self._mean_estimate, self._price[k]
-        s = weighted_mean(self._scaled(candidate.signals), self._decider(k))
+        signals = candidate.signals
+        x = self._warmup.scaled((signals.h1, signals.h2, signals.h3))
+        s = weighted_mean(x, self._decider(k))
         u = s - price * cost
-        self._last = (candidate.id, _Step(self._n, k, u, price, cost, self._moves[k] + 1))
+        self._last = (candidate.id, _Step(self._n, k, x, u, price, cost, self._moves[k] + 1))
         self._n += 1
         if s != s:
             return self._missing.decide(self._labels)
@@ -117,9 +120,8 @@ class MirrorProx:
         if step is None:
             return
         if step.u == step.u:
-            x = self._scaled(candidate.signals)
             rate = 0.5 / (1.0 + 0.002 * step.n)
-            self._learn(step.stratum, x, outcome.error, step.u, step.price * step.cost, rate)
+            self._learn(step.stratum, step.x, outcome.error, step.u, step.price * step.cost, rate)
         if decision.verify and outcome.cost is not None:
             cost = outcome.cost / self._mean_cost
             k = step.stratum
@@ -160,9 +162,6 @@ class MirrorProx:
 
     def _move(self, stratum: int, price: float, cost: float) -> None:
         self._price[stratum] = max(self.floor, price + self._rate * (cost - self.beta))
-
-    def _scaled(self, signals: Signals) -> list[float]:
-        return self._warmup.scaled((signals.h1, signals.h2, signals.h3))
 
     def _fit(self) -> None:
         self._warmup.fit()

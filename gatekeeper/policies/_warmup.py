@@ -122,7 +122,7 @@ class Warmup:
 
     def scaled(self, h: tuple[float, ...]) -> list[float]:
         """x in [0, 1]³ of the raw signals; NaN where the candidate or the warm-up lacks one."""
-        return [_scale(h[j], self._lo[j], self._hi[j]) for j in range(3)]
+        return [_scale(v, lo, hi) for v, lo, hi in zip(h, self._lo, self._hi, strict=True)]
 
     @property
     def weights(self) -> list[float]:
@@ -131,7 +131,7 @@ class Warmup:
 
     def scores(self) -> Iterable[tuple[float, float]]:
         """(s, ĉ) of everything in `seen`, in stream order."""
-        return ((self._score(seen), seen[3]) for seen in self.seen)
+        return ((self._score(seen[:3]), seen[3]) for seen in self.seen)
 
     def _score(self, h: tuple[float, ...]) -> float:
         return weighted_mean(self.scaled(h), self._w)

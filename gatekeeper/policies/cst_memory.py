@@ -86,7 +86,7 @@ class CSTMemory(CST):
         for seen, (s, cost), label in zip(warmup.seen, warmup.scores(), labels, strict=True):
             if s != s:
                 continue
-            k, x = self._stratum(cost), warmup.scaled(seen)
+            k, x = self._stratum(cost), warmup.scaled(seen[:3])
             self._remember(self._mix(s, k, x) / cost, k)
             if label is not None:
                 self._memory[k].add(x, label)
@@ -119,6 +119,7 @@ class _Memory:
         self._y: FloatArray = np.empty(64)
         self._n = 0
         self._wrong = 0
+        self._gaps = False  # whether any x lacks a signal
 
     def add(self, x: list[float], label: int) -> None:
         if self._n == self._y.size:
@@ -128,6 +129,7 @@ class _Memory:
         self._y[self._n] = label
         self._n += 1
         self._wrong += label
+        self._gaps = self._gaps or any(v != v for v in x)
 
     def error_rate(self, x: list[float]) -> float:
         """h4 in [0, 1]."""
@@ -136,14 +138,14 @@ class _Memory:
             return self._wrong / n if n else 0.5
         d = self._x[:, :n] - np.array(x)[:, None]
         d *= d
-        if np.isnan(d[:, -1]).any() or np.isnan(d).any():
-            d = np.nan_to_num(d, nan=0.0)
-        distance = np.sqrt(d[0] + d[1] + d[2])
-        farthest = np.partition(distance, m - 1)[m - 1]
-        y = self._y[:n]
-        nearer = distance < farthest
-        wrong, count = float(y[nearer].sum()), int(nearer.sum())
-        return (wrong + float(y[distance == farthest][: m - count].sum())) / m
+        if self._gaps or any(v != v for v in x):
+            d[np.isnan(d)] = 0.0
+        distance = np.sqrt(np.add.reduce(d, axis=0))
+        nearest = distance.argpartition(m - 1)[:m]
+        farthest = distance[nearest[m - 1]]
+        if np.count_nonzero(distance <= farthest) > m:  # a tie: the earliest of the farthest
+            nearest = distance.argsort(kind="stable")[:m]
+        return float(self._y[nearest].sum()) / m
 
     def state(self) -> list[Any]:
         x = self._x[:, : self._n].T.tolist()
