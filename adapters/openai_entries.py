@@ -23,6 +23,9 @@ from gatekeeper.errors import BadInputError
 __all__ = ["Entries", "entries_of"]
 
 
+BATCH = 16  # entries of a stream that are taken at once
+
+
 class Entries:
     """What is needed of a list of `{token, bytes, logprob, top_logprobs}`, objects or dicts.
 
@@ -33,47 +36,50 @@ class Entries:
 
     def __init__(self, entries: list[Any] | None = None) -> None:
         """Raises BadInputError for what is no entry."""
-        self.spelled: list[Any] = list(entries or ())  # each with its `token` and `bytes`
+        self._spelled: list[Any] = list(entries or ())  # each with its `token` and `bytes`
         self._chosen: list[float | None] = []
         self._alternatives: list[float | None] = []  # of all positions, one after the other
         self._lengths: list[int] = []
         self._listed: list[bool] = []  # whether the chosen token is among its alternatives
+        self._waiting: list[Any] = []  # of a stream: not taken yet
         self._error: BadInputError | None = None
         if entries:
             self._take(entries)
 
     def __len__(self) -> int:
-        return len(self._chosen)
+        return len(self._chosen) + len(self._waiting)
 
     def add(self, entries: list[Any]) -> None:
-        """Take a chunk's, without keeping its objects: the garbage collector would go through all
-        of them again and again. What is wrong with them is said by `positions`."""
-        try:
-            tokens = self._take(entries)
-        except BadInputError as error:
-            self._error = error
-        else:
-            self.spelled += [
-                {"token": token, "bytes": field(entry, "bytes")}
-                for token, entry in zip(tokens, entries, strict=True)
-            ]
+        """Take a chunk's. Their objects are not kept for long: the garbage collector would go
+        through all of them again and again. What is wrong with them is said by `positions`."""
+        self._waiting += entries
+        if len(self._waiting) >= BATCH:
+            self._take_waiting()
 
     def extend(self, more: Entries) -> None:
-        self.spelled = self.spelled + more.spelled
+        for entries in (self, more):
+            entries._take_waiting()
+        self._spelled += more._spelled
         self._chosen += more._chosen
         self._alternatives += more._alternatives
         self._lengths += more._lengths
         self._listed += more._listed
         self._error = self._error or more._error
 
+    def spelled(self) -> list[Any]:
+        """Something with `token` and `bytes` of each."""
+        self._take_waiting()
+        return self._spelled
+
     def positions(self, *, sampled_first: bool = False) -> Positions:
-        """As arrays. Raises BadInputError for what is no number.
+        """As arrays. Raises BadInputError for what is no entry or no number.
 
         Two cases in which the second most probable token is not in the response give no margin:
         the list has one token and the chosen one is another, less probable; and the server puts
         the sampled token first and cuts the list at k = 2 (vLLM: `sampled_first`), where it is
         not the most probable one.
         """
+        self._take_waiting()
         if self._error is not None:
             raise self._error
         chosen = numbers(self._chosen)
@@ -85,7 +91,21 @@ class Entries:
             top2[chosen < top1] = np.nan
         return Positions(chosen, top1, top2, k)
 
-    def _take(self, entries: Sequence[Any]) -> list[str]:
+    def _take_waiting(self) -> None:
+        entries, self._waiting = self._waiting, []
+        if not entries:
+            return
+        try:
+            tokens = self._take(entries)
+        except BadInputError as error:
+            self._error = error
+            return
+        self._spelled += [
+            {"token": token, "bytes": field(entry, "bytes")}
+            for token, entry in zip(tokens, entries, strict=True)
+        ]
+
+    def _take(self, entries: list[Any]) -> list[str]:
         """Returns the tokens."""
         try:
             chosen, tokens, lists, alternatives, listed = _columns(entries)

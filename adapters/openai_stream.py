@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import field as made
 from typing import Any
 
-from gatekeeper.adapters._positions import Scope, count_of, field, has, list_of, text_of
+from gatekeeper.adapters._positions import Scope, count_of, field, fields, has, list_of, text_of
 from gatekeeper.adapters.openai_chat import OF_VLLM, chat_generations
 from gatekeeper.adapters.openai_completions import completion_generations
+from gatekeeper.adapters.openai_entries import Entries
 from gatekeeper.adapters.openai_responses import response_generation
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
@@ -15,12 +18,35 @@ from gatekeeper.types import Generation
 __all__ = ["StreamReader"]
 
 
+TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
+LISTS = ("tokens", "token_logprobs", "top_logprobs")  # of text completions
+LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What has come of one choice: pieces of its texts, its log-probabilities, and the rest."""
+
+    texts: dict[str, list[str]] = made(default_factory=dict)
+    entries: dict[str, Entries] = made(default_factory=dict)
+    lists: dict[str, list[Any]] = made(default_factory=dict)
+    rest: dict[str, Any] = made(default_factory=dict)
+
+    def assembled(self, index: int) -> dict[str, Any]:
+        """As a choice of a whole response."""
+        texts = {name: "".join(pieces) for name, pieces in self.texts.items()}
+        texts = texts if "text" in texts else {"message": texts}
+        logprobs = {**self.entries, **self.lists}
+        return {"index": index, **texts, "logprobs": logprobs, **self.rest}
+
+
 class StreamReader:
     """Collects a stream's chunks and reads them as the one response that they are parts of.
 
-    Chunks may be objects or dicts and are not changed. What a chunk lacks (choices, a delta,
-    log-probabilities) is no error. A stream that broke off has `finish_reason` None, and one that
-    lost token entries a `token_coverage` below 1 where the usage came with it.
+    Chunks may be objects or dicts; they are not changed, and what they are made of is not kept.
+    What a chunk lacks (choices, a delta, log-probabilities) is no error. A stream that broke off
+    has `finish_reason` None, and one that lost token entries a `token_coverage` below 1 where the
+    usage came with it.
     With `strict`, a chunk that is no chunk raises BadInputError; otherwise it is passed over.
     """
 
@@ -30,18 +56,30 @@ class StreamReader:
         self._scope: Scope = scope
         self._skip_forced = skip_forced
         self._strict = strict
-        self._head: dict[str, Any] = {}  # id, model, usage
-        self._choices: dict[int, dict[str, Any]] = {}
+        self._head: dict[str, Any] = {}  # id, model
+        self._usage: Any = None
+        self._choices: dict[int, _Choice] = {}
         self._parts: dict[tuple[int, int], dict[str, Any]] = {}  # of a Responses message
         self._response: Any = None  # as its last event shows it
+        self._finished: set[int | None] = set()  # choices; None: a Responses message
+
+    @property
+    def id(self) -> Any:
+        """Of the response, as far as it is known."""
+        return self._head.get("id")
+
+    def is_complete(self, n: int) -> bool:
+        """Whether n outputs, and all that have begun, have come to their end."""
+        return len(self._finished) >= n and self._finished >= self._choices.keys()
 
     def add(self, chunk: Any) -> None:
         """Take one chunk or event, in order. Raises only if strict."""
         try:
-            if isinstance(field(chunk, "type"), str):
-                self._add_event(chunk)
-            elif isinstance(field(chunk, "choices"), list):
-                self._add_chunk(chunk)
+            known = fields(chunk)
+            if isinstance(known.get("type"), str):
+                self._add_event(known)
+            elif isinstance(known.get("choices"), list):
+                self._add_chunk(known)
             else:
                 raise BadInputError(f"chunk={chunk!r:.80}: no chunk of a stream of OpenAI's shape")
         except BadInputError:
@@ -73,57 +111,66 @@ class StreamReader:
 
     # -- chunks ---------------------------------------------------------------------------------
 
-    def _add_chunk(self, chunk: Any) -> None:
-        for name in ("id", "model"):
-            if text_of(chunk, name):
-                self._head[name] = field(chunk, name)
-        if field(chunk, "usage") is not None:
-            self._head["usage"] = field(chunk, "usage")
-        for part in list_of(chunk, "choices"):
-            self._add_choice(part)
+    def _add_chunk(self, chunk: Mapping[str, Any]) -> None:
+        if len(self._head) < 2:
+            found = {name: text_of(chunk, name) for name in ("id", "model")}
+            self._head = {name: text for name, text in found.items() if text} | self._head
+        if chunk.get("usage") is not None:
+            self._usage = chunk["usage"]
+        for part in chunk["choices"]:
+            if part is None:
+                raise BadInputError("choice=None: no part of a choice")
+            self._add_choice(fields(part))
 
-    def _add_choice(self, part: Any) -> None:
-        if part is None:
-            raise BadInputError("choice=None: no part of a choice")
-        legacy = isinstance(field(part, "text"), str)
-        choice = self._choices.setdefault(count_of(part, "index") or 0, {"logprobs": {}})
-        delta = field(part, "delta")
-        target = choice if legacy else choice.setdefault("message", {})
-        for name in ("text", "content", "refusal", "reasoning", "reasoning_content"):
-            piece = field(part if legacy else delta, name)
-            if isinstance(piece, str):
-                target[name] = (target.get(name) or "") + piece
-        logprobs = field(part, "logprobs")
-        for name in ("content", "refusal", "tokens", "token_logprobs", "top_logprobs"):
-            entries = field(logprobs, name)
-            if isinstance(entries, list):
-                choice["logprobs"].setdefault(name, []).extend(entries)
-        if text_of(part, "finish_reason"):
-            choice["finish_reason"] = field(part, "finish_reason")
+    def _add_choice(self, part: Mapping[str, Any]) -> None:
+        index = part.get("index") or 0
+        choice = self._choices.get(index)
+        if choice is None:
+            index = count_of(part, "index") or 0
+            choice = self._choices[index] = _Choice()
+        if isinstance(part.get("text"), str):
+            choice.texts.setdefault("text", []).append(part["text"])
+        for name, piece in fields(part.get("delta")).items():
+            if name in TEXTS and isinstance(piece, str):
+                choice.texts.setdefault(name, []).append(piece)
+        if part.get("finish_reason") is not None:
+            choice.rest["finish_reason"] = text_of(part, "finish_reason")
+            self._finished.add(index)
         for name in OF_VLLM:
-            if has(part, name):
-                choice.setdefault(name, None)
+            if name in part:
+                choice.rest[name] = None
+        for name, found in fields(part.get("logprobs")).items():
+            if not isinstance(found, list):
+                continue
+            if name in LISTS:
+                choice.lists.setdefault(name, []).extend(found)
+            elif name in TEXTS:
+                if name not in choice.entries:
+                    choice.entries[name] = Entries()
+                choice.entries[name].add(found)
 
     # -- events ---------------------------------------------------------------------------------
 
-    def _add_event(self, event: Any) -> None:
-        kind = field(event, "type")
-        if field(event, "response") is not None:
-            self._response = field(event, "response")
+    def _add_event(self, event: Mapping[str, Any]) -> None:
+        kind = event["type"]
+        if event.get("response") is not None:
+            self._response = event["response"]
+        if kind in LAST_EVENTS:
+            self._finished.add(None)
         if kind in _PARTS:
             part_type, name = _PARTS[kind]
             key = count_of(event, "output_index") or 0, count_of(event, "content_index") or 0
             text, entries = text_of(event, "delta") or "", list_of(event, "logprobs")
-            part = self._parts.setdefault(key, {"type": part_type, name: "", "logprobs": []})
+            part = self._parts.setdefault(key, {"type": part_type, name: "", "logprobs": Entries()})
             part[name] += text
-            part["logprobs"] += entries
+            part["logprobs"].add(entries)
 
     # -- the whole ------------------------------------------------------------------------------
 
     def _assembled(self) -> Iterator[dict[str, Any]]:
         if self._choices:
-            choices = [{"index": i} | choice for i, choice in sorted(self._choices.items())]
-            yield {**self._head, "choices": choices}
+            choices = [choice.assembled(i) for i, choice in sorted(self._choices.items())]
+            yield {**self._head, "usage": self._usage, "choices": choices}
         if self._response is not None or self._parts:
             yield self._assembled_response()
 
@@ -138,7 +185,7 @@ class StreamReader:
         streamed = {"output": [{"content": parts}]}
         try:
             complete = response["output"] and _entries(response) >= _entries(streamed)
-        except BadInputError:
+        except (BadInputError, TypeError):
             complete = True  # which whoever reads it will find out
         return response if complete else response | streamed
 
@@ -152,7 +199,7 @@ _PARTS = {  # event -> type of the part that it continues, and the field that ho
 
 def _entries(response: Any) -> int:
     parts = [part for item in list_of(response, "output") for part in list_of(item, "content")]
-    return sum(len(list_of(part, "logprobs")) for part in parts)
+    return sum(len(field(part, "logprobs") or ()) for part in parts)
 
 
 def _bare(response: dict[str, Any]) -> dict[str, Any]:

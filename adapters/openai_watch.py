@@ -42,7 +42,6 @@ __all__ = [
 Verify = Literal["auto", "always", "never"]
 Result = GateResult | Undecided
 
-LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 _LOG = logging.getLogger("gatekeeper")
 
 
@@ -269,27 +268,6 @@ class Watch:
         reading.raise_broken()
 
 
-def _fields(chunk: Any) -> Any:
-    """A chunk of the package's as a dict, its entries apart. Asking pydantic for a field that is
-    not there takes microseconds, and readers ask for many."""
-    fields = _shallow(chunk)
-    with suppress(AttributeError, KeyError, TypeError):  # no choices: an event, or no chunk at all
-        choices = [_shallow(choice) for choice in fields["choices"]]
-        for choice in choices:
-            for name in ("delta", "logprobs"):
-                if name in choice:
-                    choice[name] = _shallow(choice[name])
-        return {**fields, "choices": choices}
-    return fields
-
-
-def _shallow(thing: Any) -> Any:
-    try:
-        return {**vars(thing), **(thing.__pydantic_extra__ or {})}
-    except (AttributeError, TypeError):
-        return thing
-
-
 class _Reading:
     """A stream on its way: what its chunks say so far, and whether the outputs are complete."""
 
@@ -299,23 +277,11 @@ class _Reading:
         self._n = n
         self._reader = StreamReader(scope=watch.settings.scope, strict=watch.strict)
         self._broken: Exception | None = None
-        self._id: object = None
-        self._begun: set[object] = set()
-        self._finished: set[object] = set()
 
     def add(self, chunk: Any) -> bool:
         """Take a chunk in. True if it is to be passed on now; else it is held."""
-        fields = _fields(chunk)
-        self._reader.add(fields)
-        with suppress(Exception):  # of a chunk that is none: nothing is learned from it
-            self._id = self._id or fields.get("id")
-            for choice in fields.get("choices") or ():
-                self._begun.add(choice["index"])
-                if choice["finish_reason"] is not None:
-                    self._finished.add(choice["index"])
-            if fields.get("type") in LAST_EVENTS:
-                self._finished.add(None)
-        if len(self._finished) < self._n or self._begun - self._finished:
+        self._reader.add(chunk)
+        if not self._reader.is_complete(self._n):
             return True
         self.held.append(chunk)
         return False
@@ -327,14 +293,14 @@ class _Reading:
         except Exception as error:
             self._broken = error
         except BaseException:
-            _LOG.info("stream %r: not read to its end, and so not decided on", self._id)
+            _LOG.info("stream %r: not read to its end, and so not decided on", self._reader.id)
             raise
 
     def outputs(self) -> list[Generation | Undecided]:
         if self._broken is not None and not self.held:  # that error is the caller's, and no other
             watch = replace(self._watch, strict=False)
-            return [watch.undecided(UndecidedState.UNFINISHED, self._id, self._broken)]
-        return self._watch.read(self._reader.generations, self._id, must_end=True)
+            return [watch.undecided(UndecidedState.UNFINISHED, self._reader.id, self._broken)]
+        return self._watch.read(self._reader.generations, self._reader.id, must_end=True)
 
     def raise_broken(self) -> None:
         if self._broken is not None:

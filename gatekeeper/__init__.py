@@ -13,7 +13,16 @@ from gatekeeper.errors import (
     VerifierUnavailableError,
 )
 from gatekeeper.gate import VerificationGate
-from gatekeeper.policies import CST, HGA, Random, Threshold
+from gatekeeper.policies import (
+    CST,
+    HGA,
+    CSTMemory,
+    MPAdapt,
+    MPStrat,
+    Random,
+    SplitConformal,
+    Threshold,
+)
 from gatekeeper.protocols import AsyncVerifier, Policy, Verifier
 from gatekeeper.signals import batch_signals, signals_from_arrays, signals_of
 from gatekeeper.types import (
@@ -36,6 +45,7 @@ __all__ = [
     "AsyncVerifier",
     "BadInputError",
     "Budget",
+    "CSTMemory",
     "Candidate",
     "Decision",
     "GateResult",
@@ -43,6 +53,8 @@ __all__ = [
     "GatekeeperError",
     "Generation",
     "LogError",
+    "MPAdapt",
+    "MPStrat",
     "MissingDependencyError",
     "Outcome",
     "Policy",
@@ -51,6 +63,7 @@ __all__ = [
     "Record",
     "SignalState",
     "Signals",
+    "SplitConformal",
     "Threshold",
     "Verdict",
     "VerificationGate",

@@ -120,12 +120,7 @@ class SQLiteLog:
                 self._lock.acquire(timeout=0)
             elif not self.path.is_file():
                 raise LogError(f"log {str(path)!r} does not exist")
-            self._db = sqlite3.connect(
-                f"{self.path.as_uri()}?mode={'ro' if read_only else 'rwc'}",
-                uri=True,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            self._db = _connect_to_read(self.path) if read_only else _connect(self.path, "mode=rwc")
         except Timeout:
             raise LogLockedError(
                 f"log {str(path)!r} is in use by another gate: close it, or give this one a file "
@@ -229,6 +224,38 @@ class SQLiteLog:
     def _unlock(self) -> None:
         if self._lock:
             self._lock.release()
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
+    )
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that refuses to write.
+
+    To read a WAL database SQLite writes an index beside it, which only a connection that might
+    have written (mode=rw) takes away again. Where it can write no index, the file is read as it
+    stands: that is all of it, unless the WAL holds more.
+    """
+    db = _connect(path, "mode=rw")
+    try:
+        db.execute("PRAGMA query_only = ON")
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as e:
+        if not e.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            return db  # what else is wrong shows at the first use
+        db.close()
+    else:
+        return db
+    wal = path.with_name(f"{path.name}-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise LogError(
+            f"log {str(path)!r} cannot be read in a folder that you cannot write to: its last "
+            f"events stand in {wal.name}. Copy both files to a folder of yours and read the copy"
+        )
+    return _connect(path, "mode=ro&immutable=1")
 
 
 @contextmanager

@@ -5,7 +5,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Callable
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -26,6 +30,7 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
 )
+from gatekeeper.log import Event, SQLiteLog
 from gatekeeper.records import (
     RecordTable,
     load_records,
@@ -41,6 +46,10 @@ FIELDS = {*GOOD, "h2", "h3", "stratum", "group", "benefit", "propensity", "verif
 
 def lines(*rows: dict[str, Any]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+PACKED = gzip.compress(lines(GOOD).encode())
+CORRUPT = PACKED[:12] + bytes(byte ^ 255 for byte in PACKED[12:])
 
 
 @pytest.fixture
@@ -221,8 +230,10 @@ def test_bad_lines_are_skipped_whole(read: Callable[..., RecordTable]) -> None:
         ("a.jsonl.gz", lines(GOOD).encode(), "cannot be read: Not a gzipped file"),
         ("a.jsonl.gz", gzip.compress(lines(GOOD).encode())[:-9], "cannot be read"),
         ("a.jsonl", gzip.compress(lines(GOOD).encode()), "cannot be read"),
+        ("a.jsonl.gz", CORRUPT, "cannot be read: Error -3 while decompressing"),
         ("a.jsonl", b"[1]\n", "line 1: a JSON object is needed"),
         ("a.jsonl", b"{\n", "line 1: not JSON"),
+        ("a.jsonl", lines(GOOD)[:-1].encode() + b" {}\n", "line 1: not JSON: after column"),
     ],
 )
 def test_a_bad_file_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -333,3 +344,69 @@ def test_other_databases_and_empty_logs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_bytes(b"SQLite format 3\0 and then nothing of the kind")
     with pytest.raises(LogError):
         load_records(tmp_path / "bad.db")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A folder to read in and not to write to, which root must step down for."""
+    if os.geteuid():
+        tmp_path.chmod(0o500)
+        yield tmp_path
+        tmp_path.chmod(0o700)
+        return
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        os.seteuid(0)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """As its owner, who may write."""
+    me, mode = os.geteuid(), folder.stat().st_mode
+    if me == 65534:
+        os.seteuid(0)
+    folder.chmod(0o755)
+    yield
+    folder.chmod(mode)
+    os.seteuid(me)
+
+
+def a_finished_log(path: Path) -> None:
+    with SQLiteLog(path) as log:
+        log.append([Event("learned", "g", {})])
+
+
+def test_a_log_in_a_folder_of_others_is_read(elsewhere: Path) -> None:
+    path = elsewhere / "run.db"
+    with writable(elsewhere):
+        a_finished_log(path)
+    before = sorted(elsewhere.iterdir())
+    with SQLiteLog(path, read_only=True) as log:
+        assert [event.id for event in log.events()] == ["g"]
+        with pytest.raises(LogError):
+            log.configure({"a": 1})
+    assert sorted(elsewhere.iterdir()) == before
+
+    # What stands in the write-ahead log only, after a crash, is not passed over in silence.
+    with writable(elsewhere):
+        with SQLiteLog(path) as log:
+            log.append([Event("learned", "h", {})])
+            left = {name: (elsewhere / name).read_bytes() for name in ("run.db", "run.db-wal")}
+        for name, content in left.items():
+            (elsewhere / name).write_bytes(content)
+    with pytest.raises(LogError, match=r"events stand in run\.db-wal\. Copy both"):
+        SQLiteLog(path, read_only=True)
+
+
+def test_reading_leaves_nothing_beside_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    a_finished_log(path)
+    before = sorted(tmp_path.iterdir()), path.read_bytes()
+    with SQLiteLog(path, read_only=True) as log:
+        assert len(list(log.events())) == 1
+    assert (sorted(tmp_path.iterdir()), path.read_bytes()) == before
