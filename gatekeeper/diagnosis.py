@@ -399,10 +399,11 @@ def _replays(
 
 
 def _bins(stream: Stream, k: int) -> Indices:
-    """Bins of the score, by its quantiles over the warm-up; without a score: any."""
+    """Bins of the score, by its quantiles over the warm-up; without a score: the last."""
     first = stream.score[: stream.warmup]
-    edges = np.nanquantile(first, np.arange(1, k) / k) if not np.isnan(first).all() else []
-    return np.searchsorted(edges, stream.score)
+    if np.isnan(first).all():
+        return np.zeros(len(stream), dtype=np.intp)
+    return np.searchsorted(np.nanquantile(first, np.arange(1, k) / k), stream.score)
 
 
 class _Replayed(NamedTuple):

@@ -329,14 +329,19 @@ def _stream(
 def _decide(
     stream: Stream, contender: Contender, beta: float, protocol: Protocol, seed: int
 ) -> Decisions:
-    options = dict(contender.options)
-    if stream.has_rule(contender.name):
-        return stream.decide(contender.name, beta, seed=seed, **options)
+    name, options = contender.name, dict(contender.options)
     policy: Policy
-    if contender.name in _LEARNERS:
-        policy = _LEARNERS[contender.name](beta, seed=seed, warmup=stream.warmup, **options)
-    else:  # a plug-in
-        policy = make_policy(contender.name, beta, horizon=len(stream), seed=seed)
+    try:
+        if stream.has_rule(name):
+            return stream.decide(name, beta, seed=seed, **options)
+        if name in _LEARNERS:
+            policy = _LEARNERS[name](beta, seed=seed, warmup=stream.warmup, **options)
+        elif options:
+            raise BadInputError(f"policy={name!r} with {options!r}: a plug-in takes no options")
+        else:
+            policy = make_policy(name, beta, horizon=len(stream), seed=seed)
+    except TypeError as e:
+        raise BadInputError(f"policy={name!r} with {options!r}: {e}") from None
     return stream.step(policy, beta, feedback=protocol.feedback)
 
 

@@ -1,6 +1,7 @@
 """The README's program runs as it stands: the real openai client against a server on loopback."""
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from gatekeeper.cli import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -74,3 +77,30 @@ def test_the_readme_program_gates_an_openai_call(base_url: str, tmp_path: Path) 
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.splitlines() == told
+
+
+def test_the_page_on_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/replay.md: every command, on a file of the documented shape, and the program."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(0)
+    with open("records.jsonl", "w") as out:
+        for i in range(300):
+            doubt, cost = rng.random(), rng.lognormvariate(0, 0.3)
+            line = {"id": f"r{i}", "h1": doubt, "h2": doubt - 1, "h3": doubt, "cost": cost}
+            line |= {"cost_estimate": cost, "error": int(rng.random() < doubt)}
+            out.write(json.dumps(line) + "\n")
+    page = (ROOT / "docs" / "replay.md").read_text()
+    commands = re.findall(r"^    gatekeeper (.*)$", page, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        assert main([*command.split(), *(["--seeds", "2"] if "replay" in command else [])]) in (
+            0,
+            3,
+            4,
+        )
+    assert Path("report.html").stat().st_size > 10_000
+    assert len(Path("decisions.jsonl").read_text().splitlines()) > 250
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("Estimate(mean=") == 2

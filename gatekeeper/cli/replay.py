@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from math import isnan
 from pathlib import Path
@@ -23,6 +25,7 @@ from gatekeeper.experiment import (
     Label,
     Protocol,
     compare,
+    needs_second_half,
     replay_names,
     runs,
 )
@@ -50,15 +53,13 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--policy",
         action="append",
-        choices=replay_names(),
         metavar="NAME",
         help="may be repeated (default: all); random and oracle are always there. One of "
         + ", ".join(replay_names()),
     )
     parser.add_argument(
         "--beta",
-        type=_betas,
-        default=[0.1, 0.2, 0.3, 0.5],
+        default="0.1,0.2,0.3,0.5",
         metavar="B[,B…]",
         help="shares of the full cost to spend, each in (0, 1) (default: 0.1,0.2,0.3,0.5)",
     )
@@ -95,11 +96,11 @@ def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for records or settings that cannot be replayed."""
     if args.workers < 1:
         raise BadInputError(f"--workers {args.workers}: must be at least 1")
+    betas = _betas(args.beta)
     bad: list[BadInputError] = []
     table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
-    console = Console(stderr=True)
     for error in bad:
-        console.print(f"gatekeeper: skipped {error}", markup=False, highlight=False)
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]
@@ -114,12 +115,12 @@ def main(args: argparse.Namespace) -> int:
         label=args.label,
     )
     if args.decisions is not None:
-        _write_decisions(args, table, contenders, protocol)
+        _write_decisions(args, table, contenders, betas, protocol)
     with progress("replay", args.seeds) as advance:
         comparison = compare(
             table,
             contenders,
-            args.beta,
+            betas,
             protocol,
             workers=args.workers,
             on_progress=lambda seeds: advance(seeds, f"{len(contenders)} policies"),
@@ -135,8 +136,8 @@ def _betas(text: str) -> list[float]:
     try:
         return list(dict.fromkeys(float(part) for part in text.split(",")))
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: give numbers between 0 and 1, separated by commas"
+        raise BadInputError(
+            f"--beta {text!r}: give numbers between 0 and 1, separated by commas"
         ) from None
 
 
@@ -146,11 +147,11 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
     what = "benefits" if protocol.label == "benefit" else "errors"
     grid = Table(title=f"{len(table)} records, mean of {protocol.seeds} seeds ± 95 % margin")
     grid.add_column("β", justify="right")
-    grid.add_column("policy")
+    grid.add_column("policy", no_wrap=True)
     heads = ("hit rate", "audit rate", "utilisation", f"recall of {what}", "yield per cost")
     for head in heads:
-        grid.add_column(head, justify="right")
-    grid.add_column("hit rate − random", justify="right")
+        grid.add_column(head, justify="right", overflow="fold")  # never cut short with "…"
+    grid.add_column("hit rate − random", justify="right", overflow="fold")
     for beta in comparison.betas:
         for contender in comparison.contenders:
             cells = [_cell(comparison.estimate(contender, beta, metric)) for metric in SHOWN]
@@ -161,13 +162,21 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
     console.print(grid)
     half = comparison.evaluate == "second-half"
     counted = "the second half of what follows the warm-up" if half else "all after the warm-up"
+    if any(isnan(v) for v in comparison.values[..., [METRICS.index(m) for m in SHOWN]].flat):
+        console.print("–: 0/0 in at least one seed.", highlight=False)
     console.print(
         f"Counted: {counted}. Hit rate alone rewards not spending: read it beside utilisation and "
         "recall.",
         highlight=False,
     )
     names = [c.name for c in comparison.contenders]
-    if "hga" in names:
+    if not half and needs_second_half(comparison.contenders):
+        console.print(
+            "Where all is counted, hga and split-conformal have nothing to calibrate on: the one "
+            "is threshold, the other verifies nothing.",
+            highlight=False,
+        )
+    elif "hga" in names:
         opened = comparison.gate_open[names.index("hga")].mean(axis=1)
         shares = ", ".join(
             f"{share:.0%} at β = {beta:g}"
@@ -175,25 +184,30 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
         )
         console.print(f"HGA opened its gate (for CST) in {shares} of the seeds.", highlight=False)
     for beta in comparison.betas:
-        console.print(_conclusion(comparison, beta), highlight=False)
+        console.print(_conclusion(comparison, beta, what), highlight=False)
 
 
-def _conclusion(comparison: Comparison, beta: float) -> str:
+def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
     """Who finds most at this budget, and whether that is more than chance gives."""
+    rivals = [c for c in comparison.contenders if c.name not in ALWAYS]
+    if not rivals:
+        return f"β = {beta:g}: no policy to compare with random."
 
     def recall(contender: Contender) -> float:
         return comparison.estimate(contender, beta, "recall").mean
 
-    rivals = [c for c in comparison.contenders if c.name not in ALWAYS]
     ranked = sorted((c for c in rivals if recall(c) == recall(c)), key=recall, reverse=True)
     if not ranked:
-        return f"β = {beta:g}: nothing to find among what is counted."
+        return f"β = {beta:g}: in at least one seed there are no {what} among what is counted."
     best = ranked[0]
     lead = comparison.difference(best, ALWAYS[0], beta, "recall")
-    said = f"β = {beta:g}: {best} finds most, {recall(best):.1%} of them"
+    said = f"β = {beta:g}: {best} finds {recall(best):.1%} of the {what}"
+    said += ", the most" if len(ranked) > 1 else ""
     if lead.interval[0] <= 0.0:
+        less = "less than random" if lead.interval[1] < 0.0 else "not told apart from random"
         return (
-            f"{said}, which is no more than random does: this signal does not pay at this budget."
+            f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random): {less}, so no sign that "
+            "this signal pays at this budget."
         )
     if lead.margin != lead.margin:
         return f"{said} (random {recall(comparison.contenders[0]):.1%}; one order, no interval)."
@@ -202,7 +216,10 @@ def _conclusion(comparison: Comparison, beta: float) -> str:
         for c in ranked[1:]
         if comparison.difference(best, c, beta, "recall").interval[0] <= 0.0
     ]
-    beside = f"; not told apart from it: {', '.join(level)}" if level else ", ahead of all others"
+    if level:
+        beside = f"; not told apart from it: {', '.join(level)}"
+    else:
+        beside = ", ahead of all others" if len(ranked) > 1 else ""
     return f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random){beside}."
 
 
@@ -253,15 +270,17 @@ def _write_decisions(
     args: argparse.Namespace,
     table: RecordTable,
     contenders: Sequence[Contender],
+    betas: Sequence[float],
     protocol: Protocol,
 ) -> None:
     """A line per evaluated record: "wanted" is the policy's wish, "verify" what the budget gave."""
     if args.decisions.exists() and args.decisions.samefile(args.records):
         raise BadInputError(f"--decisions {args.decisions} is the file of records itself")
-    lines = _decisions(args, table, contenders, protocol)
+    lines = _decisions(table, contenders, betas, protocol)
     first = next(lines)  # bad settings show here, before a file is made
     try:
-        with args.decisions.open("w", encoding="utf-8") as out:
+        opener = gzip.open if args.decisions.suffix == ".gz" else open
+        with opener(args.decisions, "wt", encoding="utf-8") as out:
             out.write(first)
             out.writelines(lines)
     except OSError as e:
@@ -269,12 +288,12 @@ def _write_decisions(
 
 
 def _decisions(
-    args: argparse.Namespace,
     table: RecordTable,
     contenders: Sequence[Contender],
+    betas: Sequence[float],
     protocol: Protocol,
 ) -> Iterator[str]:
-    for run in runs(table, contenders, args.beta, protocol):
+    for run in runs(table, contenders, betas, protocol):
         d = run.decisions
         columns = (run.rows, d.verified, d.wanted, d.score, d.threshold, d.stratum)
         for row, verify, wanted, score, threshold, stratum in zip(
