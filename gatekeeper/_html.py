@@ -91,7 +91,7 @@ _STYLE = """
 :root { color-scheme: light dark; --line: #8885; --soft: #8882; --mark: #2380bf; }
 * { box-sizing: border-box; }
 body { font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
-  margin: 0 auto; max-width: 52rem; padding: 1.5rem 1rem 4rem; overflow-wrap: break-word; }
+  margin: 0 auto; max-width: 54rem; padding: 1.5rem 1rem 4rem; overflow-wrap: break-word; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .25rem; }
 h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; padding-top: .75rem;
   border-top: 1px solid var(--line); }
@@ -116,6 +116,7 @@ th { font-weight: 600; vertical-align: bottom; border-bottom: 2px solid var(--li
 th, td { padding: .3rem .75rem .3rem 0; text-align: left; }
 td { border-bottom: 1px solid var(--line); vertical-align: top; }
 .number { text-align: right; padding-left: .75rem; white-space: nowrap; }
+th.number { white-space: normal; }
 td.word { white-space: nowrap; }
 td.phrase { min-width: 13rem; }
 figure { margin: 1.25rem 0; }
@@ -126,7 +127,6 @@ figure { margin: 1.25rem 0; }
   th, td { padding: .25rem .4rem .25rem 0; }
   .number { padding-left: .4rem; }
   td.phrase { min-width: 8rem; }
-  th.number { white-space: normal; }
 }
 @media print { section { break-inside: avoid; } }
 """

@@ -43,6 +43,7 @@ LEVEL = 0.025  # of each of the two tests that strata differ: 0.05 together (Bon
 POWER = 0.8
 DISPERSION = 0.01  # Var_k(ρ_k), ρ_k 0.1 apart (standard deviation): what the tests must not miss
 MARGIN = 0.02  # hit rates closer than this are as good as each other
+HIDDEN = 0.1  # a gain in hit rate over a random draw that is not to be ruled out in passing
 COMPLETE = 0.99  # share of known labels that is as good as all: verifiers fail now and then
 PERFECT = 1.0 - 1e-9  # a correlation of 1 has no Fisher z
 Z95 = 1.96
@@ -564,9 +565,12 @@ def _no_evidence(labels: float, needed: int) -> tuple[Advice, str]:
 
 
 def _signal(threshold: Choice, cst: Choice) -> str:
-    """What beating neither says: that no threshold on this score helps at this budget."""
-    if any(c.above_random > c.above_random_margin for c in (threshold, cst)):
+    """What it says when neither beats random: no threshold on this score helps at this budget."""
+    both = (threshold, cst)
+    if any(c.above_random > c.above_random_margin for c in both):
         return ""
+    if any(c.above_random + c.above_random_margin > HIDDEN for c in both):
+        return " So few labels do not tell whether either policy hits more than a random draw."
     return " The signal is no better than random here: neither policy hits more than a random draw."
 
 

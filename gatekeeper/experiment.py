@@ -361,6 +361,7 @@ def _check(
             raise BadInputError(
                 f"policy={contender.name!r} is unknown: choose one of {', '.join(replay_names())}"
             )
+    check_count("warmup", warmup)
     evaluate = protocol.evaluate or ("second-half" if needs_second_half(contenders) else "all")
     evaluation_start(len(table), warmup=warmup, evaluate=evaluate)
     labels = _labels(table, protocol.label)
@@ -373,7 +374,27 @@ def _check(
     if np.isnan(table.cost).any():
         first = int(np.flatnonzero(np.isnan(table.cost))[0])
         raise BadInputError(f"id={table.ids[first]!r} has no cost: a replay needs all of them")
+    # Files are checked as they are read; this is for tables made by hand.
+    for name, values, fine, rule in (
+        (protocol.label, labels, np.isin(labels, (0.0, 1.0)), "0 or 1"),
+        ("cost", table.cost, _above_zero(table.cost), "a number above 0"),
+        (
+            "cost_estimate",
+            table.cost_estimate,
+            _above_zero(table.cost_estimate),
+            "a number above 0",
+        ),
+    ):
+        if not fine.all():
+            first = int(np.argmin(fine))
+            raise BadInputError(
+                f"id={table.ids[first]!r}: {name}={float(values[first])!r} must be {rule} to replay"
+            )
     return evaluate
+
+
+def _above_zero(values: FloatArray) -> np.typing.NDArray[np.bool_]:
+    return np.asarray((values > 0.0) & (values < np.inf))
 
 
 def _labels(table: RecordTable, label: Label) -> FloatArray:

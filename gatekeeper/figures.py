@@ -171,7 +171,8 @@ def gain_figure(panels: Sequence[GainPanel]) -> Figure:
     with _style():
         columns = min(3, len(panels))
         rows = -(-len(panels) // columns)
-        figure = _figure(0.8 + 3.1 * columns, 0.6 + 2.7 * rows)
+        alone = len(panels) == 1  # as large as the other figures
+        figure = _figure(*((6.4, 3.6) if alone else (0.8 + 3.1 * columns, 0.6 + 2.7 * rows)))
         grid = list(figure.subplots(rows, columns, sharey=True, squeeze=False).flat)
         for axes, panel in zip(grid, panels, strict=False):
             beta = 100.0 * np.asarray(panel.beta, float)
@@ -307,7 +308,14 @@ def timeline_figure(
             axes.plot(shown, total[shown], color=colour, ls=dash, label=name)
         if rate is not None:
             allowed = [v[:warmup].sum(), v[:warmup].sum() + rate * (v.size - warmup)]
-            axes.plot([warmup, v.size], allowed, color=INK, ls=DASHES[2], lw=1.2, label="budget")
+            axes.plot(
+                [warmup, v.size],
+                allowed,
+                color=INK,
+                ls=DASHES[2],
+                lw=1.2,
+                label="budget, spent evenly",
+            )
         axes.set_xlim(0, max(1, v.size))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("outputs seen")

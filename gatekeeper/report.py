@@ -60,7 +60,7 @@ POLICIES = {
     "cst": "CST: one per cost stratum",
     "hga": "HGA: Threshold or CST, as the first half advises",
     "split-conformal": "Split conformal: one per stratum, fixed after the first half",
-    "oracle": "the best possible choice, which knows all labels",
+    "oracle": "Best possible: knows all labels",
 }
 LEARNERS = {
     "cst-memory": "CST with memory: similar outputs that were wrong count too",
@@ -166,7 +166,7 @@ def _in_short(seen: _Seen) -> Markup:
     y = seen.records.error[seen.labelled]
     if seen.run is None:
         of_these = f"; {y.mean():.1%} of these are wrong" if y.size else ""
-        sentences.append(f"{len(seen.records)} records, {y.size} with a known label{of_these}.")
+        sentences.append(f"{len(seen.records):,} records, {y.size:,} with a known label{of_these}.")
     else:
         sentences.extend(_run_in_short(summarise(seen.run.results.values())))
     sentences.append(seen.diagnosis.conclusion)
@@ -208,12 +208,12 @@ def _what(seen: _Seen) -> Markup:
     pairs = [
         ("file", seen.name),
         ("kind", "record file" if seen.run is None else "log of a gate"),
-        ("outputs", str(len(records))),
-        ("with a known label", f"{y.size} ({_share(y.size, len(records))})"),
-        ("wrong, of those", f"{y.sum():.0f} ({_share(y.sum(), y.size)})"),
+        ("outputs", f"{len(records):,}"),
+        ("with a known label", f"{y.size:,} ({_share(y.size, len(records))})"),
+        ("wrong, of those", f"{y.sum():,.0f} ({_share(y.sum(), y.size)})"),
         ("expected cost ĉ", _spread(records.cost_estimate)),
         ("true cost c, where known", _spread(records.cost[np.isfinite(records.cost)])),
-        ("without any signal", f"{missing.all(axis=1).sum()}"),
+        ("without any signal", f"{missing.all(axis=1).sum():,}"),
     ]
     if seen.run:
         budget = seen.run.ledger.budget
@@ -226,7 +226,7 @@ def _what(seen: _Seen) -> Markup:
     note = "Costs: smallest – middle – largest, in the file's unit."
     if missing.any(axis=0).any():
         absent = ", ".join(
-            f"h{j + 1} on {n}" for j, n in enumerate(missing.sum(axis=0).tolist()) if n
+            f"h{j + 1} on {n:,}" for j, n in enumerate(missing.sum(axis=0).tolist()) if n
         )
         note += f" Signals missing: {absent} outputs."
     return section(
@@ -399,8 +399,8 @@ def _signal(seen: _Seen) -> Markup:
         figure(
             figures.inline_svg(drawn, prefix="risk"),
             label="Error rate among accepted outputs against the share accepted",
-            caption=f"{y.size} labelled outputs after the warm-up. A lower curve is better. AURC, "
-            "the area under the curve, is the error rate averaged over all shares accepted.",
+            caption=f"{y.size:,} labelled outputs after the warm-up. A lower curve is better. "
+            "AURC, the area under the curve, is the error rate averaged over all shares accepted.",
         ),
     )
 
@@ -411,9 +411,9 @@ def _strata(seen: _Seen) -> Markup:
     rows = [
         (
             name,
-            f"{f.n}",
-            f"{f.labelled}",
-            "–" if isnan(f.mean_cost) else f"{f.mean_cost:.4g}",
+            f"{f.n:,}",
+            f"{f.labelled:,}",
+            "–" if isnan(f.mean_cost) else _cost(f.mean_cost),
             _percent(f.error_rate),
             _decimals(f.rho),
             _p(f.p_value),
@@ -488,8 +488,8 @@ def _densities(seen: _Seen) -> Markup:
         figures.inline_svg(drawn, prefix="densities"),
         label="Distribution of score divided by cost in each stratum, with both thresholds",
         caption="How score ÷ cost spreads in each stratum. What lies right of a line is verified "
-        f"at a budget of {seen.beta:.0%}. Percentages: the share right of the one threshold for "
-        "all (policy Threshold), and right of the stratum's own (policy CST).",
+        f"at a budget of {_budget(seen.beta)}. Percentages: the share right of the one threshold "
+        "for all (policy Threshold), and right of the stratum's own (policy CST).",
     )
 
 
@@ -503,8 +503,9 @@ def _policies(seen: _Seen) -> Markup:
     protocol = Protocol(seeds=SEEDS_OF_MANY if many else SEEDS, evaluate="second-half")
     names = list(POLICIES)
     names[-1:-1] = [] if many else LEARNERS  # the oracle is last
-    at_beta = compare(known, names, [seen.beta], protocol, warmup=found.warmup)
-    over = compare(known, list(POLICIES), BUDGETS, protocol, warmup=found.warmup)
+    betas = sorted({*BUDGETS, seen.beta})
+    over = compare(known, list(POLICIES), betas, protocol, warmup=found.warmup)
+    at_beta = over if many else compare(known, names, [seen.beta], protocol, warmup=found.warmup)
     left_out = (
         f" With more than {MANY:,} records, policies that learn step by step are left out here."
     )
@@ -513,12 +514,13 @@ def _policies(seen: _Seen) -> Markup:
         table(
             ("policy", "hit rate", "recall", "budget used", "above Threshold", "above random"),
             [_row(at_beta, name, seen.beta) for name in names],
-            caption=f"Each replayed at a budget of {seen.beta:.0%} in {protocol.seeds} random "
+            caption=f"Each replayed at a budget of {_budget(seen.beta)} in {protocol.seeds} random "
             "orders by the paper's protocol: a tenth of the labels that policies are shown is "
             "flipped, and signals have noise added. What counts is the second half of each order; "
-            "the first is for policies that calibrate. Differences of hit rates are in percentage "
-            "points. ± is the 95 % interval over orders; an interval that includes 0 may be luck."
-            + (left_out if many else ""),
+            "the first is for policies that calibrate. Hit rate alone rewards not spending: read "
+            "it beside recall. Differences of hit rates are in percentage points. ± is the 95 % "
+            "interval over orders; a difference whose interval has 0 in it may be luck. A dash: in "
+            "some order nothing was verified." + (left_out if many else ""),
         ),
         figure(
             figures.inline_svg(figures.gain_figure([_gains(over)]), prefix="gain"),
@@ -527,11 +529,11 @@ def _policies(seen: _Seen) -> Markup:
             "the line at 0 both are as good as Threshold.",
         ),
         table(
-            ("hit rate at a budget of", *(f"{beta:.0%}" for beta in BUDGETS)),
+            ("hit rate at a budget of", *(_budget(beta) for beta in betas)),
             [
                 (
                     words.partition(":")[0],
-                    *(_percents(over.estimate(name, beta, "hit_rate")) for beta in BUDGETS),
+                    *(_percents(over.estimate(name, beta, "hit_rate")) for beta in betas),
                 )
                 for name, words in POLICIES.items()
             ],
@@ -544,15 +546,21 @@ def _policies(seen: _Seen) -> Markup:
 
 def _row(comparison: Comparison, name: str, beta: float) -> tuple[str, ...]:
     shown = [comparison.estimate(name, beta, metric) for metric in ("hit_rate", "recall")]
-    above = [
-        comparison.difference(name, base, beta, "hit_rate") for base in ("threshold", "random")
-    ]
+    above = []
+    for base in ("threshold", "random"):
+        gain = comparison.difference(name, base, beta, "hit_rate")
+        same = "" if name == base else "0.0"
+        above.append(_difference(gain.mean, gain.margin) or same)
     return (
         (POLICIES | LEARNERS)[name],
         *map(_percents, shown),
         _percent(comparison.estimate(name, beta, "utilisation").mean),
-        *(_difference(gain.mean, gain.margin) for gain in above),
+        *above,
     )
+
+
+def _budget(beta: float) -> str:
+    return f"{100 * beta:.3g}%"
 
 
 def _gains(comparison: Comparison) -> figures.GainPanel:
@@ -586,10 +594,10 @@ def _controls(found: Diagnosis) -> Iterable[Markup]:
             ("thresholds", "hit rate", "recall", "budget used", "above Threshold", "above random"),
             rows,
             caption="If thresholds by cost help because costs differ, those by groups that mean "
-            f"nothing should not. Replayed at a budget of {found.beta:.0%} on all records after "
-            f"the warm-up, in {found.orders} random orders, on labels and signals as they are; the "
-            "figures above, with noise and on the second half, differ for that. These intervals "
-            "count also which outputs happened to be wrong.",
+            f"nothing should not. Replayed at a budget of {_budget(found.beta)} on all records "
+            f"after the warm-up, in {found.orders} random orders, on labels and signals as they "
+            "are; the figures above, with noise and on the second half, differ for that. These "
+            "intervals count also which outputs happened to be wrong.",
         ),
     )
 
@@ -620,13 +628,12 @@ def _percent(value: float) -> str:
 
 
 def _percents(value: Estimate) -> str:
-    if isnan(value.mean) or value.margin == 0.0:
-        return _percent(value.mean)
-    return f"{value.mean:.1%} ± {100 * value.margin:.1f}"
+    shown = _percent(value.mean)
+    return f"{shown} ± {100 * value.margin:.1f}" if value.margin >= 0.0005 else shown
 
 
 def _decimals(value: float, digits: int = 3) -> str:
-    return "–" if isnan(value) else f"{value:.{digits}f}"
+    return "–" if isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
 def _difference(value: float, margin: float) -> str:
@@ -649,7 +656,11 @@ def _number(value: float | None) -> str:
 def _spread(values: FloatArray) -> str:
     if not values.size:
         return "–"
-    return " – ".join(f"{v:.3g}" for v in np.quantile(values, (0.0, 0.5, 1.0)))
+    return " – ".join(map(_cost, np.quantile(values, (0.0, 0.5, 1.0)).tolist()))
+
+
+def _cost(value: float) -> str:
+    return f"{value:,.0f}" if 100.0 <= value < 1e9 else f"{value:.3g}"
 
 
 def _is_log(path: str | Path) -> bool:

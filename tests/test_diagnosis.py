@@ -86,9 +86,12 @@ def test_figures_are_those_of_scipy() -> None:
     assert d.base_rate_spread == pytest.approx(np.ptp([f.error_rate for f in d.strata]))
 
 
-def test_replays_are_those_of_the_policies() -> None:
+@pytest.mark.parametrize("missing", [False, True])
+def test_replays_are_those_of_the_policies(missing: bool) -> None:
     """ "none" and "cost", and every K, decide as Threshold and CST do step by step."""
     table = records(300, rates=RATES)
+    if missing:
+        table.h[::5] = nan
     d = diagnose(table, beta=0.25, orders=3)
     assert d.partitions is not None
     assert d.sweep is not None
@@ -222,6 +225,7 @@ def test_a_few_verifications_that_failed_are_left_out() -> None:
             "too few labels to tell whether",
         ),
         (records(4000, slopes=(0,) * 4, spread=0.01), Advice.THRESHOLD, "no better than random"),
+        (records(150, slopes=(0,) * 4), Advice.UNKNOWN, "so few labels do not tell"),
         (records(40), Advice.UNKNOWN, "of the 0 labels after the warm-up"),
         (records(50), Advice.UNKNOWN, "of the 0 labels after the warm-up"),
         (records(51), Advice.UNKNOWN, "more are needed"),

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from gatekeeper import Budget, VerificationGate
+from gatekeeper import report as report_module
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
+from gatekeeper.experiment import compare, replay_names
+from gatekeeper.records import load_records
 from gatekeeper.report import report
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -113,16 +116,44 @@ def check(text: str, *, drawings: int) -> Page:
 def test_the_page_of_records(tmp_path: Path) -> None:
     path = write(tmp_path / "records.jsonl", records(300))
     text = report(path)
-    page = check(text, drawings=3)
+    page = check(text, drawings=4)
     wrong = sum(int(str(r["error"])) for r in records(300))
     assert (
         f"300 records, 300 with a known label; {wrong / 300:.1%} of these are wrong." in page.text
     )
     assert "CST: one per cost stratum" in page.text
     assert "the best possible choice, which knows all labels" in page.text
+    assert "step by step are left out" not in page.text
     assert report(path) == text
     assert "at a budget of 20%" in page.text
-    assert "at a budget of 35%" in check(report(path, beta=0.35), drawings=3).text
+    assert "at a budget of 35%" in check(report(path, beta=0.35), drawings=4).text
+
+
+def test_policies_are_those_of_replay(tmp_path: Path) -> None:
+    """The table has every policy, with the figures that `gatekeeper replay` prints."""
+    path = write(tmp_path / "records.jsonl", records(300))
+    page = check(report(path, beta=0.3), drawings=4)
+    found = compare(load_records(path), replay_names(), [0.3])
+    for name, words in (report_module.POLICIES | report_module.LEARNERS).items():
+        hit, gain = (
+            found.estimate(name, 0.3, "hit_rate"),
+            found.difference(name, "threshold", 0.3, "hit_rate"),
+        )
+        shown = f"{words} {hit.mean:.1%}"
+        assert f"{shown} ± {100 * hit.margin:.1f}" in page.text or hit.margin < 0.0005
+        assert shown in page.text
+        if name != "threshold":
+            difference = f"{100 * gain.mean:+.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
+            assert difference in page.text
+
+
+def test_many_records_leave_learners_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_module, "MANY", 299)
+    text = report(write(tmp_path / "records.jsonl", records(300)))
+    page = check(text, drawings=4)
+    assert "policies that learn step by step are left out" in page.text
+    assert "3 random orders by the paper's protocol" in page.text
+    assert "MP-Adapt" not in page.text
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:
@@ -161,7 +192,7 @@ def test_audits_from_outside_are_kept_apart(tmp_path: Path) -> None:
         for id_ in unchecked:
             again.report_outcome(id_, "passed")
         status = again.status()
-    page = check(report(tmp_path / "run.db"), drawings=4)
+    page = check(report(tmp_path / "run.db"), drawings=5)
     assert f"spent after the warm-up {status.spent:g} verifications" in page.text
     assert "Not every output was checked" not in page.text
     errors = status.errors_found + status.warmup_errors
@@ -172,7 +203,7 @@ def test_text_from_the_file_stays_text(tmp_path: Path) -> None:
     name = "<img src=x onerror=alert(1)>&.jsonl"
     lines = records(80, group=HOSTILE, **{HOSTILE: HOSTILE})
     lines = [line | {"id": f"{HOSTILE}{i}"} for i, line in enumerate(lines)]
-    page = check(report(write(tmp_path / name, lines)), drawings=3)
+    page = check(report(write(tmp_path / name, lines)), drawings=4)
     assert name in page.text
     run_log(tmp_path / "run.db", 150, settings=HOSTILE)
     text = report(tmp_path / "run.db")
@@ -204,9 +235,9 @@ def test_thin_and_odd_files_give_a_page_too(
     n: int, change: dict[str, object], tmp_path: Path
 ) -> None:
     text = report(write(tmp_path / "thin.jsonl", records(n, **change)))
-    drawings = 3 if "risk-" in text else 2
+    drawings = 2 + ('id="risk-' in text) + ('id="gain-' in text)
     check(text, drawings=drawings)
-    assert ("Not to be said" in text) == (drawings == 2)
+    assert text.count("Not to be said") == 4 - drawings
 
 
 def test_a_run_that_has_hardly_begun(tmp_path: Path) -> None:
@@ -255,7 +286,7 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr()
     assert str(out) in said.out
     assert "line 81" in said.err
-    check(out.read_text(), drawings=3)
+    check(out.read_text(), drawings=4)
 
 
 def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def _print(d: Diagnosis, name: str) -> None:
         console.print(gate)
     if d.partitions is not None and d.sweep is not None:
         orders = f"{d.orders} orders" if d.orders > 1 else "1 order"
-        title = f"Thresholds within a partition, budget {d.beta:.0%}, {orders}"
+        title = f"Thresholds within a partition, budget {100 * d.beta:.3g}%, {orders}"
         console.print(_choices([(NAMES[c.name], c) for c in d.partitions], title))
         console.print(_choices([(c.name, c) for c in d.sweep], "CST with K strata"))
     console.print(Text(d.conclusion, style="bold"))

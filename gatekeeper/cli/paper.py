@@ -17,6 +17,8 @@ from gatekeeper.policies._checks import check_count
 
 __all__ = ["add", "main"]
 
+FILE_WIDTH = 240  # columns, where no terminal sets them
+
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
@@ -61,8 +63,10 @@ def main(args: argparse.Namespace) -> int:
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
     console = Console()
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
     for table in tables:
-        console.print(table.rich(), soft_wrap=not console.is_terminal)
+        console.print(table.rich())
         console.print()
     console.print("Where we differ and why", style="bold")
     for text in said:

@@ -12,6 +12,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -63,7 +64,12 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="B[,B…]",
         help="shares of the full cost to spend, each in (0, 1) (default: 0.1,0.2,0.3,0.5)",
     )
-    parser.add_argument("--seeds", type=int, default=10, help="orders to average over")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        help="orders to average over (default: 10; 1 with --order given --no-noise, where they "
+        "would not differ)",
+    )
     parser.add_argument(
         "--order", choices=("shuffled", "given"), default="shuffled", help="of the records"
     )
@@ -105,8 +111,9 @@ def main(args: argparse.Namespace) -> int:
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]
     noise = 0.0 if args.no_noise else 0.10
+    usual = 1 if args.order == "given" and args.no_noise else 10
     protocol = Protocol(
-        seeds=args.seeds,
+        seeds=usual if args.seeds is None else args.seeds,
         shuffle=args.order == "shuffled",
         label_noise=noise,
         signal_noise=noise,
@@ -116,7 +123,7 @@ def main(args: argparse.Namespace) -> int:
     )
     if args.decisions is not None:
         _write_decisions(args, table, contenders, betas, protocol)
-    with progress("replay", args.seeds) as advance:
+    with progress("replay", protocol.seeds) as advance:
         comparison = compare(
             table,
             contenders,
@@ -145,7 +152,8 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
     protocol = comparison.protocol
     console = Console()
     what = "benefits" if protocol.label == "benefit" else "errors"
-    grid = Table(title=f"{len(table)} records, mean of {protocol.seeds} seeds ± 95 % margin")
+    over = "one seed" if protocol.seeds == 1 else f"mean of {protocol.seeds} seeds ± 95 % margin"
+    grid = Table(title=f"{len(table)} records, {over}")
     grid.add_column("β", justify="right")
     grid.add_column("policy", no_wrap=True)
     heads = ("hit rate", "audit rate", "utilisation", f"recall of {what}", "yield per cost")
@@ -154,7 +162,10 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
     grid.add_column("hit rate − random", justify="right", overflow="fold")
     for beta in comparison.betas:
         for contender in comparison.contenders:
-            cells = [_cell(comparison.estimate(contender, beta, metric)) for metric in SHOWN]
+            cells = [
+                _cell(comparison.estimate(contender, beta, metric), rate=metric != "yield")
+                for metric in SHOWN
+            ]
             gain = comparison.difference(contender, ALWAYS[0], beta, "hit_rate")
             cells.append("" if contender.name == ALWAYS[0] else _cell(gain, sign=True))
             grid.add_row(f"{beta:g}", str(contender), *cells)
@@ -170,6 +181,13 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
         highlight=False,
     )
     names = [c.name for c in comparison.contenders]
+    missing = int(np.isnan(table.h).all(axis=1).sum())
+    if missing:
+        console.print(
+            f"{missing} of {len(table)} records have no signal (h1, h2, h3): policies draw them at "
+            "random, with probability β.",
+            highlight=False,
+        )
     if not half and needs_second_half(comparison.contenders):
         console.print(
             "Where all is counted, hga and split-conformal have nothing to calibrate on: the one "
@@ -205,9 +223,15 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
     said += ", the most" if len(ranked) > 1 else ""
     if lead.interval[0] <= 0.0:
         less = "less than random" if lead.interval[1] < 0.0 else "not told apart from random"
+        sure = [
+            str(c)
+            for c in ranked[1:]
+            if comparison.difference(c, ALWAYS[0], beta, "recall").interval[0] > 0.0
+        ]
+        pays = f"surely more than random: {', '.join(sure)}" if sure else "no sign that it pays"
         return (
-            f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random): {less}, so no sign that "
-            "this signal pays at this budget."
+            f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random): {less}; {pays} at this "
+            "budget."
         )
     if lead.margin != lead.margin:
         return f"{said} (random {recall(comparison.contenders[0]):.1%}; one order, no interval)."
@@ -223,11 +247,14 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
     return f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random){beside}."
 
 
-def _cell(estimate: Estimate, *, sign: bool = False) -> str:
+def _cell(estimate: Estimate, *, sign: bool = False, rate: bool = True) -> str:
+    """Three places; for a figure in units of cost, three digits."""
     if isnan(estimate.mean):
         return "–"
-    mean = f"{estimate.mean:+.3f}" if sign else f"{estimate.mean:.3f}"
-    return mean if isnan(estimate.margin) else f"{mean} ±{estimate.margin:.3f}"
+    shape = ("+" if sign else "") + (".3f" if rate else ".3g")
+    mean = f"{estimate.mean:{shape}}"
+    margin = f"{estimate.margin:{'.3f' if rate else '.2g'}}"
+    return mean if isnan(estimate.margin) else f"{mean} ±{margin}"
 
 
 def _as_json(comparison: Comparison, table: RecordTable, *, skipped: int) -> dict[str, Any]:

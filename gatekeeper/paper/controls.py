@@ -66,13 +66,12 @@ def partial_table(replays: Replays) -> list[PaperTable]:
         f"The paper: a change of less than {published.PARTIAL_FEEDBACK_PP} pp. Random, Threshold "
         "and CST learn nothing after the warm-up and do not change.",
     )
-    for setting in (QWEN,):
-        full = replays.grid(setting, published.POLICIES, published.BETAS)
-        part = replays.grid(setting, LEARNERS, published.MAIN_BETAS, feedback="partial")
-        for beta in published.MAIN_BETAS:
-            change = {p: 100 * (part.mean(p, beta) - full.mean(p, beta)) for p in LEARNERS}
-            cells = {p: Cell(value, None, "gain") for p, value in change.items()}
-            table.add((setting, f"{beta:.0%}"), cells)
+    full = replays.grid(QWEN, published.POLICIES, published.BETAS)
+    part = replays.grid(QWEN, LEARNERS, published.MAIN_BETAS, feedback="partial")
+    for beta in published.MAIN_BETAS:
+        change = {p: 100 * (part.mean(p, beta) - full.mean(p, beta)) for p in LEARNERS}
+        cells = {p: Cell(value, None, "gain") for p, value in change.items()}
+        table.add((QWEN, f"{beta:.0%}"), cells)
     return [table]
 
 

@@ -59,14 +59,11 @@ class Facts:
     n: int  # candidates (Section "Setup")
     error_rate: float
     rho: float  # corr(s, y) over the whole set (Table "main")
-    dispersion: float | None = (
-        None  # H = Var_k(ρ_k) (Section "Cross-Task and Cross-Model Analysis")
-    )
-    cost_error: float | None = None  # r, correlation of cost and error (the same section)
+    # Section "Cross-Task and Cross-Model Analysis": H = Var_k(ρ_k), and corr(cost, error)
+    dispersion: float | None = None
+    cost_error: float | None = None
     strata_error_rate: tuple[float, ...] | None = None  # Table "cst_quartile"
     strata_rho: tuple[float | None, ...] | None = None  # Sections "signal_sweep", "gpt4omini"
-    strata_significant: tuple[int, ...] | None = None  # strata with p < .05, where the text says
-    rho_rises: bool = False  # "signal rises with cost", monotonically
 
 
 FACTS: Mapping[str, Facts] = {
@@ -77,9 +74,8 @@ FACTS: Mapping[str, Facts] = {
         dispersion=0.0035,
         strata_error_rate=(0.423, 0.500, 0.581, 0.714),
         strata_rho=(None, None, 0.256, 0.157),
-        strata_significant=(2,),
     ),
-    "mbpp-llama3": Facts(n=500, error_rate=0.644, rho=0.301, dispersion=0.0065, rho_rises=True),
+    "mbpp-llama3": Facts(n=500, error_rate=0.644, rho=0.301, dispersion=0.0065),
     "mbpp-gpt4o-mini": Facts(
         n=500,
         error_rate=0.528,
@@ -251,7 +247,6 @@ class Memory:
     best_weights: tuple[float, float] = (0.1, 0.3)
     best_gain_pp: tuple[float, float] = (1.0, 3.0)
     collapse: float = 0.515  # hit rate at w >= 0.5
-    correlation: float = 0.059  # of h4 and y
 
 
 MEMORY = Memory()

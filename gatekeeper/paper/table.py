@@ -72,18 +72,12 @@ class PaperTable:
         """A row; a column without a cell stays empty."""
         self.rows.append((labels, cells))
 
-    def cells(self) -> Iterator[tuple[str, Cell]]:
-        """Every cell, with its place as "table: row, column"."""
-        for labels, row in self.rows:
-            for column, cell in row.items():
-                yield f"{self.name}: {' '.join(labels)}, {column}", cell
-
     def rich(self) -> Table:
         """For a terminal."""
         table = Table(title=Text(self.title), title_justify="left", caption_justify="left")
         table.caption = Text(self.note) if self.note else None
         for label in self.labels:
-            table.add_column(Text(label))
+            table.add_column(Text(label), overflow="fold")
         for column in self.columns:
             table.add_column(Text(column), justify="right")
         for row in self._texts():

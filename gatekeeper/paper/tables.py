@@ -166,12 +166,13 @@ def parameters_table(replays: Replays) -> list[PaperTable]:
     table = PaperTable(
         "parameters",
         "The free figures of the synthetic streams (gatekeeper/paper/settings.py)",
-        ("parameter", *published.SETTINGS, "source", "reason"),
+        ("parameter", *published.SETTINGS),
         (),
+        "\n".join(f"- {p.name} ({p.source}): {p.reason}" for p in PARAMETERS),
     )
     for p in PARAMETERS:
         values = (" ".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in p.values)
-        table.add((p.name, *values, p.source, p.reason), {})
+        table.add((p.name, *values), {})
     return [table]
 
 
