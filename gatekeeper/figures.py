@@ -33,6 +33,7 @@ __all__ = [
     "GainPanel",
     "Point",
     "aurc",
+    "check_installed",
     "correlation_figure",
     "gain_figure",
     "inline_svg",
@@ -423,13 +424,20 @@ def png_uri(figure: Figure) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
+def check_installed() -> None:
+    """Raises MissingDependencyError where figures cannot be made: for whoever begins long work."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError("matplotlib", extra="plots", needed_for="a figure") from None
+
+
 @contextmanager
 def _style() -> Iterator[None]:
     """Our settings for as long as a figure is made or written; then the caller's own again."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingDependencyError("matplotlib", extra="plots", needed_for="a figure") from None
+    check_installed()
+    import matplotlib
+
     with matplotlib.rc_context(STYLE):
         yield
 

@@ -96,6 +96,8 @@ def replay(
         observed = [record.error or 0 for record in records]
     elif len(observed) != len(records):
         raise BadInputError(f"{len(observed)} observed labels for {len(records)} records")
+    elif odd := [label for label in observed if label not in (0, 1)]:
+        raise BadInputError(f"observed={odd[0]!r}: a label is 0 or 1")
     evaluated = records[first:]
     budget = beta * sum(record.cost for record in evaluated)
     spent = 0.0

@@ -100,7 +100,8 @@ class Stream:
     def decide(self, name: str, beta: float, *, seed: int = 0, **options: Any) -> Decisions:
         """What the policy of that name decides, whatever feedback it is given.
 
-        `options` are the policy's own. Raises BadInputError for one that it lacks.
+        `options`: `strata`, of those that have any, and `stratified`, of SplitConformal; of the
+        policies' other options the defaults hold. Raises BadInputError for any but these.
         """
         try:
             return _BY_COLUMN[name](self, beta, seed, **options)

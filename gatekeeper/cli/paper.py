@@ -11,6 +11,7 @@ from rich.console import Console
 
 from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
+from gatekeeper.figures import check_installed
 from gatekeeper.paper import TABLES, Replays, closing, write_figures
 from gatekeeper.paper.table import PaperTable
 from gatekeeper.policies._checks import check_count
@@ -47,6 +48,8 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 def main(args: argparse.Namespace) -> int:
     check_count("seeds", args.seeds, least=2)
+    if args.out:
+        check_installed()
     names = args.table or list(TABLES)
     tables: list[PaperTable] = []
     with Replays(args.seeds) as replays:
@@ -88,8 +91,9 @@ def _write(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "paper.md").write_text(text)
-        (folder / "paper.json").write_text(json.dumps(document, indent=2, ensure_ascii=False))
+        (folder / "paper.md").write_text(text, encoding="utf-8")
+        as_json = json.dumps(document, indent=2, ensure_ascii=False)
+        (folder / "paper.json").write_text(as_json, encoding="utf-8")
     except OSError as e:
         raise BadInputError(f"--out {folder} cannot be written: {e.strerror}") from e
     write_figures(folder, replays)

@@ -28,7 +28,7 @@ class _Step(NamedTuple):
     u: float  # the utility it was decided by; NaN without a signal
     price: float  # λ before the step
     cost: float  # ĉ'
-    move: int  # how often the stratum's λ had moved, this step included
+    move: int  # how often the stratum's λ had changed, this step included
 
 
 class MirrorProx:
@@ -36,9 +36,12 @@ class MirrorProx:
 
     θ starts as w0, λ as the (1 - β) quantile of s/ĉ' over the warm-up. After each step
     λ ← max(floor, λ + η_λ (a c' - β)), with a = 1 only where the budget allowed the verification:
-    the policy hears of it by `observe`. Until the true cost is known, ĉ' stands for c'.
+    the policy hears of it by `observe`. Until the true cost is known, ĉ' stands for c'; so it does
+    throughout where no true cost of the warm-up is known when that ends, and for a verification
+    that comes to nothing.
 
-    Labels of the warm-up that come after it has ended change neither θ nor λ.
+    Labels of the warm-up that come after it has ended change neither θ nor λ. A verified candidate
+    is kept until its label comes.
     """
 
     name: ClassVar[str]
@@ -54,7 +57,8 @@ class MirrorProx:
         self._missing = MissingRule(on_missing, beta, seed)
         self._warmup = Warmup(warmup)
         self._warmup_costs: list[float] = []
-        self._mean_estimate = self._mean_cost = 1.0
+        self._mean_estimate = 1.0
+        self._mean_cost: float | None = None  # unknown where no label came in time
         self._fitted = False
         self._labels = 0
         self._n = 0
@@ -122,14 +126,15 @@ class MirrorProx:
         if step.u == step.u:
             rate = 0.5 / (1.0 + 0.002 * step.n)
             self._learn(step.stratum, step.x, outcome.error, step.u, step.price * step.cost, rate)
-        if decision.verify and outcome.cost is not None:
+        if decision.verify and outcome.cost is not None and self._mean_cost is not None:
             cost = outcome.cost / self._mean_cost
             k = step.stratum
             if self._moves[k] == step.move:  # nothing since: as if it had been known at once
                 self._move(k, step.price, cost)
             else:
-                self._price[k] += self._rate * (cost - step.cost)
-                self._price[k] = max(self.floor, self._price[k])
+                corrected = self._price[k] + self._rate * (cost - step.cost)
+                self._price[k] = max(self.floor, corrected)
+                self._moves[k] += 1  # so that no later label starts from a price before this one
 
     # -- what subclasses say ------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.policies._checks import check_count
 from gatekeeper.types import Decision, Reason
 
 __all__ = ["MissingRule", "OnMissing"]
@@ -26,7 +27,7 @@ class MissingRule:
                 f"on_missing={on_missing!r}: choose one of {', '.join(get_args(OnMissing))}"
             )
         self.rate = {"uniform": beta, "verify": 1.0, "skip": 0.0}[on_missing]
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(check_count("seed", seed, least=0))
 
     def decide(self, version: int) -> Decision:
         return Decision(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -78,6 +79,9 @@ class HGA:
     ) -> None:
         if labels not in get_args(Labels):
             raise BadInputError(f"labels={labels!r}: choose 'partial' (live) or 'full' (replay)")
+        for name, least in (("epsilon_h", epsilon_h), ("epsilon_p", epsilon_p)):
+            if not 0.0 <= least < inf:
+                raise BadInputError(f"{name}={least!r}: what the gate asks for is at least 0")
         self.beta = check_beta(beta)
         self.calibration = check_count("calibration", calibration, least=0)
         self.strata = strata

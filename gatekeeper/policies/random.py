@@ -25,7 +25,7 @@ class Random:
     def __init__(self, beta: float, *, warmup: int = T0, seed: int = 0) -> None:
         self.beta = check_beta(beta)
         self.warmup = check_count("warmup", warmup, least=0)
-        self.seed = seed
+        self.seed = check_count("seed", seed, least=0)
         self._rng = np.random.default_rng(seed)
         self._seen = 0
         self._labels = 0

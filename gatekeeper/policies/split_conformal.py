@@ -20,6 +20,8 @@ class SplitConformal:
     The `calibration` candidates after the warm-up only lend their z = s/ĉ; none of them is
     verified. Then τ_k is the ⌈(n_k + 1)(1 - β)⌉-th smallest of stratum k, +∞ where n_k is too
     small for that. `stratified=False` has one threshold for all.
+
+    The score is fitted once: labels of the warm-up that come later change nothing.
     """
 
     name = "split-conformal"
