@@ -27,7 +27,6 @@ __all__ = [
     "numbers",
     "text_of",
     "two_largest",
-    "with_another",
 ]
 
 # Which of the output's tokens count: those of the answer, those of the reasoning before it, both.
@@ -83,25 +82,18 @@ def two_largest(values: FloatArray, lengths: Sequence[int]) -> tuple[FloatArray,
 
     By value and whatever the order: equal values are two, NaN is none.
     """
-    n, counts = len(lengths), np.fromiter(lengths, np.intp, len(lengths))
-    width = int(counts.max(initial=0))
+    n, width = len(lengths), max(lengths, default=0)
     if values.size == n * width:
         table = values.reshape(n, width)
     else:
         table = np.full((n, width), np.nan)
-        table[np.arange(width) < counts[:, None]] = values
-    first, second = np.full(n, np.nan), np.full(n, np.nan)
+        table[np.arange(width) < np.array(lengths)[:, None]] = values
+    first, second, lower = np.full(n, np.nan), np.full(n, np.nan), np.empty(n)
     for alternatives in table.T:
-        first, second = with_another(first, second, alternatives)
+        np.minimum(first, alternatives, out=lower)  # unlike fmax, keeps NaN
+        np.fmax(second, lower, out=second)
+        np.fmax(first, alternatives, out=first)
     return first, second
-
-
-def with_another(
-    first: FloatArray, second: FloatArray, values: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The two largest when one more value per position comes in; NaN is none."""
-    lower = np.minimum(first, values)  # unlike fmax, keeps NaN
-    return np.fmax(first, values), np.fmax(second, lower)
 
 
 def numbers(values: Sequence[Any]) -> FloatArray:

@@ -89,7 +89,7 @@ def in_scope(
     if scope == "all":
         return positions, total
     spoken = reasoning and reasoning.strip() and len(positions)
-    first = _first_of_answer(entries.spelled(), reasoning or "", content) if spoken else 0
+    first = _first_of_answer(entries.spelled, reasoning or "", content) if spoken else 0
     if first is None:
         return positions.unknown(), total
     hidden = (thinking or 0) if not first and len(positions) < (total or 0) else 0

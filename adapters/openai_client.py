@@ -20,7 +20,8 @@ from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI
 
 from gatekeeper.adapters.openai_watch import CallSettings, Receipt, Watch, attach, settings_of
 from gatekeeper.errors import BadInputError
-from gatekeeper.gate import Undecided, UndecidedState, VerificationGate
+from gatekeeper.gate import VerificationGate
+from gatekeeper.types import Undecided, UndecidedState
 
 __all__ = ["wrap"]
 
@@ -116,10 +117,10 @@ class _Exchange:
         self._seen: Any = None  # the answer, as it came
         self._made: Any = None  # what a `parse()` helper made of it
         self._decided = False
-        settings = CallSettings()
         try:
             settings = settings_of(gating.gate, given)
         except BadInputError as error:
+            settings = CallSettings()
             watch = Watch(gating.gate, settings, gating.strict)
             self._excuse(watch.undecided(UndecidedState.GATE_ERROR, "", error))
         if settings.verify == "never":

@@ -35,9 +35,8 @@ class _Choice:
     def assembled(self, index: int) -> dict[str, Any]:
         """As a choice of a whole response."""
         texts = {name: "".join(pieces) for name, pieces in self.texts.items()}
-        texts = texts if "text" in texts else {"message": texts}
-        logprobs = {**self.entries, **self.lists}
-        return {"index": index, **texts, "logprobs": logprobs, **self.rest}
+        whole = {"index": index, "logprobs": {**self.entries, **self.lists}, **self.rest}
+        return whole | (texts if "text" in texts else {"message": texts})
 
 
 class StreamReader:
@@ -61,7 +60,7 @@ class StreamReader:
         self._choices: dict[int, _Choice] = {}
         self._parts: dict[tuple[int, int], dict[str, Any]] = {}  # of a Responses message
         self._response: Any = None  # as its last event shows it
-        self._finished: set[int | None] = set()  # choices; None: a Responses message
+        self.finished: set[int | None] = set()  # choices; None: the Response
 
     @property
     def id(self) -> Any:
@@ -70,11 +69,13 @@ class StreamReader:
 
     def is_complete(self, n: int) -> bool:
         """Whether n outputs, and all that have begun, have come to their end."""
-        return len(self._finished) >= n and self._finished >= self._choices.keys()
+        return len(self.finished) >= n and self.finished >= self._choices.keys()
 
     def add(self, chunk: Any) -> None:
         """Take one chunk or event, in order. Raises only if strict."""
         try:
+            if self._add_common(chunk):
+                return
             known = fields(chunk)
             if isinstance(known.get("type"), str):
                 self._add_event(known)
@@ -111,6 +112,35 @@ class StreamReader:
 
     # -- chunks ---------------------------------------------------------------------------------
 
+    def _add_common(self, chunk: Any) -> bool:
+        """What most chunks are, quickly: an object with a piece of one text and its entries.
+
+        False, and nothing done, for any other.
+        """
+        try:
+            (part,) = chunk.choices
+            delta, logprobs = part.delta, part.logprobs
+            text, entries = delta.content, logprobs.content
+            choice = self._choices[part.index]
+            texts, collected = choice.texts["content"], choice.entries["content"]
+            if (
+                len(self._head) < 2
+                or part.finish_reason is not None
+                or chunk.usage is not None
+                or delta.refusal is not None
+                or logprobs.refusal is not None
+                or part.__pydantic_extra__
+                or delta.__pydantic_extra__
+                or not isinstance(text, str)
+                or not isinstance(entries, list)
+            ):
+                return False
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return False
+        texts.append(text)
+        collected.add(entries)
+        return True
+
     def _add_chunk(self, chunk: Mapping[str, Any]) -> None:
         if len(self._head) < 2:
             found = {name: text_of(chunk, name) for name in ("id", "model")}
@@ -135,7 +165,7 @@ class StreamReader:
                 choice.texts.setdefault(name, []).append(piece)
         if part.get("finish_reason") is not None:
             choice.rest["finish_reason"] = text_of(part, "finish_reason")
-            self._finished.add(index)
+            self.finished.add(index)
         for name in OF_VLLM:
             if name in part:
                 choice.rest[name] = None
@@ -156,7 +186,7 @@ class StreamReader:
         if event.get("response") is not None:
             self._response = event["response"]
         if kind in LAST_EVENTS:
-            self._finished.add(None)
+            self.finished.add(None)
         if kind in _PARTS:
             part_type, name = _PARTS[kind]
             key = count_of(event, "output_index") or 0, count_of(event, "content_index") or 0

@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 from gatekeeper.adapters._positions import field as get
 from gatekeeper.adapters.openai import Scope, StreamReader, generations_of
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
-from gatekeeper.gate import Undecided, UndecidedState, VerificationGate
-from gatekeeper.types import GateResult, Generation
+from gatekeeper.gate import VerificationGate
+from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
 
 __all__ = [
     "AsyncObservedStream",
@@ -73,6 +73,7 @@ class CallSettings:
             raise BadInputError(f"id={self.id!r:.80}: give a non-empty string, or None")
 
 
+_DEFAULT = CallSettings()
 _current: ContextVar[Mapping[VerificationGate, CallSettings]] = ContextVar(
     "gatekeeper", default=MappingProxyType({})
 )
@@ -90,7 +91,7 @@ def task(gate: VerificationGate, settings: CallSettings) -> Iterator[None]:
 
 def settings_of(gate: VerificationGate, given: Any) -> CallSettings:
     """Those of `task`, and over them what a call was given. Raises BadInputError for others."""
-    current = _current.get().get(gate) or CallSettings()
+    current = _current.get().get(gate) or _DEFAULT
     try:
         return replace(current, **given) if given != {} else current
     except TypeError:
@@ -191,7 +192,7 @@ class Watch:
     def _named(self, generation: Generation, suffix: str) -> Generation:
         id_ = self.settings.id
         id_ = _own_id(self.gate, generation) if id_ is None else id_ + suffix
-        return replace(generation, id=id_)
+        return generation if generation.id == id_ else replace(generation, id=id_)
 
     @property
     def _force(self) -> bool:
@@ -281,7 +282,7 @@ class _Reading:
     def add(self, chunk: Any) -> bool:
         """Take a chunk in. True if it is to be passed on now; else it is held."""
         self._reader.add(chunk)
-        if not self._reader.is_complete(self._n):
+        if not (self._reader.finished and self._reader.is_complete(self._n)):
             return True
         self.held.append(chunk)
         return False

@@ -36,6 +36,8 @@ from gatekeeper.types import (
     Record,
     Signals,
     SignalState,
+    Undecided,
+    UndecidedState,
     Verdict,
 )
 
@@ -65,6 +67,8 @@ __all__ = [
     "Signals",
     "SplitConformal",
     "Threshold",
+    "Undecided",
+    "UndecidedState",
     "Verdict",
     "VerificationGate",
     "Verifier",

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from importlib import import_module
 from math import inf, isfinite, nan
 from numbers import Real
@@ -56,6 +55,7 @@ from gatekeeper.types import (
     Outcome,
     Reason,
     SignalState,
+    Undecided,
     Verdict,
 )
 
@@ -63,46 +63,12 @@ if TYPE_CHECKING:
     from gatekeeper.adapters.openai import Scope
     from gatekeeper.adapters.openai_watch import Verify
 
-__all__ = ["Undecided", "UndecidedState", "VerificationGate"]
+__all__ = ["VerificationGate"]
 
 ClientT = TypeVar("ClientT")
 
 # Root package of a client's class -> the module that wraps it, loaded on first use only.
 _WRAPPERS = {"openai": "gatekeeper.adapters.openai_client"}
-
-
-class UndecidedState(StrEnum):
-    """Why the gate did not decide on an output that came by."""
-
-    SKIPPED = "skipped"  # the caller said verify="never"
-    EMPTY = "empty"  # the response has no output
-    UNFINISHED = "unfinished"  # not read to its end, still under way, or cut off before its end
-    UNREADABLE = "unreadable"  # of no shape that is known
-    GATE_ERROR = "gate_error"  # the gate could not: its log, an id, an argument
-
-
-@dataclass(frozen=True, slots=True)
-class Undecided:
-    """In place of a GateResult, for an output on which no decision was taken: as if never seen.
-
-    `error` says in words what was wrong; "" where nothing was.
-    """
-
-    id: str
-    state: UndecidedState
-    error: str = ""
-
-    @property
-    def decision(self) -> None:
-        return None
-
-    @property
-    def outcome(self) -> None:
-        return None
-
-    @property
-    def verified(self) -> bool:
-        return False
 
 
 @dataclass(slots=True, eq=False)
@@ -170,6 +136,7 @@ class VerificationGate:
         self._observer = policy if isinstance(policy, ObservingPolicy) else None
         self.budget = budget
         self.verifier = verifier
+        self._is_sync = isinstance(verifier, Verifier | None)  # once: a protocol answers slowly
         self._cost_estimate = cost_estimate
         self._on_unavailable = on_unavailable
         self._max_cost = max_cost_of(budget, verifier)
@@ -207,7 +174,7 @@ class VerificationGate:
         Raises BadInputError, LogError, and, with `on_unavailable="raise"`,
         VerifierUnavailableError.
         """
-        if not isinstance(self.verifier, Verifier | None) and _in_event_loop():
+        if not self._is_sync and _in_event_loop():
             raise BadInputError(
                 f"verifier={self.verifier!r} is asynchronous: await gate.amaybe_verify(...) instead"
             )

@@ -45,6 +45,8 @@ __all__ = [
     "Record",
     "SignalState",
     "Signals",
+    "Undecided",
+    "UndecidedState",
     "Verdict",
 ]
 
@@ -246,6 +248,40 @@ class GateResult:
     def verified(self) -> bool:
         """True where a verdict on right or wrong was reached."""
         return self.outcome is not None and self.outcome.error is not None
+
+
+class UndecidedState(StrEnum):
+    """Why the gate did not decide on an output that came by."""
+
+    SKIPPED = "skipped"  # the caller said verify="never"
+    EMPTY = "empty"  # the response has no output
+    UNFINISHED = "unfinished"  # not read to its end, still under way, or cut off before its end
+    UNREADABLE = "unreadable"  # of no shape that is known
+    GATE_ERROR = "gate_error"  # the gate could not: its log, an id, an argument
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """In place of a GateResult, for an output on which no decision was taken: as if never seen.
+
+    `error` says in words what was wrong; "" where nothing was.
+    """
+
+    id: str
+    state: UndecidedState
+    error: str = ""
+
+    @property
+    def decision(self) -> None:
+        return None
+
+    @property
+    def outcome(self) -> None:
+        return None
+
+    @property
+    def verified(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

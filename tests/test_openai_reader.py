@@ -718,6 +718,48 @@ def test_a_stream_is_the_response_it_is_parts_of(read_stream: Any) -> None:
     assert (found.finish_reason, found.output_tokens, found.token_coverage) == ("stop", 3, 1.0)
 
 
+def test_a_streamed_refusal_keeps_its_text(read_stream: Any) -> None:
+    """After a role chunk with `content: ""`, as OpenAI sends it; in a whole response likewise."""
+    refused = [
+        {**delta(0, None, None), "delta": {"refusal": piece}, "logprobs": {"refusal": [entry]}}
+        for piece, entry in (("N", A), ("o.", B))
+    ]
+    (found,) = read_stream([chunk(delta(0, "", None)), *(chunk(part) for part in refused)])
+    assert found.text == "No."
+    assert_arrays(found, (-0.1, -0.1, -4.0), (-0.2, -0.2, -4.0))
+    data = completion(None, text="")
+    data["choices"][0]["message"]["refusal"] = "No."
+    assert as_generation(data).text == "No."
+
+
+def test_a_stream_whose_chunks_differ_in_kind_is_read(read_stream: Any) -> None:
+    """Most chunks are alike and are read quickly; none of what others have is lost."""
+    first = chunk(delta(0, "a", [A])) | {"id": "", "model": ""}
+    usage = chunk(delta(0, "c", [C]), usage=USAGE)
+    extra = delta(0, "b", [B]) | {"delta": {"content": "b", "reasoning": "hm"}}
+    both = delta(0, "b", [B])
+    both["delta"] |= {"refusal": "No"}
+    chunks = [first, chunk(delta(0, "b", [B])), usage, chunk(extra), chunk(both)]
+    chunks += [chunk(delta(0, "a", [A]), delta(0, "b", [B])), chunk(delta(0, "c", [C]))]
+    (found,) = read_stream(chunks, scope="all")
+    assert (found.text, found.id, found.model) == ("abcbbabc", "chatcmpl-1", "tiny-1")
+    assert found.prompt_tokens == 12
+    assert found.logprob.tolist() == [-0.1, -0.2, -0.3, -0.2, -0.2, -0.1, -0.2, -0.3]
+
+
+def test_chunks_are_read_when_they_come_and_not_kept() -> None:
+    """What a caller does to a chunk afterwards changes nothing."""
+    reader = StreamReader(strict=True)
+    for data in STREAM:
+        made = chat_types.ChatCompletionChunk.construct(**copy.deepcopy(data))
+        reader.add(made)
+        for part in made.choices:
+            if getattr(part, "logprobs", None):
+                part.logprobs.content[0].logprob = part.logprobs.content[0].top_logprobs = None
+                part.logprobs.content.clear()
+    assert_arrays(reader.generations()[0], *((p, p, -4.0) for p in (-0.1, -0.2, -0.3)))
+
+
 def test_a_list_of_chunks_is_a_response() -> None:
     assert_arrays(as_generation(STREAM), *((p, p, -4.0) for p in (-0.1, -0.2, -0.3)))
 

@@ -49,8 +49,8 @@ from gatekeeper import (
     VerificationGate,
     VerifierUnavailableError,
 )
-from gatekeeper.gate import Undecided, UndecidedState
 from gatekeeper.log import MemoryLog
+from gatekeeper.types import Undecided, UndecidedState
 
 PATIENCE = 60.0
 HEADERS = {"content-type": "application/json", "retry-after-ms": "1"}
