@@ -18,6 +18,7 @@ import numpy as np
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import (
+    CALIBRATING,
     CST,
     HGA,
     T0,
@@ -56,7 +57,6 @@ __all__ = [
 METRICS = ("hit_rate", "audit_rate", "utilisation", "recall", "yield", "value")
 Label = Literal["error", "benefit"]
 _LEARNERS = {policy.name: policy for policy in (MPAdapt, MPStrat, CSTMemory)}
-_HALVED = (HGA.name, SplitConformal.name)
 _PAPER = [
     policy.name
     for policy in (
@@ -199,7 +199,7 @@ def replay_names() -> list[str]:
 
 def needs_second_half(contenders: Sequence[Contender]) -> bool:
     """Whether one of them calibrates on the first half."""
-    return any(c.name in _HALVED for c in contenders)
+    return any(c.name in CALIBRATING for c in contenders)
 
 
 def compare(
@@ -284,7 +284,7 @@ def _runs(
     seed: int,
 ) -> Iterator[Run]:
     """By budget, then by contender."""
-    evaluate = protocol.evaluate or ("second-half" if needs_second_half(contenders) else "all")
+    evaluate = _evaluate(protocol, contenders)
     order, stream = _stream(table, protocol, warmup, evaluate, seed)
     first = stream.first
     for beta in betas:
@@ -362,7 +362,7 @@ def _check(
                 f"policy={contender.name!r} is unknown: choose one of {', '.join(replay_names())}"
             )
     check_count("warmup", warmup)
-    evaluate = protocol.evaluate or ("second-half" if needs_second_half(contenders) else "all")
+    evaluate = _evaluate(protocol, contenders)
     evaluation_start(len(table), warmup=warmup, evaluate=evaluate)
     labels = _labels(table, protocol.label)
     unknown = np.flatnonzero(np.isnan(labels))
@@ -395,6 +395,10 @@ def _check(
 
 def _above_zero(values: FloatArray) -> np.typing.NDArray[np.bool_]:
     return np.asarray((values > 0.0) & (values < np.inf))
+
+
+def _evaluate(protocol: Protocol, contenders: Sequence[Contender]) -> Evaluate:
+    return protocol.evaluate or ("second-half" if needs_second_half(contenders) else "all")
 
 
 def _labels(table: RecordTable, label: Label) -> FloatArray:

@@ -23,6 +23,7 @@ from gatekeeper.policies.threshold import Threshold
 from gatekeeper.protocols import Policy
 
 __all__ = [
+    "CALIBRATING",
     "CST",
     "HGA",
     "T0",
@@ -41,7 +42,7 @@ _BUILT_IN: dict[str, Callable[..., Policy]] = {
     policy.name: policy
     for policy in (CST, CSTMemory, HGA, MPAdapt, MPStrat, Random, SplitConformal, Threshold)
 }
-_CALIBRATED = (HGA.name, SplitConformal.name)
+CALIBRATING = (HGA.name, SplitConformal.name)  # these spend part of the stream on it
 
 
 def policy_names() -> list[str]:
@@ -58,7 +59,7 @@ def make_policy(name: str, beta: float, *, horizon: int | None = None, seed: int
     """
     if name == Oracle.name:
         raise BadInputError("policy='oracle' knows the labels beforehand: it exists in replay only")
-    if name in _CALIBRATED and horizon is not None:
+    if name in CALIBRATING and horizon is not None:
         return _BUILT_IN[name](beta, calibration=max(horizon - T0, 0) // 2, seed=seed)
     if name in _BUILT_IN:
         return _BUILT_IN[name](beta, seed=seed)
