@@ -22,11 +22,10 @@ import numpy as np
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import T0
 from gatekeeper.policies._checks import check_beta, check_count
-from gatekeeper.policies._warmup import Warmup
 from gatekeeper.policies.hga import EPSILON_H, EPSILON_P
 from gatekeeper.records import RecordTable
-from gatekeeper.types import Candidate, FloatArray, Signals
-from gatekeeper.vectorised import Flags, Indices, Stream, strata_of
+from gatekeeper.types import FloatArray
+from gatekeeper.vectorised import Flags, Indices, Stream, fixed_score, strata_of
 
 __all__ = [
     "Advice",
@@ -35,7 +34,6 @@ __all__ = [
     "Diagnosis",
     "StratumFigures",
     "diagnose",
-    "fixed_score",
     "orders_for",
 ]
 
@@ -164,7 +162,7 @@ def diagnose(
     if COMPLETE * len(table) <= known.sum() < len(table):
         notes.append(f"{(~known).sum()} records without a label or a cost are left out")
         table = table.take(known)
-    s = fixed_score(table, warmup=warmup)
+    s = fixed_score(table.h, table.cost_estimate, table.error, warmup=warmup)
     k = np.where(np.isnan(s), -1, strata_of(table.cost_estimate, strata, warmup=warmup))
     w, chosen, note = _weights(table, warmup)
     after = np.arange(len(table)) >= warmup
@@ -204,21 +202,6 @@ def diagnose(
 def orders_for(n: int) -> int:
     """In how many orders n records are replayed, unless told."""
     return ORDERS if n <= MANY else ORDERS_OF_MANY
-
-
-def fixed_score(table: RecordTable, *, warmup: int = T0) -> FloatArray:
-    """s in [0, 1] of POLICIES.md, fitted to the labels that the warm-up has: (N,).
-
-    NaN without a signal. Where every label is known, what `Stream.score` is.
-    """
-    fitted = Warmup(warmup)
-    ids = table.ids[:warmup]
-    for id_, h, cost, error in zip(ids, table.h, table.cost_estimate, table.error, strict=False):
-        fitted.add(Candidate(id_, Signals(*h.tolist()), float(cost)))
-        if error == error:
-            fitted.learn(id_, int(error))
-    fitted.fit()
-    return fitted.score_array(table.h)
 
 
 # -- the strata ------------------------------------------------------------------------------------

@@ -42,7 +42,14 @@ from gatekeeper.jsonl import read_jsonl
 from gatekeeper.log import SQLiteLog
 from gatekeeper.types import FloatArray, Label, Record, Signals
 
-__all__ = ["RecordTable", "load_records", "read_records", "records_of_log", "write_records"]
+__all__ = [
+    "RecordTable",
+    "is_log",
+    "load_records",
+    "read_records",
+    "records_of_log",
+    "write_records",
+]
 
 T = TypeVar("T")
 SQLITE = b"SQLite format 3\0"  # what every SQLite file begins with
@@ -138,12 +145,18 @@ def load_records(
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> RecordTable:
     """Records from a gate's log, which a file is that begins as SQLite files do, or from JSONL."""
+    if is_log(path):
+        return records_of_log(path)
+    return read_records(path, skip_bad=skip_bad, on_bad=on_bad)
+
+
+def is_log(path: str | Path) -> bool:
+    """Whether a file begins as SQLite files do. Raises BadInputError where it cannot be read."""
     try:
         with open(path, "rb") as file:
-            is_log = file.read(len(SQLITE)) == SQLITE
+            return file.read(len(SQLITE)) == SQLITE
     except OSError as e:
         raise BadInputError(f"{path} cannot be read: {e.strerror}") from e
-    return records_of_log(path) if is_log else read_records(path, skip_bad=skip_bad, on_bad=on_bad)
 
 
 def read_records(

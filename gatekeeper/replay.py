@@ -6,7 +6,7 @@ the policy wants is verified only if spent + c <= B, and one that does not fit i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal, get_args
@@ -17,7 +17,15 @@ from gatekeeper.policies._warmup import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
 
-__all__ = ["Evaluate", "Feedback", "Replay", "evaluation_start", "replay"]
+__all__ = [
+    "Evaluate",
+    "Feedback",
+    "Replay",
+    "evaluation_start",
+    "outcome_of",
+    "replay",
+    "step_through",
+]
 
 Evaluate = Literal["all", "second-half"]
 Feedback = Literal["full", "partial"]
@@ -100,26 +108,50 @@ def replay(
         raise BadInputError(f"observed={odd[0]!r}: a label is 0 or 1")
     evaluated = records[first:]
     budget = beta * sum(record.cost for record in evaluated)
+    stream = [
+        (Candidate(record.id, record.signals, record.cost_estimate), outcome_of(label, record.cost))
+        for record, label in zip(records, observed, strict=True)
+    ]
+    decisions, verified = step_through(policy, stream, first, budget, feedback=feedback)
+    return Replay(evaluated, decisions, verified, budget)
+
+
+def step_through(
+    policy: Policy,
+    stream: Iterable[tuple[Candidate, Outcome]],
+    first: int,
+    budget: float,
+    *,
+    feedback: Feedback,
+) -> tuple[list[Decision], list[bool]]:
+    """The policy's wishes on the candidates from `first` on, and which of them `budget` granted.
+
+    Each candidate comes with the outcome, cost included, that the policy is shown of it.
+    """
+    observer = policy if isinstance(policy, ObservingPolicy) else None
     spent = 0.0
     decisions, verified = [], []
-    for t, record in enumerate(records):
-        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+    for t, (candidate, outcome) in enumerate(stream):
         decision = policy.decide(candidate)
-        affordable = t < first or spent + record.cost <= budget
-        verify = decision.verify and affordable
-        final = replace(decision, verify=verify)
-        if isinstance(policy, ObservingPolicy):
-            policy.observe(candidate, final)
+        cost = outcome.cost or 0.0
+        verify = decision.verify and (t < first or spent + cost <= budget)
+        final = decision if verify == decision.verify else replace(decision, verify=False)
+        if observer is not None:
+            observer.observe(candidate, final)
         if t >= first:
-            spent += record.cost * verify
+            spent += cost * verify
             decisions.append(decision)
             verified.append(verify)
         # What calibrates without verifying counts on labels that a replay has (POLICIES.md, HGA).
         given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
         if verify or given or feedback == "full":
-            verdict = Verdict.FAILED if observed[t] else Verdict.PASSED
-            policy.update(candidate, final, Outcome(verdict, cost=record.cost))
-    return Replay(evaluated, decisions, verified, budget)
+            policy.update(candidate, final, outcome)
+    return decisions, verified
+
+
+def outcome_of(label: float, cost: float) -> Outcome:
+    """What a verifier would have said: 1 is wrong."""
+    return Outcome(Verdict.FAILED if label else Verdict.PASSED, cost=cost)
 
 
 def evaluation_start(n: int, *, warmup: int = T0, evaluate: Evaluate = "all") -> int:

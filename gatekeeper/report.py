@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from gatekeeper import figures
 from gatekeeper._html import Markup, definitions, element, figure, page, section, table
 from gatekeeper._run import Run, read_run
-from gatekeeper.diagnosis import Condition, Diagnosis, diagnose, fixed_score
+from gatekeeper.diagnosis import Condition, Diagnosis, diagnose
 from gatekeeper.errors import BadInputError
 from gatekeeper.experiment import Comparison, Estimate, Protocol, compare
 from gatekeeper.policies import T0
 from gatekeeper.policies._checks import check_beta
-from gatekeeper.records import SQLITE, RecordTable, load_records
+from gatekeeper.records import RecordTable, is_log, load_records
 from gatekeeper.summary import Summary, summarise
 from gatekeeper.types import FloatArray, GateResult, Reason, Verdict
-from gatekeeper.vectorised import strata_of
+from gatekeeper.vectorised import fixed_score, strata_of
 
 __all__ = ["report"]
 
@@ -105,7 +105,7 @@ def report(
     is neither or holds nothing.
     """
     records = load_records(path, skip_bad=skip_bad, on_bad=on_bad)
-    run = read_run(path) if _is_log(path) else None
+    run = read_run(path) if is_log(path) else None
     beta = check_beta(beta if beta is not None else _beta_of(run))
     warmup = _warmup_of(run)
     seen = _Seen(
@@ -114,7 +114,7 @@ def report(
         run,
         beta,
         diagnose(records, beta=beta, strata=STRATA, warmup=warmup),
-        fixed_score(records, warmup=warmup),
+        fixed_score(records.h, records.cost_estimate, records.error, warmup=warmup),
         strata_of(records.cost_estimate, STRATA, warmup=warmup),
     )
     return page(
@@ -661,11 +661,6 @@ def _spread(values: FloatArray) -> str:
 
 def _cost(value: float) -> str:
     return f"{value:,.0f}" if 100.0 <= value < 1e9 else f"{value:.3g}"
-
-
-def _is_log(path: str | Path) -> bool:
-    with open(path, "rb") as file:
-        return file.read(len(SQLITE)) == SQLITE
 
 
 def _beta_of(run: Run | None) -> float:

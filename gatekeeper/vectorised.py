@@ -21,20 +21,24 @@ from gatekeeper.policies import CST, HGA, T0, Oracle, Random, SplitConformal, Th
 from gatekeeper.policies._warmup import Warmup
 from gatekeeper.policies.hga import GateEvidence, weigh
 from gatekeeper.policies.split_conformal import conformal_threshold
-from gatekeeper.protocols import ObservingPolicy, Policy
-from gatekeeper.replay import Evaluate, Feedback, evaluation_start
+from gatekeeper.protocols import Policy
+from gatekeeper.replay import Evaluate, Feedback, evaluation_start, outcome_of, step_through
 from gatekeeper.strata import CostStrata
 from gatekeeper.types import (
     Candidate,
-    Decision,
     FloatArray,
     Outcome,
-    Reason,
     Signals,
-    Verdict,
 )
 
-__all__ = ["Decisions", "Stream", "expanding_quantile", "strata_of", "stratified_thresholds"]
+__all__ = [
+    "Decisions",
+    "Stream",
+    "expanding_quantile",
+    "fixed_score",
+    "strata_of",
+    "stratified_thresholds",
+]
 
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -76,12 +80,8 @@ class Stream:
         self.observed = error if observed is None else observed
         self.warmup = warmup
         self.first = evaluation_start(len(h), warmup=warmup, evaluate=evaluate)
-        fitted = Warmup(warmup)
-        for candidate, label in zip(self._candidates(warmup), self.observed, strict=False):
-            fitted.add(candidate)
-            fitted.learn(candidate.id, int(label))
-        fitted.fit()
-        self.score = fitted.score_array(h)  # s
+        self._whole: float = sum(cost[self.first :].tolist())
+        self.score = fixed_score(h, cost_estimate, self.observed, warmup=warmup)  # s
         self.z = self.score / cost_estimate
         self._objects: list[tuple[Candidate, Outcome]] = []  # made once, for whoever steps
 
@@ -110,33 +110,18 @@ class Stream:
 
     def step(self, policy: Policy, beta: float, *, feedback: Feedback = "full") -> Decisions:
         """The same for any policy, one candidate after the other (see `gatekeeper.replay`)."""
-        first = self.first
         budget = self.budget(beta)
-        spent = 0.0
-        costs = self.cost.tolist()
-        observer = policy if isinstance(policy, ObservingPolicy) else None
-        decisions: list[Decision] = []
-        verified = np.zeros(len(self) - first, dtype=bool)
         if not self._objects:
-            self._objects = list(zip(self._candidates(len(self)), self._outcomes(), strict=True))
-        for t, (candidate, outcome) in enumerate(self._objects):
-            decision = policy.decide(candidate)
-            cost = costs[t]
-            verify = decision.verify and (t < first or spent + cost <= budget)
-            final = decision if verify == decision.verify else replace(decision, verify=False)
-            if observer is not None:
-                observer.observe(candidate, final)
-            if t >= first:
-                decisions.append(decision)
-                if verify:
-                    spent += cost
-                    verified[t - first] = True
-            given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
-            if verify or given or feedback == "full":
-                policy.update(candidate, final, outcome)
+            outcomes = map(outcome_of, self.observed.tolist(), self.cost.tolist())
+            self._objects = list(
+                zip(_candidates(self.h, self.cost_estimate), outcomes, strict=True)
+            )
+        decisions, verified = step_through(
+            policy, self._objects, self.first, budget, feedback=feedback
+        )
         return Decisions(
             np.array([d.verify for d in decisions], dtype=bool),
-            verified,
+            np.array(verified, dtype=bool),
             np.array([d.score for d in decisions], dtype=np.float64),
             np.array([d.threshold for d in decisions], dtype=np.float64),
             np.array([-1 if d.stratum is None else d.stratum for d in decisions], dtype=np.intp),
@@ -146,22 +131,30 @@ class Stream:
 
     def budget(self, beta: float) -> float:
         """B = β Σ c over the evaluated candidates, added up in their order."""
-        whole: float = sum(self.cost[self.first :].tolist())
-        return beta * whole
+        return beta * self._whole
 
     def by_partition(self, strata: Indices, beta: float, *, seed: int = 0) -> Decisions:
         """Threshold within each part of any partition (N,): the controls of POLICIES.md."""
         return self._by_threshold(stratified_thresholds(self.z, strata, 1.0 - beta), beta, seed)
 
     def _by_threshold(
-        self, tau: FloatArray, beta: float, seed: int, strata: Indices | None = None
+        self,
+        tau: FloatArray,
+        beta: float,
+        seed: int,
+        strata: Indices | None = None,
+        *,
+        start: int | None = None,
     ) -> Decisions:
-        """Decisions of a rule z > τ. Candidates without a score are drawn with probability β."""
+        """Decisions of a rule z > τ. Candidates without a score are drawn with probability β.
+
+        The draws begin with candidate `start`: where the warm-up ends, unless told.
+        """
         first = self.first
         with np.errstate(invalid="ignore"):
             wanted = self.z > tau
         missing = np.isnan(self.score)
-        missing[: self.warmup] = False
+        missing[: self.warmup if start is None else start] = False
         drawn = np.random.default_rng(seed).random(int(missing.sum())) < beta
         wanted[missing] = drawn
         tau = np.where(missing, np.nan, tau)
@@ -175,7 +168,6 @@ class Stream:
         score: FloatArray | None = None,
         threshold: FloatArray | None = None,
         stratum: Indices | None = None,
-        evidence: GateEvidence | None = None,
     ) -> Decisions:
         n = wanted.size
         budget = self.budget(beta)
@@ -186,22 +178,7 @@ class Stream:
             np.full(n, np.nan) if threshold is None else threshold,
             np.full(n, -1) if stratum is None else stratum,
             budget,
-            evidence,
         )
-
-    def _outcomes(self) -> list[Outcome]:
-        return [
-            Outcome(Verdict.FAILED if label else Verdict.PASSED, cost=cost)
-            for label, cost in zip(self.observed.tolist(), self.cost.tolist(), strict=True)
-        ]
-
-    def _candidates(self, n: int) -> list[Candidate]:
-        return [
-            Candidate(str(i), Signals(*h), cost)
-            for i, (h, cost) in enumerate(
-                zip(self.h[:n].tolist(), self.cost_estimate[:n].tolist(), strict=True)
-            )
-        ]
 
 
 def _random(stream: Stream, beta: float, seed: int) -> Decisions:
@@ -231,17 +208,8 @@ def _split_conformal(
         conformal_threshold(z[has & (part == j)].tolist(), beta)
         for j in range(strata if stratified else 1)
     ]
-    # The draws for candidates without a signal begin with the evaluation.
-    tau = np.array(levels)[k]
-    first = stream.first
-    missing = np.isnan(stream.score[first:])
-    with np.errstate(invalid="ignore"):
-        wanted = stream.z[first:] > tau[first:]
-    wanted[missing] = np.random.default_rng(seed).random(int(missing.sum())) < beta
-    shown = np.where(missing, -1, k[first:]) if stratified else None
-    return stream._granted(
-        wanted, beta, stream.score[first:], np.where(missing, np.nan, tau[first:]), shown
-    )
+    shown = k if stratified else None
+    return stream._by_threshold(np.array(levels)[k], beta, seed, shown, start=stream.first)
 
 
 def _hga(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
@@ -282,6 +250,28 @@ _BY_COLUMN: dict[str, Callable[..., Decisions]] = {
     HGA.name: _hga,
     Oracle.name: _oracle,
 }
+
+
+def fixed_score(
+    h: FloatArray, cost_estimate: FloatArray, labels: FloatArray, *, warmup: int = T0
+) -> FloatArray:
+    """s in [0, 1] of POLICIES.md, NaN without a signal: (N,).
+
+    Fitted to the first `warmup` of h (N, 3) and of their labels (N,) in {0, 1}, NaN unknown.
+    """
+    fitted = Warmup(warmup)
+    candidates = _candidates(h[:warmup], cost_estimate[:warmup])
+    for candidate, label in zip(candidates, labels.tolist(), strict=False):
+        fitted.add(candidate)
+        if label == label:
+            fitted.learn(candidate.id, int(label))
+    fitted.fit()
+    return fitted.score_array(h)
+
+
+def _candidates(h: FloatArray, cost_estimate: FloatArray) -> list[Candidate]:
+    rows = zip(h.tolist(), cost_estimate.tolist(), strict=True)
+    return [Candidate(str(i), Signals(*signals), cost) for i, (signals, cost) in enumerate(rows)]
 
 
 def strata_of(values: FloatArray, k: int, *, warmup: int = T0) -> Indices:
