@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
-import platform
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from time import process_time_ns
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from _machine import machine
 from rich.console import Console
 from rich.table import Table
 
@@ -362,18 +360,6 @@ def batch_line(outputs: int, length: int, repeats: int) -> str:
         )
     ns = min(cpu_time(lambda: batch_signals(many)) for _ in range(repeats)) / (outputs * length)
     return f"batch_signals, {outputs} outputs at once: {ns:.1f} ns per token"
-
-
-def machine() -> str:
-    model = platform.processor() or platform.machine()
-    if (info := Path("/proc/cpuinfo")).is_file():
-        names = [line.partition(":")[2] for line in info.read_text().splitlines()]
-        model = next((n.strip() for n in names if "@" in n or "CPU" in n or "EPYC" in n), model)
-    load = ", ".join(f"{v:.1f}" for v in os.getloadavg())
-    return (
-        f"{model}, {os.cpu_count()} CPUs, load {load}; Python {platform.python_version()}, "
-        f"numpy {np.__version__}, {platform.system()}"
-    )
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
-import platform
 import sqlite3
 import statistics
 import sys
@@ -24,6 +22,7 @@ from pathlib import Path
 from time import perf_counter_ns
 
 import numpy as np
+from _machine import machine
 from rich.console import Console
 from rich.table import Table
 
@@ -256,18 +255,6 @@ def gate_table(n: int, rounds: int) -> Table:
             label, f"{median / 1000:.1f}", f"{tail / 1000:.1f}", f"{100 * median / whole:.0f} %"
         )
     return table
-
-
-def machine() -> str:
-    model = platform.processor() or platform.machine()
-    if (info := Path("/proc/cpuinfo")).is_file():
-        names = [line.partition(":")[2] for line in info.read_text().splitlines()]
-        model = next((n.strip() for n in names if "@" in n or "CPU" in n or "EPYC" in n), model)
-    load = ", ".join(f"{v:.1f}" for v in os.getloadavg())
-    return (
-        f"{model}, {os.cpu_count()} CPUs, load {load}; Python {platform.python_version()}, "
-        f"numpy {np.__version__}, SQLite {sqlite3.sqlite_version}, {platform.system()}"
-    )
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -47,8 +47,9 @@ class QuantilePolicy:
         self._warmup.add(candidate)
         if s != s:
             return self._missing.decide(self._labels)
-        z = s / candidate.cost_estimate
         k = self._stratum(candidate.cost_estimate)
+        s = self._adjusted(s, k, candidate)
+        z = s / candidate.cost_estimate
         tau = self._threshold(k)
         self._remember(z, k)
         verify = z > tau
@@ -76,6 +77,9 @@ class QuantilePolicy:
 
     def _stratum(self, cost_estimate: float) -> int | None:
         return None
+
+    def _adjusted(self, score: float, stratum: int | None, candidate: Candidate) -> float:
+        return score
 
     def _threshold(self, stratum: int | None) -> float:
         return self._history.value()

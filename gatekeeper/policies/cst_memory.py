@@ -11,7 +11,7 @@ from gatekeeper.policies._checks import check_count
 from gatekeeper.policies._missing import OnMissing
 from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST
-from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason, Signals
+from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Signals
 
 __all__ = ["CSTMemory"]
 
@@ -48,23 +48,6 @@ class CSTMemory(CST):
         self._memory: list[_Memory] = []
         super().__init__(beta, strata=strata, warmup=warmup, on_missing=on_missing, seed=seed)
 
-    def decide(self, candidate: Candidate) -> Decision:
-        if self._warmup.active:
-            self._warmup.add(candidate)
-            return Decision(True, Reason.WARMUP, version=self._labels)
-        if not self._memory:
-            self._begin()
-        s = self._warmup.score(candidate.signals)
-        if s != s:
-            return self._missing.decide(self._labels)
-        k = self._stratum(candidate.cost_estimate)
-        s = self._mix(s, k, self._scaled(candidate.signals))
-        z = s / candidate.cost_estimate
-        tau = self._threshold(k)
-        self._remember(z, k)
-        verify = z > tau
-        return Decision(verify, Reason.POLICY, s, tau, k, 1.0 if verify else 0.0, self._labels)
-
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.error is None:
             return
@@ -76,8 +59,11 @@ class CSTMemory(CST):
             if any(v == v for v in x):
                 self._memory[self._stratum(candidate.cost_estimate)].add(x, outcome.error)
 
-    def _begin(self) -> None:
-        """Fit the score, then go through the warm-up once more as if it were decided now."""
+    def _refit(self) -> None:
+        """Fit the score, then go through the warm-up once more as if it were decided now.
+
+        Called once: the warm-up is closed, and no later label makes it stale.
+        """
         warmup = self._warmup
         warmup.fit()
         self._prepare()
@@ -91,6 +77,10 @@ class CSTMemory(CST):
             if label is not None:
                 self._memory[k].add(x, label)
         warmup.close()
+
+    def _adjusted(self, score: float, stratum: int | None, candidate: Candidate) -> float:
+        assert stratum is not None
+        return self._mix(score, stratum, self._scaled(candidate.signals))
 
     def _mix(self, s: float, stratum: int, x: list[float]) -> float:
         return (1.0 - self.weight) * s + self.weight * self._memory[stratum].error_rate(x)
