@@ -211,24 +211,25 @@ def compare(
     warmup: int = T0,
     workers: int = 1,
     on_progress: Callable[[int], None] = lambda seeds: None,
+    on_run: Callable[[Run], None] | None = None,
 ) -> Comparison:
     """Replay every contender at every budget on every seed.
 
     workers       processes, each of which takes one seed at a time
     on_progress   called with the number of seeds done since the last call
+    on_run        called with every run, in the order of `runs`; all in this process then
 
     Raises BadInputError for records without a label, too few records, an unknown policy, an
     option that it lacks, a budget outside (0, 1).
     """
-    them = [c if isinstance(c, Contender) else Contender(c) for c in contenders]
-    evaluate = _check(table, them, betas, protocol, warmup)
-    values = np.full((len(them), len(betas), protocol.seeds, len(METRICS)), np.nan)
+    plan = _plan(table, contenders, betas, protocol, warmup)
+    values = np.full((len(plan.contenders), len(betas), protocol.seeds, len(METRICS)), np.nan)
     gates = np.full(values.shape[:3], np.nan)
-    work = partial(_measure, table, them, list(betas), protocol, warmup)
-    for seed, (metrics, opened) in _in_processes(work, protocol.seeds, workers):
-        values[:, :, seed], gates[:, :, seed] = metrics, opened
+    work = partial(plan.measure, on_run=on_run)
+    for seed, found in _in_processes(work, protocol.seeds, workers if on_run is None else 1):
+        values[:, :, seed], gates[:, :, seed] = found
         on_progress(1)
-    return Comparison(them, list(betas), protocol, evaluate, values, gates)
+    return Comparison(plan.contenders, list(betas), protocol, plan.evaluate, values, gates)
 
 
 def runs(
@@ -239,11 +240,13 @@ def runs(
     *,
     warmup: int = T0,
 ) -> Iterator[Run]:
-    """The runs that `compare` measures, one after the other; the same errors."""
-    them = [c if isinstance(c, Contender) else Contender(c) for c in contenders]
-    _check(table, them, betas, protocol, warmup)
+    """The runs that `compare` measures, one after the other: by seed, budget, contender.
+
+    The same errors.
+    """
+    plan = _plan(table, contenders, betas, protocol, warmup)
     for seed in range(protocol.seeds):
-        yield from _runs(table, them, betas, protocol, warmup, seed)
+        yield from plan.runs(seed)
 
 
 def estimate(values: FloatArray) -> Estimate:
@@ -257,73 +260,70 @@ def estimate(values: FloatArray) -> Estimate:
     return Estimate(mean, float(t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)))
 
 
-def _measure(
-    table: RecordTable,
-    contenders: Sequence[Contender],
-    betas: Sequence[float],
-    protocol: Protocol,
-    warmup: int,
-    seed: int,
-) -> tuple[FloatArray, FloatArray]:
-    metrics = np.empty((len(contenders), len(betas), len(METRICS)))
-    opened = np.full((len(contenders), len(betas)), np.nan)
-    for i, run in enumerate(_runs(table, contenders, betas, protocol, warmup, seed)):
-        at = i % len(contenders), i // len(contenders)
-        metrics[at] = run.metrics()
-        if run.decisions.evidence is not None:
-            opened[at] = run.decisions.evidence.open
-    return metrics, opened
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """What is compared with what, checked; it goes to other processes."""
 
+    table: RecordTable
+    contenders: list[Contender]
+    betas: list[float]
+    protocol: Protocol
+    warmup: int
+    evaluate: Evaluate
 
-def _runs(
-    table: RecordTable,
-    contenders: Sequence[Contender],
-    betas: Sequence[float],
-    protocol: Protocol,
-    warmup: int,
-    seed: int,
-) -> Iterator[Run]:
-    """By budget, then by contender."""
-    evaluate = _evaluate(protocol, contenders)
-    order, stream = _stream(table, protocol, warmup, evaluate, seed)
-    first = stream.first
-    for beta in betas:
-        for contender in contenders:
-            decisions = _decide(stream, contender, beta, protocol, seed)
-            yield Run(
-                contender,
-                beta,
-                seed,
-                order[first:],
-                decisions,
-                stream.error[first:],
-                stream.cost[first:],
-            )
+    def measure(
+        self, seed: int, *, on_run: Callable[[Run], None] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Metrics (P, B, 6) of one seed's runs, and whether HGA's gate opened (P, B)."""
+        metrics = np.empty((len(self.contenders), len(self.betas), len(METRICS)))
+        opened = np.full(metrics.shape[:2], np.nan)
+        for i, run in enumerate(self.runs(seed)):
+            if on_run is not None:
+                on_run(run)
+            at = i % len(self.contenders), i // len(self.contenders)
+            metrics[at] = run.metrics()
+            if run.decisions.evidence is not None:
+                opened[at] = run.decisions.evidence.open
+        return metrics, opened
 
+    def runs(self, seed: int) -> Iterator[Run]:
+        """By budget, then by contender."""
+        order, stream = self._stream(seed)
+        first = stream.first
+        for beta in self.betas:
+            for contender in self.contenders:
+                yield Run(
+                    contender,
+                    beta,
+                    seed,
+                    order[first:],
+                    _decide(stream, contender, beta, self.protocol, seed),
+                    stream.error[first:],
+                    stream.cost[first:],
+                )
 
-def _stream(
-    table: RecordTable, protocol: Protocol, warmup: int, evaluate: Evaluate, seed: int
-) -> tuple[np.typing.NDArray[np.intp], Stream]:
-    """The seed's order and the stream in it: first the order is drawn, then flips, then noise."""
-    rng = np.random.default_rng(seed)
-    n = len(table)
-    order = rng.permutation(n) if protocol.shuffle else np.arange(n)
-    h, error = table.h[order], _labels(table, protocol.label)[order]
-    observed = error
-    if protocol.label_noise:
-        observed = np.where(rng.random(n) < protocol.label_noise, 1.0 - error, error)
-    if protocol.signal_noise:
-        spread = np.array([_spread(column) for column in table.h.T])
-        h = h + protocol.signal_noise * spread * rng.standard_normal((n, 3))
-    return order, Stream(
-        h,
-        table.cost_estimate[order],
-        table.cost[order],
-        error,
-        observed=observed,
-        evaluate=evaluate,
-        warmup=warmup,
-    )
+    def _stream(self, seed: int) -> tuple[np.typing.NDArray[np.intp], Stream]:
+        """The seed's order and the stream in it: first the order is drawn, then flips, noise."""
+        table, protocol = self.table, self.protocol
+        rng = np.random.default_rng(seed)
+        n = len(table)
+        order = rng.permutation(n) if protocol.shuffle else np.arange(n)
+        h, error = table.h[order], _labels(table, protocol.label)[order]
+        observed = error
+        if protocol.label_noise:
+            observed = np.where(rng.random(n) < protocol.label_noise, 1.0 - error, error)
+        if protocol.signal_noise:
+            spread = np.array([_spread(column) for column in table.h.T])
+            h = h + protocol.signal_noise * spread * rng.standard_normal((n, 3))
+        return order, Stream(
+            h,
+            table.cost_estimate[order],
+            table.cost[order],
+            error,
+            observed=observed,
+            evaluate=self.evaluate,
+            warmup=self.warmup,
+        )
 
 
 def _decide(
@@ -345,24 +345,25 @@ def _decide(
     return stream.step(policy, beta, feedback=protocol.feedback)
 
 
-def _check(
+def _plan(
     table: RecordTable,
-    contenders: Sequence[Contender],
+    contenders: Sequence[Contender | str],
     betas: Sequence[float],
     protocol: Protocol,
     warmup: int,
-) -> Evaluate:
+) -> _Plan:
+    them = [c if isinstance(c, Contender) else Contender(c) for c in contenders]
     for beta in betas:
         check_beta(beta)
-    if not contenders or not betas:
+    if not them or not betas:
         raise BadInputError("nothing to compare: name a policy and a budget")
-    for contender in contenders:
+    for contender in them:
         if contender.name not in replay_names():
             raise BadInputError(
                 f"policy={contender.name!r} is unknown: choose one of {', '.join(replay_names())}"
             )
     check_count("warmup", warmup)
-    evaluate = _evaluate(protocol, contenders)
+    evaluate = protocol.evaluate or ("second-half" if needs_second_half(them) else "all")
     evaluation_start(len(table), warmup=warmup, evaluate=evaluate)
     labels = _labels(table, protocol.label)
     unknown = np.flatnonzero(np.isnan(labels))
@@ -390,15 +391,11 @@ def _check(
             raise BadInputError(
                 f"id={table.ids[first]!r}: {name}={float(values[first])!r} must be {rule} to replay"
             )
-    return evaluate
+    return _Plan(table, them, list(betas), protocol, warmup, evaluate)
 
 
 def _above_zero(values: FloatArray) -> np.typing.NDArray[np.bool_]:
     return np.asarray((values > 0.0) & (values < np.inf))
-
-
-def _evaluate(protocol: Protocol, contenders: Sequence[Contender]) -> Evaluate:
-    return protocol.evaluate or ("second-half" if needs_second_half(contenders) else "all")
 
 
 def _labels(table: RecordTable, label: Label) -> FloatArray:

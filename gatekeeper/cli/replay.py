@@ -7,7 +7,8 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from math import isnan
 from pathlib import Path
 from typing import Any, get_args
@@ -25,10 +26,10 @@ from gatekeeper.experiment import (
     Estimate,
     Label,
     Protocol,
+    Run,
     compare,
     needs_second_half,
     replay_names,
-    runs,
 )
 from gatekeeper.records import RecordTable, load_records
 from gatekeeper.replay import Evaluate, Feedback
@@ -121,9 +122,7 @@ def main(args: argparse.Namespace) -> int:
         evaluate=args.evaluate,
         label=args.label,
     )
-    if args.decisions is not None:
-        _write_decisions(args, table, contenders, betas, protocol)
-    with progress("replay", protocol.seeds) as advance:
+    with _decisions(args, table) as write, progress("replay", protocol.seeds) as advance:
         comparison = compare(
             table,
             contenders,
@@ -131,6 +130,7 @@ def main(args: argparse.Namespace) -> int:
             protocol,
             workers=args.workers,
             on_progress=lambda seeds: advance(seeds, f"{len(contenders)} policies"),
+            on_run=write,
         )
     if args.json:
         print(json.dumps(_as_json(comparison, table, skipped=len(bad)), allow_nan=False))
@@ -293,48 +293,52 @@ def _number(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
 
 
-def _write_decisions(
-    args: argparse.Namespace,
-    table: RecordTable,
-    contenders: Sequence[Contender],
-    betas: Sequence[float],
-    protocol: Protocol,
-) -> None:
-    """A line per evaluated record: "wanted" is the policy's wish, "verify" what the budget gave."""
-    if args.decisions.exists() and args.decisions.samefile(args.records):
-        raise BadInputError(f"--decisions {args.decisions} is the file of records itself")
-    lines = _decisions(table, contenders, betas, protocol)
-    first = next(lines)  # bad settings show here, before a file is made
-    try:
-        opener = gzip.open if args.decisions.suffix == ".gz" else open
-        with opener(args.decisions, "wt", encoding="utf-8") as out:
-            out.write(first)
-            out.writelines(lines)
-    except OSError as e:
-        raise BadInputError(f"--decisions {args.decisions} cannot be written: {e.strerror}") from e
-
-
+@contextmanager
 def _decisions(
-    table: RecordTable,
-    contenders: Sequence[Contender],
-    betas: Sequence[float],
-    protocol: Protocol,
-) -> Iterator[str]:
-    for run in runs(table, contenders, betas, protocol):
-        d = run.decisions
-        columns = (run.rows, d.verified, d.wanted, d.score, d.threshold, d.stratum)
-        for row, verify, wanted, score, threshold, stratum in zip(
-            *(column.tolist() for column in columns), strict=True
-        ):
-            line = {
-                "policy": str(run.contender),
-                "beta": run.beta,
-                "seed": run.seed,
-                "id": table.ids[row],
-                "verify": verify,
-                "wanted": wanted,
-                "score": _number(score),
-                "threshold": _number(threshold),
-                "stratum": None if stratum < 0 else stratum,
-            }
-            yield json.dumps(line) + "\n"
+    args: argparse.Namespace, table: RecordTable
+) -> Iterator[Callable[[Run], None] | None]:
+    """What writes each run's decisions to --decisions; None without one.
+
+    The file is made with the first run: bad settings show before.
+    """
+    path: Path | None = args.decisions
+    if path is None:
+        yield None
+        return
+    if path.exists() and path.samefile(args.records):
+        raise BadInputError(f"--decisions {path} is the file of records itself")
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with ExitStack() as stack:
+            out: Any = None
+
+            def write(run: Run) -> None:
+                nonlocal out
+                if out is None:
+                    out = stack.enter_context(opener(path, "wt", encoding="utf-8"))
+                out.writelines(_lines(run, table))
+
+            yield write
+    except OSError as e:  # also where the file is closed
+        raise BadInputError(f"--decisions {path} cannot be written: {e.strerror}") from e
+
+
+def _lines(run: Run, table: RecordTable) -> Iterator[str]:
+    """A line per evaluated record: "wanted" is the policy's wish, "verify" what the budget gave."""
+    d = run.decisions
+    columns = (run.rows, d.verified, d.wanted, d.score, d.threshold, d.stratum)
+    for row, verify, wanted, score, threshold, stratum in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        line = {
+            "policy": str(run.contender),
+            "beta": run.beta,
+            "seed": run.seed,
+            "id": table.ids[row],
+            "verify": verify,
+            "wanted": wanted,
+            "score": _number(score),
+            "threshold": _number(threshold),
+            "stratum": None if stratum < 0 else stratum,
+        }
+        yield json.dumps(line) + "\n"
