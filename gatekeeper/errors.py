@@ -3,6 +3,7 @@
     GatekeeperError
     ├── BadInputError (also ValueError)   what the caller gave cannot be used; the message shows it
     ├── MissingDependencyError (also ImportError)   an extra is not installed; the message names it
+    ├── SandboxUnavailableError           this machine cannot run a sandbox as it was asked for
     ├── LogError                          the log cannot be read, written or resumed
     │   ├── LogLockedError                another process or gate has it open
     │   ├── LogSchemaError                written by a newer gatekeeper
@@ -27,6 +28,7 @@ __all__ = [
     "LogMismatchError",
     "LogSchemaError",
     "MissingDependencyError",
+    "SandboxUnavailableError",
     "VerifierUnavailableError",
 ]
 
@@ -46,6 +48,10 @@ class MissingDependencyError(GatekeeperError, ImportError):
         super().__init__(
             f"{needed_for} needs the package {package!r}: pip install 'llm-gatekeeper[{extra}]'"
         )
+
+
+class SandboxUnavailableError(GatekeeperError):
+    """A sandbox cannot be had here: no engine, no image, no isolation. Nothing runs without."""
 
 
 class LogError(GatekeeperError):

@@ -18,7 +18,11 @@ from gatekeeper.types import Generation, Outcome
 __all__ = ["ByKind", "make_verifier", "verifier_names"]
 
 # Loaded on first use: importing gatekeeper starts no pool and needs no extra.
-_BUILT_IN = {"local": "gatekeeper.sandbox:LocalSandbox", "math": "gatekeeper.maths:MathChecker"}
+_BUILT_IN = {
+    "docker": "gatekeeper.sandbox:DockerSandbox",
+    "local": "gatekeeper.sandbox:LocalSandbox",
+    "math": "gatekeeper.maths:MathChecker",
+}
 
 
 def verifier_names() -> list[str]:

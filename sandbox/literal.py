@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -60,21 +61,25 @@ def bound_names(setup: str) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | None:
-    """The test cut in two, or None where it cannot be; `helpers` are names bound by setup code.
+def parse(test: str, helpers: frozenset[str] | None = frozenset()) -> LiteralTest | None:
+    """The test cut in two, or None where it cannot be.
 
-    Raises SyntaxError where `test` is no Python.
+    `helpers` are names bound by setup code, None where they are not known. Raises SyntaxError
+    where `test` is no Python, ValueError where there is nothing in it.
     """
-    match ast.parse(test.strip()).body:
-        case [ast.Assert(test=condition)]:
+    test = textwrap.dedent(test).strip()
+    match ast.parse(test).body:
+        case []:
+            raise ValueError("there is nothing to run in it")
+        case [ast.Assert(test=condition)] if helpers is not None:
             cut = _cut(condition, helpers)
         case _:
             return None
     if cut is None:
         return None
     call, holds = cut
-    source = ast.get_source_segment(test.strip(), call)
-    return LiteralTest(test.strip(), source, holds) if source else None
+    source = ast.get_source_segment(test, call)
+    return LiteralTest(test, source, holds) if source else None
 
 
 def _cut(

@@ -1,265 +1,185 @@
-"""`LocalSandbox`: runs code candidates against their tests in a process of this machine."""
+"""`LocalSandbox`: candidates run on this machine, in namespaces of their own."""
 
 from __future__ import annotations
 
-import asyncio
-import math
 import os
-import secrets
+import shutil
+import socket
+import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
-from gatekeeper.errors import BadInputError, GatekeeperError
-from gatekeeper.sandbox import child
-from gatekeeper.sandbox.fence import extract_code
-from gatekeeper.sandbox.literal import LiteralTest, bound_names, parse
-from gatekeeper.sandbox.process import GRACE_SECONDS, End, Finished, run
-from gatekeeper.sandbox.wire import MalformedError, decode, frames, show
-from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.errors import BadInputError, SandboxUnavailableError
+from gatekeeper.sandbox.base import Sandbox
+from gatekeeper.sandbox.evaluate import Judged
+from gatekeeper.sandbox.launch import LOADER, Limits, introduce
+from gatekeeper.sandbox.worker import LostError, Worker
 
-__all__ = ["LocalSandbox"]
+__all__ = ["Isolation", "LocalSandbox"]
 
-Evaluation = Literal["literal", "in_process"]
+Isolation = Literal["namespaces", "landlock"]
 
-
-@dataclass(frozen=True, slots=True)
-class _Suite:
-    """The tests of one task; `literal` is None where the parent cannot judge them all itself."""
-
-    setup: str
-    tests: tuple[str, ...]
-    literal: tuple[LiteralTest, ...] | None
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/passwd"),
+    *("/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/hosts", "/etc/alternatives"),
+)
 
 
-class LocalSandbox:
-    """A verifier of Python functions: one fresh process for each candidate.
+class LocalSandbox(Sandbox):
+    """A verifier of Python programs without Docker: processes of this machine, fenced in.
 
-    `verify(generation, task)`: the candidate is the code in `generation.text`, `task` a mapping
-    with `tests` (assert statements) and, optionally, `test_setup_code`, run after the candidate.
+    How strongly depends on the kernel; `meta["isolation"]` of each outcome says it:
 
-    Tests of the form `assert f(...) == <literal>` and their relatives are judged by *this*
-    process, which alone knows the literals: a candidate passes by returning the right values and
-    in no other way. Other tests would have to be run beside the candidate, who could then forge
-    the verdict: they give `infra_error` unless `in_process=True` accepts that.
+    - "namespaces": a root directory that holds Python and nothing else, read-only; no network; no
+      view of other processes; what a candidate starts dies with it. Started by bubblewrap where
+      that is installed.
+    - "landlock": where no namespaces are allowed: system directories and Python can be read, one
+      empty directory written; no TCP, no signals out; processes are visible.
+    - "none": limits only, and only if `allow_unsafe=True` accepts that. A hostile candidate can do
+      what your user can.
 
-    What is promised: a process of its own without inherited environment, files or site-packages;
-    limits on wall-clock time, CPU time, memory, file size and output; an empty directory that is
-    removed; for root, another user. `meta["isolation"]` says what the kernel allowed on top:
+    `isolation` asks for one level; otherwise the strongest there is. Raises
+    SandboxUnavailableError where that is none, BadInputError for impossible limits.
 
-    - "process+nonet": namespaces: no network, no view into the memory of this process, no signal
-      to it, a limit on processes, and whatever the candidate started dies with it;
-    - "process+nonet+readonly": files can be read but not written, except in that directory;
-    - "process": none of these. A hostile candidate can do as its user what it likes: use the
-      network, delete files, kill or read this process (and so the tests), stay in the background.
-
-    What is never promised: the candidate shares the kernel and reads the files its user can
-    (for root: every file, where Python itself lives in a private directory). Memory is limited
-    for each process, not in sum, CPU time likewise. For hostile code use a container.
-
-    `timeout` is wall-clock seconds; `cpu_seconds` whole seconds of CPU time (default: `timeout`
-    rounded up) and `memory_mb` MiB of address space, each for one process; `output_kb` KiB of
-    standard output and error together; `disk_mb` MiB of files (each file; all of them together
-    at "readonly"); `processes` how many it may have at a time, threads counted. `workers` is how
-    many candidates run at once (default: the number of cores); more wait, their clocks with them.
+    Verdicts are as unforgeable as with Docker. What is not promised: memory (`memory_mb`, MiB of
+    address space) and processor time (`cpu_seconds`) are limited for each process, not in sum, and
+    the kernel is shared. `timeout` is wall-clock seconds, `output_kb` KiB of standard output and
+    error, `disk_mb` MiB of files, `processes` how many at a time, threads counted.
     """
 
     def __init__(
         self,
         *,
+        isolation: Isolation | None = None,
+        allow_unsafe: bool = False,
         timeout: float = 5.0,
         cpu_seconds: int | None = None,
         memory_mb: int = 512,
+        processes: int = 64,
         output_kb: int = 4096,
         disk_mb: int = 64,
-        processes: int = 64,
         workers: int | None = None,
         in_process: bool = False,
     ) -> None:
         if sys.platform != "linux":
-            raise GatekeeperError(f"sys.platform={sys.platform!r}: LocalSandbox needs Linux")
-        cpu_seconds = math.ceil(timeout) if cpu_seconds is None else cpu_seconds
-        workers = os.cpu_count() or 1 if workers is None else workers
-        for name, value in {
-            "timeout": timeout,
-            "cpu_seconds": cpu_seconds,
+            raise SandboxUnavailableError(f"{sys.platform=!r}: LocalSandbox needs Linux")
+        if isolation not in (None, "namespaces", "landlock"):
+            raise BadInputError(f"{isolation=!r}: choose 'namespaces' or 'landlock'")
+        super().__init__(
+            timeout=timeout,
+            cpu_seconds=cpu_seconds,
+            memory_mb=memory_mb,
+            processes=processes,
+            output_kb=output_kb,
+            disk_mb=disk_mb,
+            workers=workers,
+            in_process=in_process,
+            spare=False,
+        )
+        self._limits: Limits = {
+            "cpu_seconds": self._cpu_seconds,
             "memory_mb": memory_mb,
-            "output_kb": output_kb,
             "disk_mb": disk_mb,
             "processes": processes,
-            "workers": workers,
-        }.items():
-            if not 0 < value < math.inf:
-                raise BadInputError(f"{name}={value!r}: give a number above 0")
-        self._timeout = timeout
-        self._output_bytes = output_kb << 10
-        self._in_process = in_process
-        self._limits = [str(n) for n in (memory_mb, cpu_seconds, disk_mb, processes)]
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper-sandbox")
+        }
+        levels: list[str] = [isolation] if isolation else ["namespaces", "landlock"]
+        self._ways = [(level, wrap) for level in levels for wrap in _wrappers(level)]
+        if allow_unsafe:
+            self._ways.append(("none", ()))
+        self._choosing = threading.Lock()
+        with self._pool.worker() as worker:  # fail here, and not at the first candidate
+            self.isolation: str = worker.about["isolation"]
 
-    @property
-    def max_seconds(self) -> float:
-        """The most wall-clock seconds one verification can take, waiting for a worker aside."""
-        return self._timeout + GRACE_SECONDS
+    def _start(self) -> Worker:
+        with self._choosing:
+            problems = []
+            for level, wrap in list(self._ways):
+                try:
+                    worker = _launch(level, wrap, self._limits)
+                except LostError as error:
+                    problems.append(f"{level}: {error}")
+                    continue
+                self._ways = [(level, wrap)]  # never a weaker one later
+                return worker
+        raise SandboxUnavailableError(
+            f"this machine allows no isolation ({'; '.join(problems)}): use DockerSandbox, or "
+            "accept limits only with allow_unsafe=True"
+        )
 
-    def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
-        """The verdict on one candidate. Raises BadInputError for a task without usable tests."""
-        suite = _suite(generation.id, task)
-        cancelled = threading.Event()
-        work = self._pool.submit(self._verify, generation, suite, cancelled)
-        try:
-            return work.result()
-        except BaseException:  # KeyboardInterrupt: leave no child behind
-            cancelled.set()
-            raise
-
-    async def averify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
-        """`verify` for asyncio. When it is cancelled, the child is dead before it returns."""
-        suite = _suite(generation.id, task)
-        cancelled = threading.Event()
-        work = self._pool.submit(self._verify, generation, suite, cancelled)
-        waiting = asyncio.wrap_future(work)
-        try:
-            return await asyncio.shield(waiting)
-        except asyncio.CancelledError:
-            cancelled.set()
-            if not work.cancel():
-                await asyncio.wait([waiting])
-            raise
-
-    def close(self) -> None:
-        """Wait for running verifications and refuse new ones."""
-        self._pool.shutdown()
-
-    def _verify(self, generation: Generation, suite: _Suite, cancelled: threading.Event) -> Outcome:
-        evaluation: Evaluation = "literal" if suite.literal is not None else "in_process"
-        meta: dict[str, Any] = {"evaluation": evaluation, "isolation": None}
-        if suite.literal is None and not self._in_process:
-            detail = (
-                "tests are not literal: they would have to run beside the candidate, who could "
-                "forge the verdict; pass in_process=True to accept that"
-            )
-            return Outcome(Verdict.INFRA_ERROR, detail=detail, meta=meta)
-        code = extract_code(generation.text)
-        if not code.strip():
-            return Outcome(Verdict.NO_ANSWER, detail="there is no code in the output", meta=meta)
-        nonce = secrets.token_hex(16)
-        if suite.literal is not None:
-            texts = [code, suite.setup, *(test.call for test in suite.literal)]
-        else:
-            texts = [code, suite.setup, nonce, *suite.tests]
-        try:
-            finished = run(
-                # -I without its -E: the environment is the parent's choice already
-                [sys.executable, "-P", "-s", "-S", _PROGRAM, evaluation, *self._limits],
-                job=_job(texts),
-                timeout=self._timeout,
-                output_bytes=self._output_bytes,
-                answer_bytes=2 * child.MAX_BYTES,
-                cancelled=cancelled,
-            )
-        except OSError as error:
-            detail = f"cannot start a sandbox process: {error}"
-            return Outcome(Verdict.INFRA_ERROR, detail=detail, meta=meta)
-        answers = frames(finished.answer)
-        if not answers or answers[0][0] != b"R":
-            detail = f"the sandbox process did not start: exit code {finished.exit_code}"
-            detail += f" after {finished.seconds:.2f} s; stderr: {finished.stderr[-300:]!r}"
-            return Outcome(Verdict.INFRA_ERROR, None, finished.seconds, detail, meta)
-        meta["isolation"] = answers[0][1].decode("ascii", "replace")
-        meta["stdout"], meta["stderr"] = finished.stdout, finished.stderr
-        verdict, detail = _judge(suite, nonce, answers[1:], finished)
-        return Outcome(verdict, None, finished.seconds, detail, meta)
+    def _worn(self, judged: Judged) -> bool:
+        return False
 
 
-_PROGRAM = child.__file__
+def _wrappers(level: str) -> list[Sequence[str]]:
+    """Commands to start a level's supervisor under, the preferred one first."""
+    bubblewrap = shutil.which("bwrap")
+    if level != "namespaces" or bubblewrap is None:
+        return [()]
+    command = [bubblewrap, "--die-with-parent", "--new-session", "--cap-add", "ALL"]
+    # Root needs no user namespace, and with one its files would be the candidate's own.
+    command += ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    command += ["--unshare-user"] if os.geteuid() else []
+    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]
+    for path in _visible():
+        if os.path.islink(path):
+            command += ["--symlink", os.readlink(path), path]
+        elif os.path.exists(path):
+            command += ["--ro-bind", path, path]
+    return [[*command, "--remount-ro", "/", "--chdir", "/", "--"], ()]
 
 
-def _suite(identity: str, task: Mapping[str, Any]) -> _Suite:
-    """Read a task. Raises BadInputError."""
-    if not isinstance(task, Mapping):
-        raise BadInputError(f"id={identity!r}: task={task!r}: give a mapping with 'tests'")
-    tests, setup = task.get("tests"), task.get("test_setup_code") or ""
-    if not isinstance(tests, Sequence) or isinstance(tests, str) or not tests:
-        raise BadInputError(f"id={identity!r}: tests={tests!r}: give a list of assert statements")
-    if not isinstance(setup, str):
-        raise BadInputError(f"id={identity!r}: test_setup_code={setup!r}: give a string")
-    helpers = bound_names(setup)
-    parsed: list[LiteralTest] = []
-    for test in tests:
-        try:
-            literal = parse(test, helpers) if helpers is not None else None
-        except (SyntaxError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise BadInputError(
-                f"id={identity!r}: test={test!r}: not a Python statement: {error}"
-            ) from error
-        if literal is not None:
-            parsed.append(literal)
-    everything = len(parsed) == len(tests)
-    return _Suite(setup, tuple(tests), tuple(parsed) if everything else None)
+def _visible() -> list[str]:
+    """What a candidate can read: the system's programs and libraries, and this Python."""
+    python = {os.path.realpath(p) for p in (sys.base_prefix, sys.base_exec_prefix)}
+    inside = [path for path in sorted(python) if not path.startswith(("/usr/", "/lib"))]
+    return [*_SYSTEM, *(path for path in inside if path != "/usr")]
 
 
-def _job(texts: Sequence[str]) -> bytes:
-    """The texts as `child.py` reads them."""
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return b"".join(len(e).to_bytes(8, "little") + e for e in encoded)
-
-
-def _judge(
-    suite: _Suite, nonce: str, answers: Sequence[tuple[bytes, bytes]], finished: Finished
-) -> tuple[Verdict, str]:
-    """The verdict and why. The first test in order that did not hold decides, as in a plain run."""
-    for number, test in enumerate(suite.tests):
-        kind, payload = answers[number] if number < len(answers) else (b"", b"")
-        where = f"test {number + 1} of {len(suite.tests)} ({show(test)})"
-        match kind:
-            case b"V" if suite.literal is not None:
-                wrong = _compare(suite.literal[number], payload)
-                if wrong:
-                    return Verdict.FAILED, f"{where}: {wrong}"
-            case b"P" if suite.literal is None and payload == nonce.encode():
-                continue
-            case b"E":
-                return Verdict.FAILED, payload.decode("utf-8", "replace")
-            case b"M" | b"L":
-                return Verdict.RESOURCE_EXCEEDED, payload.decode("utf-8", "replace")
-            case b"":
-                return _unanswered(where, finished)
-            case _:
-                return Verdict.FAILED, f"{where}: the candidate wrote to the sandbox's own pipe"
-    return Verdict.PASSED, ""
-
-
-def _compare(test: LiteralTest, payload: bytes) -> str:
-    """What is wrong with the value of a call; empty where nothing is."""
+def _launch(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
+    """Start a supervisor. Raises LostError with what it said."""
+    control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    said = os.memfd_create("stderr")
     try:
-        value = decode(payload)
-    except MalformedError as error:
-        return f"no readable value: {error}"
-    try:
-        if test.holds(value):
-            return ""
-    except Exception as error:  # a comparison of wrong types is the candidate's mistake
-        return f"got {show(value)}: {type(error).__name__}: {error}"
-    return f"got {show(value)}"
+        with other:
+            number = other.fileno()
+            python = os.path.realpath(sys.executable)
+            process = subprocess.Popen(
+                [*wrap, python, "-S", "-s", "-B", "-c", LOADER, str(number)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                cwd="/",
+                # Sets of strings in one order: the same verdict each time.
+                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1"},
+                pass_fds=(number,),
+                start_new_session=True,
+            )
+        stop = _Stop(process)
+        try:
+            # An enclosure shows what it is told to; bubblewrap has done that already.
+            paths = _visible() if level == "namespaces" and not wrap else ()
+            introduce(control, level, limits, paths=paths)
+            return Worker(control, stop=stop, about={"isolation": level})
+        except (LostError, OSError) as error:
+            control.close()
+            stop()
+            text = os.pread(said, 300, 0).decode("utf-8", "replace").strip()
+            raise LostError(f"{error}; {text}" if text else str(error)) from error
+    finally:
+        os.close(said)
 
 
-def _unanswered(where: str, finished: Finished) -> tuple[Verdict, str]:
-    """The process ended, or was ended, before it answered all tests."""
-    code = finished.exit_code
-    match finished.end:
-        case End.DEADLINE:
-            return Verdict.TIMEOUT, f"{where}: no answer after {finished.seconds:.2f} s"
-        case End.OUTPUT:
-            return Verdict.RESOURCE_EXCEEDED, f"{where}: it wrote more than allowed"
-        case End.CANCELLED:
-            return Verdict.INFRA_ERROR, "the verification was cancelled"
-        case End.ITSELF if code == 128 + child.SIGXCPU:
-            return Verdict.TIMEOUT, f"{where}: its CPU time was used up"
-        case End.ITSELF if code == 128 + child.SIGKILL:
-            return Verdict.RESOURCE_EXCEEDED, f"{where}: killed, out of a resource"
-        case End.ITSELF:
-            return Verdict.FAILED, f"{where}: it ended the process, with exit code {code}"
+class _Stop:
+    """Ends a supervisor, which ends with its control socket, or is made to."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def __call__(self) -> None:
+        try:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

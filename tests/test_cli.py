@@ -152,7 +152,7 @@ def test_what_could_never_be_verified_is_refused_when_the_file_is_read(
 def test_the_verifiers_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = lines(tmp_path / "tasks.jsonl", CODE)
     error = refused(capsys, "run", path, "--sandbox", "kindergarten")
-    assert "verifier='kindergarten' is unknown: choose one of local, math" in error
+    assert "verifier='kindergarten' is unknown: choose one of docker, local, math" in error
     assert "seed=-1" in refused(capsys, "run", path, "--sandbox", "local", "--seed", -1)
 
 

@@ -8,7 +8,17 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from gatekeeper.cli import diagnose, doctor, paper, replay, report, run, signals, verify
+from gatekeeper.cli import (
+    diagnose,
+    doctor,
+    paper,
+    replay,
+    report,
+    run,
+    sandbox,
+    signals,
+    verify,
+)
 from gatekeeper.errors import GatekeeperError
 
 __all__ = ["main"]
@@ -22,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=version("llm-gatekeeper"))
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (run, replay, diagnose, report, paper, verify, signals, doctor):
+    for command in (run, replay, diagnose, report, paper, verify, sandbox, signals, doctor):
         command.add(commands)
     args = parser.parse_args(argv)
     try:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -52,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
         _try("bundled model", _bundled),
         _try("maths checker", _maths),
         _try("local sandbox", _local_sandbox),
-        _try("docker engine", _docker, needed=False),
+        _try("docker sandbox", _docker_sandbox, needed=False),
         _try("openai client", lambda: _installed("openai", "llm-gatekeeper[openai]"), needed=False),
         _try("vLLM", _vllm, needed=False),
         _try("figures", _figures, needed=False),
@@ -104,12 +102,22 @@ def _maths() -> str:
 def _local_sandbox() -> str:
     from gatekeeper.sandbox import LocalSandbox
 
-    sandbox = LocalSandbox()
+    with LocalSandbox(workers=1) as sandbox:
+        return f"{_program(sandbox)}; isolation: {sandbox.isolation}"
+
+
+def _docker_sandbox() -> str:
+    from gatekeeper.sandbox import DockerSandbox
+
+    with DockerSandbox(workers=1) as sandbox:
+        return f"{_program(sandbox)}; image: {sandbox.image.name}"
+
+
+def _program(sandbox: Verifier) -> str:
     task = {"tests": ["assert f(2) == 4"]}
     right, wrong = "def f(x):\n    return x + x", "def f(x):\n    return x"
     _right_and_wrong(sandbox, task, right, wrong)
-    outcome = sandbox.verify(make_generation("doctor", text=right), task)
-    return f"passes a right program, fails a wrong one; isolation: {outcome.meta['isolation']}"
+    return "passes a right program, fails a wrong one"
 
 
 def _right_and_wrong(verifier: Verifier, task: object, right: str, wrong: str) -> None:
@@ -120,20 +128,6 @@ def _right_and_wrong(verifier: Verifier, task: object, right: str, wrong: str) -
             (make_generation("wrong", text=wrong), task, Verdict.FAILED),
         ],
     )
-
-
-def _docker() -> str:
-    if shutil.which("docker") is None:
-        raise OSError("no `docker` command: install Docker (Debian: apt-get install docker.io)")
-    asked = subprocess.run(
-        ["docker", "version", "--format", "{{.Server.Version}}"],
-        capture_output=True,
-        text=True,
-        timeout=10,
-    )
-    if asked.returncode:
-        raise OSError("the docker command is there, but no engine answers: start dockerd")
-    return f"engine {asked.stdout.strip()}; not used by this version"
 
 
 def _vllm() -> str:

@@ -51,7 +51,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--unit", choices=get_args(Unit)[:2], default="verifications")
     parser.add_argument(
-        "--sandbox", metavar="NAME", help="what runs code: local, or a plug-in's verifier"
+        "--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier"
     )
     parser.add_argument("--workers", type=int, default=2, help="verifications at once")
     parser.add_argument("--log", type=Path, help="SQLite file to write or to resume")
@@ -121,7 +121,7 @@ def _verifier(tasks: Sequence[Task], args: argparse.Namespace) -> ByKind:
         if args.sandbox is None:
             raise BadInputError(
                 f"{args.tasks} has tasks of kind 'code': say what runs the model's code, for "
-                "example --sandbox local (separate process, limits; read docs/sandbox.md first)"
+                "example --sandbox docker or --sandbox local (docs/sandbox.md says what each stops)"
             )
         verifiers["code"] = make_verifier(args.sandbox)
     if "math" in kinds:

@@ -1,0 +1,106 @@
+"""What `gatekeeper verify …` does for every kind of item: read, judge, write, count."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TextIO, TypeVar
+
+from gatekeeper.cli._progress import progress
+from gatekeeper.errors import BadInputError
+from gatekeeper.jsonl import read_jsonl
+from gatekeeper.types import Outcome, Verdict
+
+__all__ = ["Id", "add_common", "identity", "judge_file"]
+
+Id = str | int
+Item = TypeVar("Item")
+Judge = Callable[[Iterable[Item]], Iterable[Outcome]]
+"""The outcomes of items, in their order; it may read some ahead."""
+
+
+def add_common(parser: argparse.ArgumentParser, fields: str) -> None:
+    """The arguments that all kinds of items have."""
+    parser.add_argument("items", type=Path, help=f"JSONL (or .jsonl.gz): {fields}")
+    parser.add_argument("--out", type=Path, required=True, help="JSONL of verdicts to write")
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+
+
+def identity(data: Mapping[str, Any]) -> Id:
+    """The field `id`. Raises BadInputError."""
+    id_ = data.get("id")
+    if isinstance(id_, bool) or not isinstance(id_, str | int):
+        raise BadInputError(f"field 'id' is {id_!r:.80}: a string is needed, or a whole number")
+    return id_
+
+
+def judge_file(
+    args: argparse.Namespace,
+    parse: Callable[[Mapping[str, Any]], tuple[Id, Item]],
+    open_judge: Callable[[], AbstractContextManager[Judge[Item]]],
+    *,
+    title: str,
+    fields: Iterable[str],
+) -> int:
+    """Write a verdict for each item, in input order; `fields` of an outcome's meta go with it.
+
+    Returns 0 however many answers are wrong. Raises BadInputError before anything is written.
+    """
+    bad: list[BadInputError] = []
+    # Once to find every bad line and to count, and once to judge: a file need not fit in memory.
+    total = sum(1 for _ in read_jsonl(args.items, parse, skip_bad=args.skip_bad, on_bad=bad.append))
+    for error in bad:
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    if not total:
+        raise BadInputError(f"{args.items} holds no item")
+    if args.out.exists() and args.out.samefile(args.items):
+        raise BadInputError(f"--out {args.out} is the file of items itself")
+    ids: deque[Id] = deque()  # of the items that were read ahead
+    counts: Counter[Verdict] = Counter()
+
+    def items() -> Iterator[Item]:
+        for id_, item in read_jsonl(args.items, parse, skip_bad=args.skip_bad):
+            ids.append(id_)
+            yield item
+
+    started = perf_counter()
+    with open_judge() as judge, _open(args.out) as out, progress(title, total) as advance:
+        for outcome in judge(items()):
+            out.write(json.dumps(_line(ids.popleft(), outcome, fields)) + "\n")
+            counts[outcome.verdict] += 1
+            wrong = sum(n for verdict, n in counts.items() if verdict.error)
+            advance(1, f"{wrong} wrong")
+    seconds = perf_counter() - started
+    summary = {verdict.value: counts[verdict] for verdict in Verdict}
+    if args.json:
+        print(json.dumps({"items": total, **summary, "skipped": len(bad), "seconds": seconds}))
+    else:
+        found = ", ".join(f"{n} {name}" for name, n in summary.items() if n)
+        skipped = f"; {len(bad)} bad lines skipped" if bad else ""
+        print(f"{total} items in {seconds:.1f} s: {found}{skipped}. Verdicts: {args.out}")
+    return 0
+
+
+def _open(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as e:
+        raise BadInputError(f"--out {path} cannot be written: {e.strerror}") from e
+
+
+def _line(id_: Id, outcome: Outcome, fields: Iterable[str]) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "verdict": outcome.verdict.value,
+        "error": outcome.error,
+        "seconds": round(outcome.seconds, 6),
+        "detail": outcome.detail,
+        **{field: outcome.meta.get(field) for field in fields},
+    }

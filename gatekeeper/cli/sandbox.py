@@ -1,0 +1,57 @@
+"""`gatekeeper sandbox build`: the image in which `DockerSandbox` runs candidates."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import closing
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any
+
+from gatekeeper.sandbox import image
+
+__all__ = ["add", "main"]
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser("sandbox", help="prepare the Docker sandbox")
+    actions = parser.add_subparsers(required=True, metavar="action")
+    build = actions.add_parser(
+        "build",
+        help="build the image that candidates run in",
+        description="Builds the image that candidates run in: without --base, from this machine's "
+        "own Python, which needs no registry.",
+    )
+    build.add_argument("--base", metavar="IMAGE", help="start from this image: python:3.12-slim")
+    build.add_argument(
+        "--requirement",
+        metavar="PKG",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="packages that candidates may import, as pip takes them; only wheels",
+    )
+    build.add_argument("--tag", help=f"name of the image (default: {image.DEFAULT})")
+    build.add_argument("--json", action="store_true", help="print what was built as JSON")
+    build.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0. Raises SandboxUnavailableError or BadInputError with the reason in one line."""
+    started = perf_counter()
+    with closing(image.connect()) as client:
+        built = image.build(
+            client,
+            base=args.base,
+            requirements=args.requirement,
+            tag=args.tag,
+            progress=lambda step: print(f"{step} …", file=sys.stderr),
+        )
+    seconds = perf_counter() - started
+    if args.json:
+        print(json.dumps({**asdict(built), "seconds": round(seconds, 3)}))
+    else:
+        print(f"built {built.name} ({built.python}) in {seconds:.1f} s: {built.id}")
+    return 0

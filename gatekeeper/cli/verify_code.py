@@ -1,0 +1,82 @@
+"""`gatekeeper verify code items.jsonl --sandbox docker --out verdicts.jsonl`: run them all."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.cli._verdicts import Id, Judge, add_common, identity, judge_file
+from gatekeeper.errors import BadInputError
+from gatekeeper.jsonl import field
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox
+from gatekeeper.sandbox.suite import read_suite
+from gatekeeper.types import Generation
+
+__all__ = ["add", "main"]
+
+Item = tuple[Generation, Mapping[str, Any]]
+FIELDS = ("evaluation", "isolation", "image", "stdout", "stderr")
+
+
+def add(subparsers: argparse._SubParsersAction[Any]) -> None:
+    parser = subparsers.add_parser(
+        "code",
+        help="run programs against their unit tests, in a sandbox",
+        description="Writes one verdict per item, in input order. What the sandbox promises, and "
+        "all shapes of tests: docs/sandbox.md",
+    )
+    add_common(parser, "id, code, tests (asserts), test_setup_code")
+    parser.add_argument(
+        "--sandbox",
+        choices=("docker", "local"),
+        required=True,
+        help="where untrusted code runs: never chosen for you",
+    )
+    parser.add_argument("--workers", type=int, help="candidates at once (default: by processors)")
+    parser.add_argument("--timeout", type=float, default=5.0, help="seconds of each (default: 5)")
+    parser.add_argument("--memory-mb", type=int, default=512, help="MiB of each (default: 512)")
+    parser.add_argument("--image", help="docker: the image to run (default: see `sandbox build`)")
+    parser.add_argument(
+        "--requirement",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="PKG",
+        help="docker: packages that candidates may import, as pip takes them",
+    )
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0 however many answers are wrong. Raises BadInputError before anything is written."""
+
+    @contextmanager
+    def sandbox() -> Iterator[Judge[Item]]:
+        with _sandbox(args) as opened:
+            yield opened.verify_many
+
+    return judge_file(args, _item, sandbox, title="run programs", fields=FIELDS)
+
+
+def _sandbox(args: argparse.Namespace) -> DockerSandbox | LocalSandbox:
+    if args.sandbox == "docker":
+        return DockerSandbox(
+            image=args.image,
+            requirements=args.requirement,
+            timeout=args.timeout,
+            memory_mb=args.memory_mb,
+            workers=args.workers,
+        )
+    if args.image or args.requirement:
+        raise BadInputError("--image and --requirement go with --sandbox docker")
+    return LocalSandbox(timeout=args.timeout, memory_mb=args.memory_mb, workers=args.workers)
+
+
+def _item(data: Mapping[str, Any]) -> tuple[Id, Item]:
+    id_ = identity(data)
+    read_suite(str(id_), data)
+    return id_, (Generation(str(id_), field(data, "code", str), *np.empty((3, 0))), data)

@@ -1,0 +1,187 @@
+"""What all sandboxes share: the verifier's methods, retries, and the wording of outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Self
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.sandbox.drive import End
+from gatekeeper.sandbox.evaluate import Judged, Terms, evaluate
+from gatekeeper.sandbox.fence import extract_code
+from gatekeeper.sandbox.pool import Pool
+from gatekeeper.sandbox.suite import Suite, read_suite
+from gatekeeper.sandbox.worker import LostError, Worker
+from gatekeeper.types import Generation, Outcome, Verdict
+
+__all__ = ["Sandbox"]
+
+RETRIES = 2  # on a fresh worker, where the last one was lost
+GRACE_SECONDS = 2.0  # beyond the limit: to end what did not end itself
+STARVED = 0.2  # share of the limit spent waiting for a processor that makes a timeout doubtful
+_UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
+LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
+
+
+class Sandbox:
+    """A verifier of Python programs; the base of `DockerSandbox` and `LocalSandbox`.
+
+    `verify(generation, task)`: the candidate is the code in `generation.text`; the shapes of a
+    task are in docs/sandbox.md. Safe to use from any number of threads and from asyncio; at most
+    `workers` candidates run at once, more wait, their clocks with them. Close it, or use it as a
+    context manager.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: float,
+        cpu_seconds: int | None,
+        memory_mb: int,
+        processes: int,
+        output_kb: int,
+        disk_mb: int,
+        workers: int | None,
+        in_process: bool,
+        spare: bool,
+    ) -> None:
+        workers = os.cpu_count() or 1 if workers is None else workers
+        cpu = math.ceil(timeout) if cpu_seconds is None and timeout < math.inf else cpu_seconds
+        for name, value in {
+            "timeout": timeout,
+            "cpu_seconds": cpu,
+            "memory_mb": memory_mb,
+            "processes": processes,
+            "output_kb": output_kb,
+            "disk_mb": disk_mb,
+            "workers": workers,
+        }.items():
+            if value is None or not 0 < value < math.inf:
+                raise BadInputError(f"{name}={value!r}: give a number above 0")
+        assert cpu is not None
+        self._timeout, self._cpu_seconds = timeout, cpu
+        self._output_bytes = output_kb << 10
+        self._in_process = in_process
+        self._workers = workers
+        self._pool = Pool(self._start, workers, spare=spare)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper-sandbox")
+
+    def _start(self) -> Worker:
+        """A new worker. Raises LostError, or what is raised where no retry can help."""
+        raise NotImplementedError
+
+    def _worn(self, judged: Judged) -> bool:
+        """Whether a worker should not be used again after that."""
+        raise NotImplementedError
+
+    @property
+    def max_seconds(self) -> float:
+        """The most wall-clock seconds one verification can take, waiting for a worker aside."""
+        return self._timeout + GRACE_SECONDS
+
+    def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
+        """The verdict on one candidate. Raises BadInputError for a task without usable tests."""
+        suite = read_suite(generation.id, task)
+        return self._verify(generation, suite, threading.Event())
+
+    async def averify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
+        """`verify` for asyncio. When it is cancelled, the candidate is dead before it returns."""
+        suite = read_suite(generation.id, task)
+        cancelled = threading.Event()
+        work = self._threads.submit(self._verify, generation, suite, cancelled)
+        waiting = asyncio.wrap_future(work)
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            cancelled.set()
+            if not work.cancel():
+                await asyncio.wait([waiting])
+            raise
+
+    def verify_many(
+        self, pairs: Iterable[tuple[Generation, Mapping[str, Any]]]
+    ) -> Iterator[Outcome]:
+        """The verdicts in the order of `pairs`, which is read a little ahead.
+
+        Raises BadInputError when it comes to a task without usable tests.
+        """
+        cancelled = threading.Event()
+        pending: deque[Future[Outcome]] = deque()
+        try:
+            for generation, task in pairs:
+                suite = read_suite(generation.id, task)
+                pending.append(self._threads.submit(self._verify, generation, suite, cancelled))
+                if len(pending) >= LOOK_AHEAD * self._workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            cancelled.set()  # whoever stops reading wants no more of them
+            for work in pending:
+                work.cancel()
+
+    def close(self) -> None:
+        """End all workers and what runs in them; refuse new candidates."""
+        self._pool.close()
+        self._threads.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _verify(self, generation: Generation, suite: Suite, cancelled: threading.Event) -> Outcome:
+        code = extract_code(generation.text)
+        if not code.strip():
+            return Outcome(
+                Verdict.NO_ANSWER, detail="there is no code in the output", meta=_UNTRIED
+            )
+        code = suite.candidate(code)
+        problem = ""
+        for attempt in range(1 + RETRIES):
+            if attempt:
+                time.sleep(0.1 * 2**attempt)
+            if cancelled.is_set():
+                break
+            try:
+                judged, about = self._try(suite, code, cancelled)
+                if judged.finished.end is End.DEADLINE and self._starved(judged):
+                    judged, about = self._try(suite, code, cancelled)
+            except LostError as error:
+                problem = str(error)
+                continue
+            return _outcome(judged, about)
+        problem = problem or "the verification was cancelled"
+        return Outcome(Verdict.INFRA_ERROR, detail=problem, meta=_UNTRIED)
+
+    def _try(
+        self, suite: Suite, code: str, cancelled: threading.Event
+    ) -> tuple[Judged, dict[str, Any]]:
+        terms = Terms(self._timeout, self._cpu_seconds, self._output_bytes, cancelled)
+        with self._pool.worker() as worker:
+            judged = evaluate(worker, suite, code, terms, in_process=self._in_process)
+            worker.fit = worker.fit and not self._worn(judged)
+            return judged, worker.about
+
+    def _starved(self, judged: Judged) -> bool:
+        """Whether a timeout may be the machine's fault: it gets one more try."""
+        return judged.finished.report.waited > STARVED * self._timeout
+
+
+def _outcome(judged: Judged, about: Mapping[str, Any]) -> Outcome:
+    finished = judged.finished
+    meta = {
+        "evaluation": judged.evaluation,
+        **about,
+        "stdout": finished.stdout[-2048:],
+        "stderr": finished.stderr[-2048:],
+    }
+    return Outcome(judged.verdict, None, finished.seconds, judged.detail, meta)

@@ -1,0 +1,191 @@
+"""Starts and removes the containers that candidates run in. Labels say whose they are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+import requests
+
+from gatekeeper.sandbox import seccomp
+from gatekeeper.sandbox.image import Image
+from gatekeeper.sandbox.launch import LOADER, Limits, introduce
+from gatekeeper.sandbox.worker import START_SECONDS, LostError, Worker
+
+__all__ = ["ContainerLimits", "reap", "start"]
+
+OWNER = "org.gatekeeper.sandbox.owner"  # label: host name, process number, its start time
+CAPABILITIES = ["SETUID", "SETGID", "KILL", "SETPCAP"]  # for the supervisor, not for candidates
+CPUS = 2  # the judge's path uses two; with one, runs of 30 ms are throttled (SANDBOX.md)
+INODES = "20k"
+REMOVAL_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLimits:
+    """What all processes of a container may take together, and (`disk_mb`) one file."""
+
+    memory_mb: int
+    processes: int
+    disk_mb: int
+    cpu_seconds: int  # of each process by itself
+
+    @property
+    def of_each(self) -> Limits:
+        limits = {"cpu_seconds": self.cpu_seconds, "disk_mb": self.disk_mb}
+        return {**limits, "memory_mb": 0, "processes": 0}
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """What the engine's client raises, as LostError."""
+    try:
+        yield
+    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+        text = getattr(error, "explanation", None) or str(error)
+        raise LostError(f"the Docker engine: {text}") from error
+
+
+def start(
+    connect: Callable[[], Any], image: Image, limits: ContainerLimits, *, runtime: str | None
+) -> Worker:
+    """A worker in a container of its own. Raises LostError."""
+    folder = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
+    # Root of the container cannot override file modes, and is not this user unless we are root.
+    os.chmod(folder, 0o700 if os.geteuid() == 0 else 0o711)
+    address = f"{folder}/control"
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(address)
+            os.chmod(address, 0o600 if os.geteuid() == 0 else 0o666)
+            listener.listen(1)
+            with _understood():
+                container = connect().containers.create(
+                    image.id, **_options(image, limits, folder, runtime)
+                )
+            stop = _Stop(connect, container.id)
+            try:
+                with _understood():
+                    container.start()
+                    control = _accept(listener, container)
+                introduce(control, "docker", limits.of_each)
+                about = {"isolation": "docker", "image": image.id}
+                return Worker(control, stop=stop, about=about)
+            except BaseException:
+                stop()
+                raise
+    except OSError as error:
+        raise LostError(f"no control socket: {error}") from error
+    finally:
+        # The connection stands; nobody else needs to find the way.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _options(
+    image: Image, limits: ContainerLimits, folder: str, runtime: str | None
+) -> dict[str, Any]:
+    tmpfs = f"rw,nosuid,nodev,size={limits.disk_mb}m,nr_inodes={INODES},mode=1777"
+    return {
+        "entrypoint": [image.python],
+        "command": ["-s", "-B", "-c", LOADER, "/control/control"],
+        "user": "0:0",
+        "working_dir": "/",
+        "environment": {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1"},
+        "volumes": {folder: {"bind": "/control", "mode": "ro"}},
+        "read_only": True,
+        "tmpfs": {"/tmp": tmpfs, "/dev/shm": tmpfs},
+        "network_mode": "none",
+        "ipc_mode": "none",
+        "cap_drop": ["ALL"],
+        "cap_add": CAPABILITIES,
+        "security_opt": [
+            "no-new-privileges",
+            f"seccomp={json.dumps(seccomp.docker_profile())}",
+        ],
+        "mem_limit": f"{limits.memory_mb}m",
+        "memswap_limit": f"{limits.memory_mb}m",
+        "pids_limit": limits.processes,
+        "nano_cpus": CPUS * 10**9 if (os.cpu_count() or 1) >= CPUS else None,
+        "ulimits": [docker.types.Ulimit(name="core", soft=0, hard=0)],
+        "log_config": docker.types.LogConfig(type="none"),
+        "labels": {OWNER: _owner()},
+        "healthcheck": {"test": ["NONE"]},  # an image's own would run beside the candidate
+        "auto_remove": True,  # its supervisor ends when this process does, however that ends
+        "runtime": runtime,
+    }
+
+
+def _accept(listener: socket.socket, container: Any) -> socket.socket:
+    """The connection of the container's first process, and of nobody else. Raises LostError."""
+    listener.settimeout(0.5)
+    patience = time.monotonic() + START_SECONDS
+    while time.monotonic() < patience:
+        try:
+            control, _ = listener.accept()
+        except TimeoutError:
+            container.reload()
+            if container.status not in ("created", "running"):
+                code = container.attrs["State"]["ExitCode"]
+                raise LostError(f"the container ended at once: {code=}") from None
+            continue
+        container.reload()
+        credentials = control.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if struct.unpack("3i", credentials)[0] == container.attrs["State"]["Pid"]:
+            return control
+        control.close()
+    raise LostError("the container does not connect: is the engine's host this machine?")
+
+
+class _Stop:
+    """Removes a container, and waits until it is gone."""
+
+    def __init__(self, connect: Callable[[], Any], identity: str) -> None:
+        self._connect, self._identity = connect, identity
+
+    def __call__(self) -> None:
+        patience = time.monotonic() + REMOVAL_SECONDS
+        while time.monotonic() < patience:
+            try:
+                self._connect().api.remove_container(self._identity, force=True)
+            except docker.errors.NotFound:
+                return
+            except docker.errors.APIError:  # its removal is under way already
+                time.sleep(0.02)
+            except (docker.errors.DockerException, requests.RequestException, OSError):
+                return  # no engine: it goes with its supervisor, or `reap` finds it
+
+
+def _owner() -> str:
+    return f"{socket.gethostname()} {os.getpid()} {_born(os.getpid())}"
+
+
+def _born(pid: int) -> str:
+    """When a process started, in the kernel's clock ticks; empty where there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except OSError:
+        return ""
+
+
+def reap(client: Any) -> int:
+    """Remove containers whose owner is dead, and count them. Raises LostError."""
+    removed = 0
+    with _understood():
+        for container in client.containers.list(all=True, filters={"label": OWNER}):
+            host, pid, born = container.labels[OWNER].split()
+            if host == socket.gethostname() and _born(int(pid)) != born:
+                with contextlib.suppress(docker.errors.APIError):
+                    container.remove(force=True)
+                    removed += 1
+    return removed

@@ -1,0 +1,242 @@
+"""From a candidate and its tests to a verdict: one function for each way to find out.
+
+Nothing a candidate says decides but the values of its functions. Why a run ended is taken from the
+host's clock, the kernel's counters and the status its process ended with.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gatekeeper.sandbox.drive import End, Finished, Job, drive
+from gatekeeper.sandbox.inside.codec import MalformedError, decode
+from gatekeeper.sandbox.literal import LiteralTest
+from gatekeeper.sandbox.show import show
+from gatekeeper.sandbox.suite import Suite, same_output
+from gatekeeper.sandbox.worker import Worker
+from gatekeeper.types import Verdict
+
+__all__ = ["Evaluation", "Judged", "Terms", "evaluate"]
+
+Evaluation = Literal["literal", "judge", "in_process"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a run may take: wall-clock seconds, processor seconds, bytes of output."""
+
+    seconds: float
+    cpu_seconds: int
+    output_bytes: int
+    cancelled: threading.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict, why, and the run it came from."""
+
+    verdict: Verdict
+    detail: str
+    evaluation: Evaluation
+    finished: Finished
+
+
+def evaluate(
+    worker: Worker, suite: Suite, code: str, terms: Terms, *, in_process: bool = False
+) -> Judged:
+    """The verdict on a candidate. Raises LostError where nothing can be told."""
+    if suite.cases:
+        return _programs(worker, suite, code, terms)
+    if suite.literal:
+        judged = _literal(worker, suite, code, terms)
+        # Setup code that fails may fail without a candidate, too: the judge tells which.
+        if judged is not None:
+            return judged
+    if in_process:
+        return _in_process(worker, suite, code, terms)
+    return _judge(worker, suite, code, terms)
+
+
+def _drive(worker: Worker, terms: Terms, *jobs: Job, keep_output: bool = False) -> Finished:
+    return drive(
+        worker,
+        jobs,
+        seconds=terms.seconds,
+        output_bytes=terms.output_bytes,
+        cancelled=terms.cancelled,
+        keep_output=keep_output,
+    )
+
+
+def _literal(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged | None:
+    """The candidate computes values; they are compared here. None where setup code failed."""
+    calls = [test.call for test in suite.literal]
+    finished = _drive(worker, terms, Job(["literal", code, suite.setup, *calls]))
+    if any(kind == b"S" for kind, _ in finished.answers):
+        return None
+    return Judged(*_in_order(suite, finished, terms, _value), "literal", finished)
+
+
+def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
+    """The tests run beside the candidate, who can forge the verdict."""
+    nonce = secrets.token_hex(16)
+    job = Job(["in_process", code, suite.setup, nonce, *suite.statements])
+
+    def wrong(_number: int, kind: bytes, payload: bytes) -> str | None:
+        return "" if kind == b"P" and payload == nonce.encode() else None
+
+    verdict = _in_order(suite, _finished := _drive(worker, terms, job), terms, lambda _: wrong)
+    return Judged(*verdict, "in_process", _finished)
+
+
+_Check = Callable[[int, bytes, bytes], str | None]
+"""What is wrong with the answer to a test: empty where nothing is, None where it is no answer."""
+
+
+def _value(suite: Suite) -> _Check:
+    def wrong(number: int, kind: bytes, payload: bytes) -> str | None:
+        return _compare(suite.literal[number], payload) if kind == b"V" else None
+
+    return wrong
+
+
+def _in_order(
+    suite: Suite, finished: Finished, terms: Terms, check: Callable[[Suite], _Check]
+) -> tuple[Verdict, str]:
+    """The first test in order that did not hold decides, as in a plain run."""
+    wrong_with = check(suite)
+    tests = [t.source for t in suite.literal] or list(suite.tests)
+    for number, test in enumerate(tests):
+        where = f"test {number + 1} of {len(tests)} ({show(test)})"
+        if number >= len(finished.answers):
+            return _unanswered(where, finished, terms)
+        kind, payload = finished.answers[number]
+        wrong = wrong_with(number, kind, payload)
+        if wrong:
+            return Verdict.FAILED, f"{where}: {wrong}"
+        if wrong is None:
+            return _said(kind, payload, where, finished)
+    return Verdict.PASSED, ""
+
+
+def _said(kind: bytes, payload: bytes, where: str, finished: Finished) -> tuple[Verdict, str]:
+    """A last word instead of an answer."""
+    text = payload.decode("utf-8", "replace")
+    match kind:
+        case b"M" | b"L":
+            return Verdict.RESOURCE_EXCEEDED, text
+        case b"E" | b"S":
+            return _refused(finished) or (Verdict.FAILED, text)
+        case b"I":
+            return Verdict.INFRA_ERROR, text
+        case _:
+            return Verdict.FAILED, f"{where}: the candidate wrote to the sandbox's own pipe"
+
+
+def _refused(finished: Finished) -> tuple[Verdict, str] | None:
+    """What the kernel refused to the candidate while it ran, by its own counters."""
+    if finished.report.memory:
+        return Verdict.RESOURCE_EXCEEDED, "memory ran out: a process was killed"
+    if finished.report.processes:
+        return Verdict.RESOURCE_EXCEEDED, "too many processes"
+    return None
+
+
+def _compare(test: LiteralTest, payload: bytes) -> str:
+    """What is wrong with the value of a call; empty where nothing is."""
+    try:
+        value = decode(payload)
+    except MalformedError as error:
+        return f"no readable value: {error}"
+    try:
+        if test.holds(value):
+            return ""
+    except Exception as error:  # a comparison of wrong types is the candidate's mistake
+        return f"got {show(value)}: {type(error).__name__}: {error}"
+    return f"got {show(value)}"
+
+
+def _unanswered(
+    where: str, finished: Finished, terms: Terms, process: int = 0
+) -> tuple[Verdict, str]:
+    """The process ended, or was ended, before it had answered everything."""
+    match finished.end:
+        case End.DEADLINE:
+            return Verdict.TIMEOUT, f"{where}: no answer after {finished.seconds:.2f} s"
+        case End.OUTPUT:
+            return Verdict.RESOURCE_EXCEEDED, f"{where}: it wrote more than allowed"
+        case End.CANCELLED:
+            return Verdict.INFRA_ERROR, "the verification was cancelled"
+    code, cpu = finished.report.status[process], finished.report.cpu[process]
+    if refused := _refused(finished):
+        return refused[0], f"{where}: {refused[1]}"
+    # The kernel's two clocks differ by a few ticks.
+    if code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > terms.cpu_seconds - 0.1:
+        return Verdict.TIMEOUT, f"{where}: its processor time was used up"
+    ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return Verdict.FAILED, f"{where}: it ended the process, with {ended}"
+
+
+def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
+    """The tests run in one process, the candidate in another."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        candidate = Job(["serve", code, suite.setup], ours.fileno())
+        texts = [f"{suite.judge_setup}\n{suite.setup}", suite.asked or "", suite.entry or ""]
+        modules = ",".join(sorted(suite.modules))
+        judge = Job(["judge", *texts, modules, *suite.tests], theirs.fileno())
+        finished = _drive(worker, terms, candidate, judge)
+    return Judged(*_judged(suite, finished, terms), "judge", finished)
+
+
+def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, str]:
+    answers = finished.answers
+    passed = sum(kind == b"P" for kind, _ in answers)
+    where = f"test {min(passed + 1, len(suite.tests))} of {len(suite.tests)}"
+    kind, payload = answers[-1] if answers else (b"", b"")
+    if kind == b"D" and passed == len(suite.tests):
+        return Verdict.PASSED, ""
+    if kind == b"G":
+        return _unanswered(payload.decode("utf-8", "replace"), finished, terms)
+    if kind not in (b"P", b""):
+        return _said(kind, payload, where, finished)
+    if finished.end is End.CLOSED and not _refused(finished):
+        code = finished.report.status[1]
+        return Verdict.INFRA_ERROR, f"{where}: the tests ended their own process, status {code}"
+    return _unanswered(where, finished, terms, process=1)
+
+
+def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
+    """The candidate is a program: a fresh process for each input."""
+    seconds = terms.seconds
+    for number, case in enumerate(suite.cases, 1):
+        where = f"input {number} of {len(suite.cases)} ({show(case.stdin, 80)})"
+        left = Terms(seconds, terms.cpu_seconds, terms.output_bytes, terms.cancelled)
+        stdin = os.memfd_create("stdin")
+        try:
+            with open(stdin, "wb", closefd=False) as file:
+                file.write(case.stdin.encode("utf-8", "surrogateescape"))
+            finished = _drive(worker, left, Job(["script", code], stdin), keep_output=True)
+        finally:
+            os.close(stdin)
+        seconds = max(0.01, seconds - finished.seconds)
+        finished = replace(finished, seconds=terms.seconds - seconds)  # of all inputs so far
+        kind, payload = finished.answers[0] if finished.answers else (b"", b"")
+        if not kind:
+            verdict, detail = _unanswered(where, finished, terms)
+        elif kind != b"D":
+            verdict, detail = _said(kind, payload, where, finished)
+        elif same_output(finished.stdout, case.expected):
+            continue
+        else:
+            got, wanted = show(finished.stdout), show(case.expected)
+            verdict, detail = Verdict.FAILED, f"{where}: printed {got}, not {wanted}"
+        return Judged(verdict, detail, "literal", finished)
+    return Judged(Verdict.PASSED, "", "literal", finished)

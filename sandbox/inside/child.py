@@ -1,0 +1,189 @@
+"""What a sandboxed process does with its job, once it is locked in.
+
+Nothing in here knows what a test expects, except in the process of the judge: values go away as
+plain data, to be compared where the candidate cannot look.
+
+Job, on the process's socket: 8 bytes of length (little endian) of what follows, then texts, each
+as 8 bytes of length and UTF-8 (surrogates let through). The first text is the kind of job:
+
+    literal     candidate, setup, then one call expression for each test
+    in_process  candidate, setup, nonce, then one test statement for each test
+    script      candidate; the descriptor that came along is its standard input
+    serve       candidate, setup; the descriptor is the stream to the judge
+    judge       setup, asked, entry, modules (by commas), then the tests; likewise
+
+Answers, frames on the same socket (the judge's are in `judge.py`):
+
+    V  the value of the next call (`codec.py`)
+    E  an exception ended the run; text
+    S  ... in the setup code; text
+    M  memory ran out; text
+    L  a value is too large to send; text
+    P  in_process only: the next test passed; the nonce
+    D  the candidate's code came to its end
+"""
+
+from __future__ import annotations
+
+import array
+import ast
+import contextlib
+import os
+import socket
+import sys
+import types
+from typing import Any
+
+from gatekeeper.sandbox.inside import remote
+from gatekeeper.sandbox.inside.codec import MAX_BYTES, TooLargeError, encode, frame
+from gatekeeper.sandbox.inside.judge import ROOT, describe, judge
+
+__all__ = ["work"]
+
+
+def work(connection: socket.socket) -> None:
+    """Take one job from the socket, do it, answer. Never raises."""
+    kind, texts, descriptor = _receive(connection)
+
+    def send(kind: bytes, payload: bytes | str) -> None:
+        if isinstance(payload, str):
+            payload = payload.encode("utf-8", "replace")
+        connection.sendall(frame(kind, payload))
+
+    match kind:
+        case "judge":
+            setup, asked, entry, modules, *tests = texts
+            judge(
+                remote.Peer(socket.socket(fileno=descriptor), guard=remote.Guard()),
+                send,
+                setup=setup,
+                tests=tests,
+                asked=asked or None,
+                entry=entry or None,
+                modules=frozenset(modules.split(",")),
+            )
+        case "serve":
+            _serve(socket.socket(fileno=descriptor), *texts)
+        case "script":
+            _script(send, descriptor, *texts)
+        case _:
+            _run(send, kind, *texts)
+
+
+def _receive(connection: socket.socket) -> tuple[str, list[str], int]:
+    """The job and the descriptor that came with it, -1 where none did."""
+    room = socket.CMSG_SPACE(array.array("i").itemsize)
+    data, control, *_ = connection.recvmsg(1 << 16, room)
+    descriptor = -1
+    for _level, _type, payload in control:
+        descriptor = array.array("i", payload[:4])[0]
+    chunks, missing = [data[8:]], int.from_bytes(data[:8], "little") - len(data) + 8
+    while missing > 0:
+        chunks.append(connection.recv(min(missing, 1 << 20)))
+        if not chunks[-1]:
+            os._exit(0)
+        missing -= len(chunks[-1])
+    stream, texts, at = b"".join(chunks), [], 0
+    while at < len(stream):
+        end = at + 8 + int.from_bytes(stream[at : at + 8], "little")
+        texts.append(stream[at + 8 : end].decode("utf-8", "surrogatepass"))
+        at = end
+    return texts[0], texts[1:], descriptor
+
+
+def _module(name: str = "candidate") -> types.ModuleType:
+    """A module of its own, so that dataclasses, pickle and typing find the candidate's classes.
+
+    Not "__main__", except for scripts, so that a demonstration at the end does not run.
+    """
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    return module
+
+
+def _execute(source: str, file: str, namespace: dict[str, Any]) -> None:
+    # `compile` of a text, because Python drops what follows a NUL when it runs a *file*.
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)
+
+
+def _run(send: Any, kind: str, candidate: str, setup: str, *tests: str) -> None:
+    """Candidate, setup, tests, in this order (MBPP's); the first exception ends the run."""
+    nonce = ""
+    if kind == "in_process":
+        nonce, *tests = tests  # type: ignore[assignment]
+    namespace = _module().__dict__
+    where, failure = "in the code", b"E"
+    try:
+        _execute(candidate, "candidate.py", namespace)
+        where, failure = "in the setup code", b"S"
+        _execute(setup, "setup.py", namespace)
+        failure = b"E"
+        room = MAX_BYTES
+        for number, test in enumerate(tests, 1):
+            where = f"in test {number}"
+            if kind == "in_process":
+                _execute(test, "test.py", namespace)
+                send(b"P", nonce)
+            else:
+                value = eval(compile(test, "test.py", "eval", dont_inherit=True), namespace)
+                encoded = encode(value, room)
+                room -= len(encoded)
+                send(b"V", encoded)
+        sys.stdout.flush()
+        send(b"D", b"")
+    except MemoryError:
+        send(b"M", f"{where}: out of memory")
+    except TooLargeError:
+        send(b"L", f"{where}: the result is too large to compare")
+    except BaseException as error:
+        send(failure, f"{where}: {describe(error)}")
+
+
+def _script(send: Any, descriptor: int, candidate: str) -> None:
+    """The candidate as a program that reads standard input and prints."""
+    os.dup2(descriptor, 0)
+    os.close(descriptor)
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    sys.stdin.seek(0)
+    try:
+        try:
+            _execute(candidate, "candidate.py", _module("__main__").__dict__)
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                raise
+        sys.stdout.flush()
+        send(b"D", b"")
+    except MemoryError:
+        send(b"M", "in the code: out of memory")
+    except BaseException as error:
+        send(b"E", f"in the code: {describe(error)}")
+
+
+def _serve(connection: socket.socket, candidate: str, setup: str) -> None:
+    """Run the candidate when the judge says so, then answer what it asks."""
+    module = _module()
+
+    def start(module: types.ModuleType) -> None:
+        _execute(candidate, "candidate.py", module.__dict__)
+        _prepare(setup, module.__dict__)
+
+    peer = remote.Peer(connection, more={"start": start, "bound": _bound})
+    assert peer.export(module) == ROOT
+    peer.serve()
+
+
+def _prepare(setup: str, namespace: dict[str, Any]) -> None:
+    """Imports and classes of the setup code: what a candidate may rely on, and may see."""
+    for node in ast.parse(setup).body:
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef):
+            with contextlib.suppress(Exception):  # it may need what only the judge has
+                _execute(ast.unparse(node), "setup.py", namespace)
+
+
+def _bound(module: types.ModuleType) -> dict[str, str | None]:
+    """The candidate's global names; for what it imported, the module that came from."""
+    return {
+        name: None if isinstance(item, types.ModuleType) else getattr(item, "__module__", None)
+        for name, item in list(module.__dict__.items())
+        if type(name) is str and not name.startswith("__")
+    }

@@ -1,0 +1,386 @@
+"""Plain data as bytes and back, between processes that do not trust one another. Never pickle.
+
+Values are written in prefix order; n is 4 bytes, little endian, a count of bytes or items:
+
+    N None   T True   F False   . Ellipsis   i n int (two's complement)   f float (8 bytes)
+    c complex (16 bytes)   s n str (UTF-8, surrogates let through)   b n bytes
+    l n list   t n tuple   S n set   Z n frozenset   d n dict (n key, value pairs)
+    k n name, then a tuple: a value of the standard library, from its parts (`_KNOWN`)
+    o n anything else: 1 byte of truth value, name of its type
+    h id (8 bytes), then its description: an object that stays where it is (`remote.py`)
+
+Frames put such payloads on a stream: a kind byte, 4 bytes of length (little endian), the payload.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import fractions
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "MAX_HASHED",
+    "MAX_RATIO_BITS",
+    "MalformedError",
+    "Opaque",
+    "TooLargeError",
+    "decode",
+    "encode",
+    "frame",
+    "frames",
+    "head",
+]
+
+MAX_DEPTH = 256  # Python's parser allows no literal as deep as that: nothing could equal it
+MAX_BYTES = 4 << 20  # of all values together
+MAX_HASHED = 4096  # entries of a value's sets and dicts: keys chosen to collide cost time squared
+MAX_RATIO_BITS = 1 << 15
+MAX_NAME = 200
+
+Parts = tuple[bytes, Sequence[Any]]
+"""What an item is written as: a tag with its payload, then the items it is made of."""
+
+
+class TooLargeError(Exception):
+    """A value would take more than the limit to send."""
+
+
+class MalformedError(ValueError):
+    """The bytes are not what `encode` writes: the candidate wrote them itself."""
+
+
+class Opaque:
+    """A value that is not plain data: equal to nothing but itself."""
+
+    __slots__ = ("_name", "_truth")
+
+    def __init__(self, name: str, truth: bool) -> None:
+        self._name, self._truth = name, truth
+
+    def __bool__(self) -> bool:
+        return self._truth
+
+    def __repr__(self) -> str:
+        return f"<{self._name} object>"
+
+
+def head(tag: bytes, n: int) -> bytes:
+    return tag + n.to_bytes(4, "little")
+
+
+def frame(kind: bytes, payload: bytes) -> bytes:
+    return head(kind, len(payload)) + payload
+
+
+def frames(stream: bytes) -> list[tuple[bytes, bytes]]:
+    """(kind, payload) of each complete frame; an incomplete one at the end is left out."""
+    found, at = [], 0
+    while at + 5 <= len(stream):
+        end = at + 5 + int.from_bytes(stream[at + 1 : at + 5], "little")
+        if end > len(stream):
+            break
+        found.append((stream[at : at + 1], stream[at + 5 : end]))
+        at = end
+    return found
+
+
+def opaque(item: object) -> Parts:
+    """What stands for an item that is no plain data and does not travel."""
+    name = f"{type(item).__name__}".encode("utf-8", "replace")[:MAX_NAME]
+    return head(b"o", len(name)) + (b"\1" if item else b"\0") + name, ()
+
+
+def encode(
+    value: object,
+    limit: int = MAX_BYTES,
+    *,
+    other: Callable[[Any], Parts] = opaque,
+    max_hashed: int = MAX_HASHED,
+) -> bytes:
+    """Plain data as bytes; instances of subclasses as their nearest base that is plain.
+
+    `other` writes what is no plain data, and the whole value where it is too deep or its sets and
+    dicts have more than `max_hashed` entries. Works with a stack of its own, so depth is no
+    danger; cycles end at `MAX_DEPTH`. Raises TooLargeError beyond `limit` bytes.
+    """
+    out = bytearray()
+    hashed = 0
+    stack: list[tuple[Any, int]] = [(value, 0)]
+    while stack:
+        item, depth = stack.pop()
+        kind = type(item)
+        write = _WRITERS.get(kind)
+        if write is None:
+            write = next((_WRITERS[b] for b in kind.__mro__ if b in _WRITERS), other)
+            if issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple):
+                write = _named_tuple
+        tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
+        out += tag
+        if parts:
+            hashed += _ENTRIES.get(tag[:1], 0) * len(parts) // 2
+            if depth >= MAX_DEPTH or hashed > max_hashed:
+                return _whole(value, other)
+            stack += [(part, depth + 1) for part in reversed(parts)]
+        if len(out) + len(stack) > limit:  # whatever is on the stack takes a byte or more
+            raise TooLargeError
+    return bytes(out)
+
+
+def _whole(value: object, other: Callable[[Any], Parts]) -> bytes:
+    tag, parts = other(value)
+    return tag + b"".join(map(encode, parts))
+
+
+def _too_large() -> Parts:
+    raise TooLargeError
+
+
+def _int(item: Any) -> Parts:
+    size = (int.bit_length(item) + 8) // 8
+    if size > MAX_BYTES:
+        raise TooLargeError
+    return head(b"i", size) + int.to_bytes(item, size, "little", signed=True), ()
+
+
+def _str(item: Any) -> Parts:
+    text = str.encode(item, "utf-8", "surrogatepass")
+    return head(b"s", len(text)) + text, ()
+
+
+def _bytes(item: Any) -> Parts:
+    data = bytes(memoryview(item))
+    return head(b"b", len(data)) + data, ()
+
+
+def _dict(item: Any) -> Parts:
+    pairs = list(dict.items(item))
+    return head(b"d", len(pairs)), [x for pair in pairs for x in pair]
+
+
+def _listing(tag: bytes, base: type) -> Callable[[Any], Parts]:
+    def write(item: Any) -> Parts:
+        items = list(base.__iter__(item))  # type: ignore[attr-defined]
+        return head(tag, len(items)), items
+
+    return write
+
+
+def _ratio(item: Any) -> tuple[int, int]:
+    top, bottom = fractions.Fraction.as_integer_ratio(item)
+    if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
+        raise TooLargeError
+    return top, bottom
+
+
+def _moment(item: Any) -> tuple[Any, ...]:
+    offset = datetime.datetime.utcoffset(item)
+    parts = (item.year, item.month, item.day, item.hour, item.minute, item.second)
+    return (*parts, item.microsecond, offset)
+
+
+def _from_moment(*parts: Any) -> datetime.datetime:
+    *numbers, offset = parts
+    moment = datetime.datetime(*numbers)
+    return moment if offset is None else moment.replace(tzinfo=datetime.timezone(offset))
+
+
+def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
+    if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
+        raise MalformedError("a ratio too long to reduce")
+    return fractions.Fraction(top, bottom)
+
+
+def _from_text(text: str) -> decimal.Decimal:
+    if len(text) > MAX_HASHED:
+        raise MalformedError("a Decimal of too many digits")
+    return decimal.Decimal(text)
+
+
+def _from_names(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    kind: Any = collections.namedtuple(name, fields)  # type: ignore[misc]
+    return kind._make(values)
+
+
+# Values of the standard library: type, its parts, and how it is made of them.
+_KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] = {
+    "Fraction": (fractions.Fraction, _ratio, _from_ratio),
+    "Decimal": (decimal.Decimal, lambda v: (decimal.Decimal.__str__(v),), _from_text),
+    "bytearray": (bytearray, lambda v: (bytes(memoryview(v)),), bytearray),
+    "range": (range, lambda v: (v.start, v.stop, v.step), range),
+    "Counter": (
+        collections.Counter,
+        lambda v: (dict(dict.items(v)),),
+        collections.Counter,
+    ),
+    "OrderedDict": (
+        collections.OrderedDict,
+        lambda v: (dict(dict.items(v)),),
+        collections.OrderedDict,
+    ),
+    "defaultdict": (
+        collections.defaultdict,
+        lambda v: (dict(dict.items(v)),),
+        lambda v: collections.defaultdict(None, v),
+    ),
+    "deque": (
+        collections.deque,
+        lambda v: (list(collections.deque.__iter__(v)), v.maxlen),
+        collections.deque,
+    ),
+    "keys": (type({}.keys()), lambda v: (list(v),), lambda v: dict.fromkeys(v).keys()),
+    "items": (type({}.items()), lambda v: (list(v),), lambda v: dict(v).items()),
+    "values": (
+        type({}.values()),
+        lambda v: (list(v),),
+        lambda v: dict(enumerate(v)).values(),
+    ),
+    "datetime": (datetime.datetime, _moment, _from_moment),
+    "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
+    "time": (
+        datetime.time,
+        lambda v: (v.hour, v.minute, v.second, v.microsecond),
+        datetime.time,
+    ),
+    "timedelta": (
+        datetime.timedelta,
+        lambda v: (v.days, v.seconds, v.microseconds),
+        datetime.timedelta,
+    ),
+}
+_NAMED_TUPLE = "namedtuple"
+_BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {_NAMED_TUPLE: _from_names}
+
+
+def _known(name: str, dissect: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], Parts]:
+    tag = head(b"k", len(name)) + name.encode()
+    return lambda item: (tag, (dissect(item),))
+
+
+def _named_tuple(item: Any) -> Parts:
+    fields, kind = type(item)._fields, type(item).__name__
+    tag = head(b"k", len(_NAMED_TUPLE)) + _NAMED_TUPLE.encode()
+    return tag, ((kind, fields, tuple(tuple.__iter__(item))),)
+
+
+_ENTRIES = {b"d": 1, b"S": 2, b"Z": 2}  # halves of an entry that each part stands for
+_SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}  # refused before copied
+_CONSTANTS = {None: b"N", True: b"T", False: b"F", Ellipsis: b"."}
+_WRITERS: dict[type, Callable[[Any], Parts]] = {
+    **{type(c): (lambda item: (_CONSTANTS[item], ())) for c in _CONSTANTS},
+    int: _int,
+    float: lambda item: (b"f" + struct.pack("<d", item), ()),
+    complex: lambda item: (b"c" + struct.pack("<dd", item.real, item.imag), ()),
+    str: _str,
+    bytes: _bytes,
+    dict: _dict,
+    list: _listing(b"l", list),
+    tuple: _listing(b"t", tuple),
+    set: _listing(b"S", set),
+    frozenset: _listing(b"Z", frozenset),
+    **{kind: _known(name, dissect) for name, (kind, dissect, _) in _KNOWN.items()},
+}
+
+
+def decode(
+    data: bytes,
+    *,
+    other: Callable[[int, Any], Any] | None = None,
+    max_hashed: int = MAX_HASHED,
+) -> Any:
+    """The value; Opaque for what did not travel. `other` makes the object of an id, described.
+
+    Raises MalformedError.
+    """
+    try:
+        return _Reader(data, other, max_hashed).value()
+    except MalformedError:
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, struct.error) as error:
+        raise MalformedError(f"{type(error).__name__}: {error}") from error
+
+
+class _Reader:
+    def __init__(
+        self, data: bytes, other: Callable[[int, Any], Any] | None, max_hashed: int
+    ) -> None:
+        self._data, self._at, self._other, self._room = data, 0, other, max_hashed
+
+    def value(self) -> Any:
+        found = self._item(0)
+        if self._at != len(self._data):
+            raise MalformedError("bytes after the value")
+        return found
+
+    def _take(self, n: int) -> bytes:
+        self._at += n
+        if self._at > len(self._data):
+            raise MalformedError("the value is cut off")
+        return self._data[self._at - n : self._at]
+
+    def _count(self) -> int:
+        return int.from_bytes(self._take(4), "little")
+
+    def _item(self, depth: int) -> Any:
+        if depth > MAX_DEPTH:  # also what keeps this recursion, and hashing, within bounds
+            raise MalformedError("the value is too deep")
+        match self._take(1):
+            case b"N":
+                return None
+            case b"T":
+                return True
+            case b"F":
+                return False
+            case b".":
+                return Ellipsis
+            case b"i":
+                return int.from_bytes(self._take(self._count()), "little", signed=True)
+            case b"f":
+                return struct.unpack("<d", self._take(8))[0]
+            case b"c":
+                return complex(*struct.unpack("<dd", self._take(16)))
+            case b"s":
+                return self._take(self._count()).decode("utf-8", "surrogatepass")
+            case b"b":
+                return self._take(self._count())
+            case b"l":
+                return self._items(depth)
+            case b"t":
+                return tuple(self._items(depth))
+            case b"S":
+                return set(self._items(depth, hashed=True))
+            case b"Z":
+                return frozenset(self._items(depth, hashed=True))
+            case b"d":
+                entries = self._items(depth, hashed=True, each=2)
+                return dict(zip(entries[::2], entries[1::2], strict=True))
+            case b"k":
+                build = _BUILDERS[self._take(self._count()).decode("ascii")]
+                parts = self._item(depth + 1)
+                if type(parts) is not tuple:
+                    raise MalformedError("parts that are no tuple")
+                return build(*parts)
+            case b"o":
+                n = self._count()
+                truth = self._take(1) == b"\1"
+                return Opaque(self._take(n).decode("utf-8", "replace"), truth)
+            case b"h" if self._other is not None:
+                number = int.from_bytes(self._take(8), "little", signed=True)
+                return self._other(number, self._item(depth + 1))
+            case tag:
+                raise MalformedError(f"tag={tag!r}")
+
+    def _items(self, depth: int, *, hashed: bool = False, each: int = 1) -> list[Any]:
+        n = self._count()
+        if n * each > len(self._data):
+            raise MalformedError("more items than bytes")
+        if hashed:
+            self._room -= n
+            if self._room < 0:
+                raise MalformedError("too many entries in sets and dicts")
+        return [self._item(depth + 1) for _ in range(n * each)]

@@ -1,0 +1,252 @@
+"""Locks a process in: namespaces, mounts, Landlock, identity, limits. Linux system calls by ctypes.
+
+Levels, from strong to weak:
+
+    docker      the container is the fence; here each process only gets a user of its own
+    namespaces  a root of its own with Python in it and nothing else, read-only; no network, no
+                view of other processes; what it starts dies with it
+    landlock    the machine's files, read-only, and a directory to write; no TCP; no signals out
+    none        limits only
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import struct
+import sys
+from dataclasses import dataclass
+
+__all__ = ["Limits", "confine", "enclose", "landlock_version", "new_pid_namespace"]
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_MODE_FILTER = 2
+SIGKILL = 9
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000
+MNT_DETACH = 2
+SYS_MOUNT_SETATTR, AT_RECURSIVE = 442, 0x8000
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
+SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+SYS_LANDLOCK_CREATE, SYS_LANDLOCK_ADD, SYS_LANDLOCK_RESTRICT = 444, 445, 446
+PR_SET_KEEPCAPS = 8
+CAPABILITY_VERSION_3, CAP_DAC_READ_SEARCH = 0x20080522, 1 << 2
+NOBODY = 65534
+DEVICES = ("null", "zero", "full", "random", "urandom")
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one process and, each by itself, of all it starts; 0 where the container sets it."""
+
+    cpu_seconds: int
+    memory_mb: int
+    disk_mb: int
+    processes: int
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+    return result
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    texts = [text.encode() if text else None for text in (source, target, kind)]
+    _check(libc.mount(*texts, ctypes.c_ulong(flags), options.encode() or None), f"mount {target}")
+
+
+def _read_only(path: str) -> None:
+    attributes = struct.pack("=4Q", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, 0, 0, 0)
+    size = ctypes.c_size_t(len(attributes))
+    result = libc.syscall(SYS_MOUNT_SETATTR, -100, path.encode(), AT_RECURSIVE, attributes, size)
+    _check(result, "mount_setattr")
+
+
+def enclose(paths: list[str]) -> None:
+    """Move into a root that holds `paths`, /proc and a few devices, all read-only.
+
+    An ordinary user gets a user namespace for that. Raises OSError where the kernel says no.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    flags = CLONE_NEWNS | (CLONE_NEWUSER if uid else 0)
+    _check(libc.unshare(flags), "unshare")
+    if uid:
+        maps = {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
+        for name, text in maps.items():
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    _mount("", "/", None, MS_REC | MS_PRIVATE)
+    root = "/tmp"
+    _mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=4m")
+    for name in ("dev/shm", "proc", "tmp", "var/tmp", "old"):
+        os.makedirs(f"{root}/{name}")
+    pivot = SYS_PIVOT_ROOT[platform.machine()]
+    _check(libc.syscall(pivot, root.encode(), f"{root}/old".encode()), "pivot_root")
+    os.chdir("/")
+    for path in paths:
+        _show(path)
+    for name in DEVICES:
+        open(f"/dev/{name}", "w").close()
+        _mount(f"/old/dev/{name}", f"/dev/{name}", None, MS_BIND)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
+    os.symlink("/proc/self/fd", "/dev/fd")
+    _mount("/old/proc", "/proc", None, MS_BIND | MS_REC)
+    _check(libc.umount2(b"/old", MNT_DETACH), "umount")
+    os.rmdir("/old")
+    _read_only("/")
+
+
+def _show(path: str) -> None:
+    """Make a path of the old root visible in the new one; links stay links."""
+    old = f"/old{path}"
+    if os.path.islink(old):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.symlink(os.readlink(old), path)
+    elif os.path.isdir(old):
+        os.makedirs(path, exist_ok=True)
+        _mount(old, path, None, MS_BIND | MS_REC)
+    elif os.path.exists(old):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        open(path, "w").close()
+        _mount(old, path, None, MS_BIND)
+
+
+def new_pid_namespace(own: int) -> None:
+    """The next fork's child is the first process of a namespace; `own` is ours, as a descriptor."""
+    _check(libc.setns(own, CLONE_NEWPID), "setns")
+    _check(libc.unshare(CLONE_NEWPID), "unshare")
+
+
+def confine(level: str, limits: Limits, *, uid: int, seccomp: bytes, directory: str) -> None:
+    """Lock this process in for good. Raises OSError where something is refused."""
+    os.setsid()
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # where memory runs out, the candidate goes first
+    if level == "namespaces":
+        _separate(limits.disk_mb, directory)
+    os.chdir(directory)
+    # Landlock limits what can be read more than the file modes that this one overrides.
+    kept = CAP_DAC_READ_SEARCH if level == "landlock" and _private_python() else 0
+    if os.geteuid() == 0:
+        _become(uid)
+    _keep_capabilities(kept)
+    if level != "docker":
+        # For ever: nothing that is started can have more rights.
+        _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+        libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
+    if level == "landlock":
+        _landlock(directory)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # or /proc/self is closed to its own process
+    _limit(limits)
+    if seccomp:
+        _filter(seccomp)
+
+
+def _separate(disk_mb: int, directory: str) -> None:
+    flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
+    _check(libc.unshare(flags), "unshare")
+    try:
+        _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    except OSError:  # as in most containers, where parts of /proc are masked
+        _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=0,mode=555")
+    for path in (directory, "/dev/shm"):
+        options = f"size={disk_mb}m,nr_inodes=20k,mode=1777"
+        _mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options)
+
+
+def _become(uid: int) -> None:
+    """A user nobody else is, without a way back."""
+    for capability in (5, 6, 7, 8):  # KILL, SETGID, SETUID, SETPCAP: a container has no others
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    os.setgroups([])
+    libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)  # until `_keep_capabilities`
+    try:
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    except OSError:  # a user namespace with few users
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def _keep_capabilities(kept: int) -> None:
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    _check(libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)), "capset")
+
+
+def _private_python() -> bool:
+    """Whether Python lives where only this user may look, such as /root."""
+    home = os.path.dirname(os.__file__)
+    while home != "/" and os.stat(home).st_mode & 1:
+        home = os.path.dirname(home)
+    return os.geteuid() == 0 and home != "/"
+
+
+def _limit(limits: Limits) -> None:
+    wanted = {
+        resource.RLIMIT_CPU: limits.cpu_seconds,
+        resource.RLIMIT_AS: limits.memory_mb << 20,
+        resource.RLIMIT_FSIZE: limits.disk_mb << 20,
+        resource.RLIMIT_NPROC: limits.processes,
+        resource.RLIMIT_NOFILE: 256,
+    }
+    for which, value in wanted.items():
+        if value:
+            resource.setrlimit(which, (value, value))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _filter(program: bytes) -> None:
+    code = ctypes.create_string_buffer(program, len(program))
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+    loaded = Program(len(program) // 8, ctypes.addressof(code))
+    result = libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(loaded), 0, 0)
+    _check(result, "seccomp")
+
+
+_FS_READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read file, read directory
+_FS_ALL = (1 << 16) - 1  # version 5: all rights to files, devices' ioctl included
+_FS_FILE = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # what a file, not a directory, can have
+_RULE_PATH_BENEATH = 1
+_LANDLOCK_VERSION = 1  # flag of landlock_create_ruleset
+READABLE = (
+    *("/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt", "/proc/self", "/etc/ld.so.cache"),
+    *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/hosts"),
+)
+
+
+def landlock_version() -> int:
+    """0 where the kernel has none; 6 is the first that keeps signals in."""
+    return max(0, int(libc.syscall(SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))
+
+
+def _landlock(directory: str) -> None:
+    scopes = 3  # abstract sockets, signals
+    rules = struct.pack("=3Q", _FS_ALL, 3, scopes)  # 3: binding and connecting TCP
+    create = libc.syscall(SYS_LANDLOCK_CREATE, rules, ctypes.c_size_t(len(rules)), 0)
+    ruleset = _check(create, "landlock")
+    allowed = dict.fromkeys((*READABLE, sys.base_prefix, sys.base_exec_prefix), _FS_READ)
+    allowed |= {f"/dev/{name}": _FS_READ | 1 << 1 for name in DEVICES}
+    for path, rights in {**allowed, directory: _FS_ALL}.items():
+        try:
+            target = os.open(path, os.O_PATH)
+        except OSError:
+            continue
+        if not os.path.isdir(path):
+            rights &= _FS_FILE
+        rule = struct.pack("=Qi", rights, target)
+        add = libc.syscall(SYS_LANDLOCK_ADD, ruleset, _RULE_PATH_BENEATH, rule, 0)
+        os.close(target)
+        _check(add, f"landlock {path}")
+    _check(libc.syscall(SYS_LANDLOCK_RESTRICT, ruleset, 0), "landlock")
+    os.close(ruleset)

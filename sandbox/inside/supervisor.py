@@ -1,0 +1,301 @@
+"""Keeps locked-in processes ready, hands them to the host, and cleans up after them.
+
+The first process of a container (or, locally, of an enclosure). It never reads a job: what a
+candidate is asked goes from the host straight to the candidate's process, so no memory that a
+later candidate inherits ever holds anything of an earlier one. Messages on the control socket
+(packets of JSON):
+
+    host -> supervisor   {…}                the settings, once: `Settings`
+    supervisor -> host   {"ready": …}       hello; or {"failed": why}, and the end
+                         {"child": n}       a process stands ready; its socket, stdout and stderr
+                                            come along as descriptors
+    host -> supervisor   {"end": [n, …]}    kill these and whatever they left
+    supervisor -> host   {"ended": [n, …], …}   it is done: `_end`
+"""
+
+from __future__ import annotations
+
+import array
+import base64
+import contextlib
+import gc
+import importlib
+import json
+import os
+import platform
+import random
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.sandbox.inside import child
+from gatekeeper.sandbox.inside.codec import frame
+from gatekeeper.sandbox.inside.lockdown import (
+    Limits,
+    confine,
+    enclose,
+    landlock_version,
+    new_pid_namespace,
+)
+
+__all__ = ["main"]
+
+SPARES = 2  # the judge's path takes two
+FIRST_UID = 0x70000000  # users nobody else is
+PRELOAD = """
+    abc bisect cmath collections contextlib copy csv dataclasses datetime decimal enum fractions
+    functools hashlib heapq html io inspect itertools json math numbers operator pathlib pprint
+    queue random re secrets statistics string struct tempfile textwrap threading time traceback
+    types typing unicodedata unittest uuid
+""".split()  # noqa: SIM905
+SETTLE_SECONDS = 0.5  # for what was killed to be gone
+CGROUPS = {  # version 2, then 1
+    "current": ("pids.current", "pids/pids.current"),
+    "processes": ("pids.events", "pids/pids.events"),
+    "memory": ("memory.events", "memory/memory.oom_control"),
+}
+
+
+def main(control: socket.socket) -> None:
+    """Serve the host until it goes away. Returns never."""
+    settings = json.loads(control.recv(1 << 20))
+    try:
+        supervisor = Supervisor(control, settings)
+    except Exception as error:
+        control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
+        os._exit(1)
+    with contextlib.suppress(OSError):
+        supervisor.serve()
+    supervisor.close()
+    os._exit(0)
+
+
+class Supervisor:
+    """`settings`: level, limits (see `Limits`), seccomp (base64), paths to enclose."""
+
+    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+        self._control = control
+        self._level: str = settings["level"]
+        self._limits = Limits(**settings["limits"])
+        self._seccomp = base64.b64decode(settings["seccomp"])
+        self._born = 0
+        self._alive: dict[int, int] = {}  # number -> pid, of all children not yet ended
+        self._directories: dict[int, str] = {}
+        self._spares = settings.get("spares", SPARES)
+        os.umask(0o022)
+        if os.getpid() != 1:
+            _adopt_orphans()
+        if self._level == "namespaces":
+            if settings["paths"]:
+                enclose(settings["paths"])
+            self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+            # Where /tmp shows Python itself, the next place that `tempfile` looks for.
+            shown = any(path.startswith("/tmp/") for path in sys.path)
+            self._tmp = "/var/tmp" if shown else "/tmp"
+        elif self._level == "docker":
+            self._tmp = "/tmp"
+        else:
+            if self._level == "landlock" and landlock_version() < 6:
+                raise OSError(f"Landlock version {landlock_version()}: 6 or newer is needed")
+            self._tmp = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
+            os.chmod(self._tmp, 0o711)
+        self._files = {name: _first(paths) for name, paths in CGROUPS.items()}
+        for name in PRELOAD:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        random.seed(0)  # one stream of numbers for every candidate: the same verdict each time
+        hello = {"ready": platform.python_version(), "level": self._level, "pid": os.getpid()}
+        self._say(hello)
+        gc.collect()
+        gc.freeze()  # the collector need not touch, and so copy, what all children share
+
+    def serve(self) -> None:
+        while True:
+            while len(self._alive) < self._spares:
+                self._bear()
+            message = self._control.recv(1 << 16)
+            if not message:
+                return
+            self._end(json.loads(message)["end"])
+
+    def close(self) -> None:
+        for pid in self._alive.values():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if self._level in ("landlock", "none"):
+            shutil.rmtree(self._tmp, ignore_errors=True)
+
+    def _say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+        self._control.sendmsg([json.dumps(message).encode()], rights if descriptors else [])
+
+    def _bear(self) -> None:
+        """Fork a process, lock it in, and give its end of three streams to the host."""
+        number = self._born = self._born + 1
+        ours, theirs = socket.socketpair()
+        out, out_end = os.pipe()
+        error, error_end = os.pipe()
+        directory = self._tmp
+        if self._level in ("landlock", "none"):
+            directory = self._directories[number] = f"{self._tmp}/{number}"
+            os.mkdir(directory, 0o700)
+            if os.geteuid() == 0:
+                os.chown(directory, FIRST_UID + number, FIRST_UID + number)
+        if self._level == "namespaces":
+            new_pid_namespace(self._own_pids)
+        pid = os.fork()
+        if not pid:
+            self._live(number, theirs, out_end, error_end, directory)
+        self._alive[number] = pid
+        self._say({"child": number}, (ours.fileno(), out, error))
+        for end in (ours, theirs):
+            end.close()
+        for pipe in (out, out_end, error, error_end):
+            os.close(pipe)
+
+    def _live(
+        self, number: int, connection: socket.socket, out: int, error: int, directory: str
+    ) -> None:
+        """What a child does. Never returns."""
+        try:
+            null = os.open("/dev/null", os.O_RDONLY)
+            for source, target in ((null, 0), (out, 1), (error, 2)):
+                os.dup2(source, target)
+            mine = connection.detach()
+            os.closerange(3, mine)
+            os.closerange(mine + 1, 256)
+            connection = socket.socket(fileno=mine)
+            uid = FIRST_UID + number
+            confine(self._level, self._limits, uid=uid, seccomp=self._seccomp, directory=directory)
+            connection.sendall(frame(b"R", b""))
+        except BaseException as problem:
+            text = f"{type(problem).__name__}: {problem}"
+            connection.sendall(frame(b"X", text.encode("utf-8", "replace")))
+            os._exit(1)
+        try:
+            child.work(connection)
+        finally:
+            os._exit(0)
+
+    def _end(self, numbers: list[int]) -> None:
+        """Kill, reap, look for what is left, and report:
+
+        `status` and processor seconds of each; `waited`, the seconds the first one stood in the
+        queue for a processor; `left`, whether a process or a file outlived them; and how often
+        since the start the kernel refused memory or a process.
+        """
+        pids = [self._alive.pop(number) for number in numbers]
+        waited = _waited(pids[0])
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        ended = [os.wait4(pid, 0) for pid in pids]
+        report = {
+            "ended": numbers,
+            "status": [os.waitstatus_to_exitcode(status) for _, status, _ in ended],
+            "cpu": [usage.ru_utime + usage.ru_stime for *_, usage in ended],
+            "waited": waited,
+            "left": self._left(numbers),
+            "memory": _count(self._files["memory"], "oom_kill"),
+            "processes": _count(self._files["processes"], "max"),
+        }
+        self._say(report)
+
+    def _left(self, numbers: list[int]) -> bool:
+        """Whether anything outlived the candidate; processes are killed, its directory removed."""
+        left = False
+        patience = time.monotonic() + SETTLE_SECONDS
+        while self._strangers():
+            left = True
+            if time.monotonic() > patience:
+                return True
+        if self._level == "docker":
+            left = left or any(os.scandir("/tmp")) or any(os.scandir("/dev/shm"))
+        for number in numbers:
+            if number in self._directories:
+                _remove(self._directories.pop(number))
+        return left
+
+    def _strangers(self) -> bool:
+        """Kill every process but ours and the spares; whether there was one.
+
+        Orphans become children of this process. The kernel's count of tasks, where there is one,
+        is exact at any moment: a program that forks faster than a list is read cannot hide.
+        """
+        while True:
+            with contextlib.suppress(ChildProcessError):
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+                if pid:
+                    for number in [n for n, known in self._alive.items() if known == pid]:
+                        del self._alive[number]  # a spare that died of itself
+                    continue
+            break
+        current = self._files["current"]
+        if self._level == "docker" and current is not None:
+            if int(Path(current).read_text()) == 1 + len(self._alive):
+                return False
+            os.kill(-1, signal.SIGKILL)  # the spares too; the host recycles the container
+            self._alive.clear()
+            return True
+        text = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+        strangers = {int(pid) for pid in text.split()} - set(self._alive.values())
+        for pid in strangers:
+            os.kill(pid, signal.SIGKILL)
+        return bool(strangers)
+
+
+def _adopt_orphans() -> None:
+    import ctypes
+
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def _first(paths: tuple[str, ...]) -> str | None:
+    found = (f"/sys/fs/cgroup/{path}" for path in paths)
+    return next((path for path in found if os.path.exists(path)), None)
+
+
+def _count(path: str | None, name: str) -> int:
+    """A counter of a cgroup's file of names and numbers; 0 where there is none."""
+    if path is None:
+        return 0
+    pairs = (line.split() for line in Path(path).read_text().splitlines())
+    return next((int(value) for key, value in pairs if key == name), 0)
+
+
+def _waited(pid: int) -> float:
+    """Seconds a living process was ready to run and had no processor; 0 where nobody counts."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
+def _remove(directory: str) -> None:
+    """Remove a directory, bringing inner ones to the top: a chain may be deeper than any stack."""
+    with contextlib.suppress(OSError):
+        counter = 0
+        while found := list(os.scandir(directory)):
+            for entry in found:
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                    continue
+                os.chmod(entry.path, 0o700)
+                for inner in list(os.scandir(entry.path)):
+                    if inner.is_dir(follow_symlinks=False):
+                        os.chmod(inner.path, 0o700)
+                        counter += 1
+                        os.rename(inner.path, f"{directory}/{random.random()}-{counter}")
+                    else:
+                        os.unlink(inner.path)
+                os.rmdir(entry.path)
+        os.rmdir(directory)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,71 @@
+"""Starts the supervisor in a bare Python: its sources go over the control socket.
+
+So nothing has to be mounted or installed on the other side, and both sides are of one version.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from gatekeeper.sandbox import seccomp
+
+__all__ = ["LOADER", "Limits", "introduce"]
+
+Limits = Mapping[str, int]
+"""cpu_seconds, memory_mb, disk_mb, processes; 0 where something else sets the limit."""
+
+_PACKAGES = ("gatekeeper", "gatekeeper.sandbox", "gatekeeper.sandbox.inside")
+_MODULES = ("codec", "remote", "judge", "child", "lockdown", "supervisor")  # in order of need
+
+# The argument is a path to connect to, or the number of a socket that was inherited.
+LOADER = """
+import json, socket, sys, types
+where = sys.argv[1]
+sys.path[:] = [path for path in sys.path if path]
+if where.isdigit():
+    control = socket.socket(fileno=int(where))
+else:
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    control.connect(where)
+for name, source in json.loads(control.recv(1 << 20)):
+    module = sys.modules[name] = types.ModuleType(name)
+    if source is None:
+        module.__path__ = []
+    else:
+        exec(compile(source, name, "exec"), module.__dict__)
+module.main(control)
+"""
+
+
+def introduce(
+    control: socket.socket,
+    level: str,
+    limits: Limits,
+    *,
+    paths: Sequence[str] = (),
+    machine: str | None = None,
+) -> None:
+    """Send the supervisor its program and its settings.
+
+    `paths` are what an enclosure shows; `machine` is where it runs, as in `platform.machine()`.
+    """
+    inside = resources.files("gatekeeper.sandbox.inside")
+    program: list[tuple[str, str | None]] = [(name, None) for name in _PACKAGES]
+    for name in _MODULES:
+        source = inside.joinpath(f"{name}.py").read_text(encoding="utf-8")
+        program.append((f"{_PACKAGES[-1]}.{name}", source))
+    # Docker loads the same rules itself, and everything that it starts inherits them.
+    rules = b"" if level in ("docker", "none") else seccomp.program(machine)
+    settings: dict[str, Any] = {
+        "level": level,
+        "limits": dict(limits),
+        "paths": list(paths),
+        "seccomp": base64.b64encode(rules).decode(),
+    }
+    control.send(json.dumps(program).encode())
+    control.send(json.dumps(settings).encode())

@@ -1,0 +1,118 @@
+"""A few workers that are kept warm, and replaced when a candidate was not done with its own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from gatekeeper.sandbox.worker import Worker
+
+__all__ = ["Pool"]
+
+
+class Pool:
+    """At most `size` workers at work; started when first needed. For several threads at once.
+
+    `spare` keeps one more ready, where a replacement takes long to start.
+    """
+
+    def __init__(self, start: Callable[[], Worker], size: int, *, spare: bool) -> None:
+        self._start, self._size, self._spare = start, size, spare
+        self._slots = threading.BoundedSemaphore(size)
+        self._changed = threading.Condition()
+        self._idle: list[Worker] = []
+        self._all: set[Worker] = set()
+        self._starting = 0
+        self._closed = False
+        self._keeper = ThreadPoolExecutor(2, thread_name_prefix="gatekeeper-pool")
+
+    @contextlib.contextmanager
+    def worker(self) -> Iterator[Worker]:
+        """A worker of one's own for a while; it goes back if it is `fit` and nothing was raised.
+
+        Raises what starting a worker raises.
+        """
+        with self._slots:
+            worker = self._take()
+            try:
+                yield worker
+            except BaseException:
+                worker.fit = False
+                raise
+            finally:
+                self._give_back(worker)
+
+    def close(self) -> None:
+        """End all workers, those at work too."""
+        with self._changed:
+            self._closed = True
+            workers = list(self._all)
+            self._idle.clear()
+            self._changed.notify_all()
+        for worker in workers:
+            self._end(worker)
+        self._keeper.shutdown()
+
+    def _take(self) -> Worker:
+        with self._changed:
+            while not self._idle and self._starting and not self._closed:
+                self._changed.wait()
+            if self._closed:
+                raise RuntimeError("the sandbox is closed")
+            worker = self._idle.pop() if self._idle else None
+        if worker is None:
+            worker = self._make()
+        with self._changed:
+            wanted = self._spare and not self._idle and not self._starting
+            if wanted and len(self._all) <= self._size:
+                self._in_background(self._refill)
+        return worker
+
+    def _make(self) -> Worker:
+        worker = self._start()
+        with self._changed:
+            if not self._closed:
+                self._all.add(worker)
+                return worker
+        worker.close()
+        raise RuntimeError("the sandbox is closed")
+
+    def _refill(self) -> None:
+        """In the background; `_starting` was counted up by whoever asked for it."""
+        worker = None
+        try:
+            with contextlib.suppress(Exception):  # whoever needs one next will see it for himself
+                worker = self._make()
+        finally:
+            with self._changed:
+                self._starting -= 1
+                if worker is not None:
+                    self._idle.append(worker)
+                self._changed.notify_all()
+
+    def _give_back(self, worker: Worker) -> None:
+        with self._changed:
+            if worker.fit and not self._closed:
+                self._idle.append(worker)
+                self._changed.notify()
+                return
+            self._in_background(self._replace, worker)
+
+    def _replace(self, worker: Worker) -> None:
+        self._refill()
+        self._end(worker)
+
+    def _end(self, worker: Worker) -> None:
+        with self._changed:
+            known = worker in self._all
+            self._all.discard(worker)
+        if known:
+            worker.close()
+
+    def _in_background(self, job: Callable[..., None], *arguments: Worker) -> None:
+        """Start a worker, with the lock held."""
+        if not self._closed:
+            self._starting += 1
+            self._keeper.submit(job, *arguments)

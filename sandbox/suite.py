@@ -1,0 +1,340 @@
+"""Reads a task: what has to be run, in which form, and what has to come out."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import collections
+import contextlib
+import functools
+import itertools
+import json
+import math
+import operator
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.sandbox.literal import LiteralTest, bound_names, parse
+
+__all__ = ["Case", "Suite", "read_suite", "same_output"]
+
+_MODULES = frozenset({"solution", "candidate", "submission", "answer", "main"})
+_COMMON = {
+    name for m in (math, collections, itertools, functools, operator) for name in vars(m)
+}  # what tests use without being about it
+
+
+_CHECK = re.compile(r"^def check\(", re.MULTILINE)
+_RUN = """
+for _name, _test in list(globals().items()):
+    if _name.startswith("test") and callable(_test):
+        _test()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run of the candidate as a program: standard input, and the output it should give."""
+
+    stdin: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The tests of one task.
+
+    `literal` are the tests that the host judges by itself, empty where it cannot judge them all;
+    `cases` are of programs that read and print. `given` is code that the task itself provides for
+    candidates without it; `judge_setup` what only the judge gets of it.
+    """
+
+    setup: str = ""
+    tests: tuple[str, ...] = ()
+    literal: tuple[LiteralTest, ...] = ()
+    cases: tuple[Case, ...] = ()
+    entry: str | None = None
+    modules: frozenset[str] = _MODULES  # what the tests may import the candidate as
+    prompt: str = ""
+    judge_setup: str = ""
+
+    def __len__(self) -> int:
+        return len(self.cases or self.literal or self.tests)
+
+    @property
+    def asked(self) -> str | None:
+        """The function under test: what is called and not bound here, rather ours than Python's."""
+        if self.entry is not None:
+            return self.entry
+        program = ast.parse("\n".join((self.setup, *self.tests)))
+        own = bound_names(ast.unparse(program)) or ()
+        calls = [
+            node.func.id
+            for node in ast.walk(program)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        ]
+        names = [name for name in calls if name not in own]
+        return min(names, key=_commonness, default=None)
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The tests as statements that run what they define, for `in_process`."""
+        return tuple(
+            f"{test}\n{f'check({self.entry})' if _CHECK.search(test) else _RUN}"
+            for test in self.tests
+        )
+
+    def candidate(self, text: str) -> str:
+        """The program that is tried: the text, completed by the prompt that it goes on from."""
+        if not self.prompt or self.entry is None:
+            return text
+        if self.entry in (bound_names(text) or ()):
+            imports = "" if "__future__" in text else _part(self.prompt, _is_import)
+            return f"{imports}\n{text}" if imports else text
+        return self.prompt + text
+
+
+def read_suite(identity: str, task: object) -> Suite:
+    """The suite of a task (docs/sandbox.md lists the shapes). Raises BadInputError."""
+    if not isinstance(task, Mapping):
+        raise BadInputError(f"id={identity!r}: task={task!r:.80}: give a mapping with 'tests'")
+    try:
+        return _read(task)
+    except BadInputError as error:
+        raise BadInputError(f"id={identity!r}: {error}") from None
+
+
+def _read(task: Mapping[str, Any]) -> Suite:
+    setup = task.get("test_setup_code") or ""
+    if not isinstance(setup, str):
+        raise BadInputError(f"test_setup_code={setup!r:.80}: give a string")
+    if task.get("input_output") is not None:
+        return _input_output(task, setup)
+    tests = task.get("tests")
+    if tests is None and isinstance(task.get("test"), str):
+        return _program(task, setup)
+    if not isinstance(tests, Sequence) or isinstance(tests, str) or not tests:
+        raise BadInputError(
+            f"tests={tests!r:.80}: give a list of assert statements, or 'test', a program, or "
+            "'input_output'"
+        )
+    if all(isinstance(test, Mapping) for test in tests):
+        return _mappings(task, tests, setup)
+    return _statements(tests, setup, task.get("entry_point"))
+
+
+def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
+    """MBPP's form: statements that call the candidate's functions."""
+    helpers = _helpers(setup)
+    found: list[LiteralTest | None] = []
+    for test in tests:
+        with _readable("test", test):
+            found.append(parse(test, helpers))
+    literal = tuple(test for test in found if test is not None)
+    return Suite(
+        setup=setup,
+        tests=tuple(textwrap.dedent(test).strip() for test in tests),
+        literal=literal if len(literal) == len(tests) else (),
+        entry=entry,
+    )
+
+
+def _program(task: Mapping[str, Any], setup: str) -> Suite:
+    """HumanEval's form, `check(candidate)`; or test functions, classes, or plain statements."""
+    test, prompt, entry = task["test"], task.get("prompt") or "", task.get("entry_point")
+    for name, value in (("prompt", prompt), ("entry_point", entry or "")):
+        if not isinstance(value, str):
+            raise BadInputError(f"{name}={value!r:.80}: give a string")
+    with _readable("test", test):
+        program = ast.parse(test)
+    definition = ast.FunctionDef | ast.ClassDef
+    defined = [node.name for node in program.body if isinstance(node, definition)]
+    if "check" in defined and not entry:
+        raise BadInputError("test defines check(candidate): give the function's name, entry_point")
+    if not (
+        any(name == "check" or name.lower().startswith("test") for name in defined)
+        or any(isinstance(node, ast.Assert) for node in ast.walk(program))
+    ):
+        raise BadInputError(f"test={test!r:.80}: it defines no test and asserts nothing")
+    provided = _part(prompt, lambda node: getattr(node, "name", None) != entry)
+    helpers, own = _helpers(setup), bound_names(provided)
+    helpers = None if helpers is None or own is None else helpers | own
+    statements = _check_statements(program, entry) if entry else None
+    literal = [parse(statement, helpers) for statement in statements or ()] or [None]
+    cut = tuple(found for found in literal if found is not None)
+    return Suite(
+        setup=setup,
+        tests=(test,),
+        literal=cut if len(cut) == len(literal) else (),
+        entry=entry,
+        modules=_MODULES | {task["module"]} if isinstance(task.get("module"), str) else _MODULES,
+        prompt=prompt,
+        judge_setup=provided,
+    )
+
+
+def _check_statements(program: ast.Module, entry: str) -> list[str] | None:
+    """The assertions of a `check(candidate)` that does nothing else; None where it does."""
+    functions = [node for node in program.body if isinstance(node, ast.FunctionDef)]
+    others = [node for node in program.body if not isinstance(node, ast.FunctionDef | ast.Assign)]
+    if others or [f.name for f in functions] != ["check"] or len(functions[0].args.args) != 1:
+        return None
+    candidate = functions[0].args.args[0].arg
+    statements = []
+    for node in functions[0].body:
+        if not isinstance(node, ast.Assert):
+            return None
+        if isinstance(node.test, ast.Constant) and node.test.value:
+            continue  # "this prints if this assert fails"
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and name.id == candidate:
+                name.id = entry
+        statements.append(ast.unparse(ast.Assert(node.test)))
+    return statements or None
+
+
+def _input_output(task: Mapping[str, Any], setup: str) -> Suite:
+    """APPS's form: {"inputs": […], "outputs": […], "fn_name": optional}, or that as JSON."""
+    data = task["input_output"]
+    if isinstance(data, str):
+        try:
+            data = json.loads(data)
+        except ValueError as error:
+            raise BadInputError(f"input_output={data!r:.80}: not JSON: {error}") from None
+    if not isinstance(data, Mapping):
+        raise BadInputError(f"input_output={data!r:.80}: give a mapping with inputs and outputs")
+    inputs, outputs = data.get("inputs"), data.get("outputs")
+    if not isinstance(inputs, list) or not isinstance(outputs, list):
+        raise BadInputError(f"inputs={inputs!r:.40}, outputs={outputs!r:.40}: give two lists")
+    if not inputs or len(inputs) != len(outputs):
+        raise BadInputError(f"{len(inputs)} inputs and {len(outputs)} outputs: give a pair each")
+    name = data.get("fn_name") or task.get("fn_name")
+    if name is None:
+        return Suite(cases=tuple(map(_case, inputs, outputs)))
+    return _calls(str(name), [(list(i), o) for i, o in zip(inputs, outputs, strict=True)], setup)
+
+
+def _mappings(task: Mapping[str, Any], tests: Sequence[Mapping[str, Any]], setup: str) -> Suite:
+    """LiveCodeBench's form: {"input", "output", "testtype": "stdin" | "functional"}."""
+    for test in tests:
+        if not isinstance(test.get("input"), str) or not isinstance(test.get("output"), str):
+            raise BadInputError(f"test={test!r:.80}: give texts, 'input' and 'output'")
+    if {test.get("testtype", "stdin") for test in tests} == {"stdin"}:
+        return Suite(cases=tuple(Case(test["input"], test["output"]) for test in tests))
+    name = task.get("fn_name") or task.get("entry_point")
+    if not isinstance(name, str):
+        raise BadInputError("functional tests: give the function's name, fn_name")
+    try:
+        pairs = [
+            ([json.loads(line) for line in t["input"].splitlines()], json.loads(t["output"]))
+            for t in tests
+        ]
+    except ValueError as error:
+        raise BadInputError(f"functional tests hold JSON, a line per argument: {error}") from None
+    return _calls(name, pairs, setup)
+
+
+def _case(stdin: object, expected: object) -> Case:
+    """Lists are lines."""
+    texts = ["\n".join(map(str, t)) if isinstance(t, list) else t for t in (stdin, expected)]
+    if not all(isinstance(text, str) for text in texts):
+        raise BadInputError(f"input={stdin!r:.40}, output={expected!r:.40}: give texts")
+    return Case(*map(str, texts))
+
+
+def _calls(name: str, pairs: Iterable[tuple[list[Any], Any]], setup: str) -> Suite:
+    """Calls of one function, a method of `Solution` where there is such a class."""
+    if not name.isidentifier():
+        raise BadInputError(f"fn_name={name!r}: give the name of a function")
+    function = f"(Solution().{name} if 'Solution' in globals() else {name})"
+    tests = []
+    for arguments, expected in pairs:
+        call = f"{function}({', '.join(map(repr, arguments))})"
+        source = f"{name}({', '.join(map(repr, arguments))}) == {expected!r}"
+        tests.append(LiteralTest(source, call, functools.partial(_same_value, expected)))
+    return Suite(setup=setup, tests=tuple(t.source for t in tests), literal=tuple(tests))
+
+
+def _same_value(expected: Any, value: object) -> bool:
+    """Equal as JSON knows values; APPS wraps some of its outputs in a list."""
+    value = _as_json(value)
+    wrapped = isinstance(expected, list) and len(expected) == 1 and value == expected[0]
+    return bool(value == expected) or wrapped
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    if isinstance(value, dict):
+        return {k if isinstance(k, str) else str(k): _as_json(v) for k, v in value.items()}
+    return value
+
+
+def same_output(printed: str, expected: str) -> bool:
+    """Equal line by line but for outer blanks; numbers by value ("1.0" is "1")."""
+    lines, wanted = (
+        [line.strip() for line in text.strip().splitlines()] for text in (printed, expected)
+    )
+    if lines == wanted:
+        return True
+    return len(lines) == len(wanted) and all(
+        _numbers(a) == _numbers(b) is not None for a, b in zip(lines, wanted, strict=True) if a != b
+    )
+
+
+def _numbers(line: str) -> list[Decimal] | None:
+    try:
+        return [Decimal(word) for word in line.split()]
+    except InvalidOperation:
+        return None
+
+
+@contextlib.contextmanager
+def _readable(name: str, source: object) -> Iterator[None]:
+    """Around the parsing of `source`: what is no Python is bad input."""
+    try:
+        if not isinstance(source, str):
+            raise TypeError(f"a string is needed, not {type(source).__name__}")
+        yield
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise BadInputError(f"{name}={source!r:.200}: not a Python statement: {error}") from error
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def _part(source: str, wanted: Any) -> str:
+    """The imports and definitions of `source` that are wanted."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return ""
+    kept = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+    return "\n".join(ast.unparse(n) for n in body if isinstance(n, kept) and wanted(n))
+
+
+def _helpers(setup: str) -> frozenset[str] | None:
+    """Names that setup code binds; None where a test that uses it is not the host's to judge.
+
+    That is also where it defines functions: they may know answers, and belong to the judge.
+    """
+    if not setup.strip():
+        return frozenset()
+    with _readable("test_setup_code", setup):
+        program = ast.parse(setup)
+    if any(isinstance(node, ast.FunctionDef | ast.Lambda) for node in ast.walk(program)):
+        return None
+    return bound_names(setup)
+
+
+def _commonness(name: str) -> int:
+    if hasattr(builtins, name):
+        return 2
+    return int(name in _COMMON or name in sys.stdlib_module_names)

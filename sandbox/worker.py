@@ -1,0 +1,139 @@
+"""The host's end of one supervisor: takes processes from it and gives them back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Child", "LostError", "Report", "Worker"]
+
+START_SECONDS = 30.0  # for a supervisor to say hello, on a machine under load
+ANSWER_SECONDS = 1.5  # for it to hand out a process, or to clean up
+
+
+class LostError(Exception):
+    """The supervisor or its container is gone: nothing is known about the candidate."""
+
+
+@dataclass(slots=True)
+class Child:
+    """A process that waits for a job: its number, its socket, its output as descriptors."""
+
+    number: int
+    connection: socket.socket
+    out: int
+    error: int
+
+    def close(self) -> None:
+        self.connection.close()
+        os.close(self.out)
+        os.close(self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How children ended, in the words of the supervisor.
+
+    `status` as in `os.waitstatus_to_exitcode`, `cpu` seconds, one for each; `waited` the seconds
+    that the first one stood in the queue for a processor; `left`: something outlived them;
+    `memory` and `processes`: how often the kernel refused that since the last report.
+    """
+
+    status: tuple[int, ...]
+    cpu: tuple[float, ...]
+    waited: float
+    left: bool
+    memory: int
+    processes: int
+
+
+class Worker:
+    """One supervisor. `stop` ends whatever it runs in; `about` is what outcomes say of it.
+
+    Not for several threads at once. Raises LostError from everything that talks to it.
+    """
+
+    def __init__(
+        self, control: socket.socket, *, stop: Callable[[], None], about: Mapping[str, Any]
+    ) -> None:
+        self._control, self._stop, self.about = control, stop, dict(about)
+        self._ready: deque[Child] = deque()
+        self._counts = (0, 0)
+        self.fit = True  # for another candidate
+        control.settimeout(START_SECONDS)
+        try:
+            hello = self._receive()
+        except TimeoutError as error:
+            raise LostError("the sandbox's supervisor does not start") from error
+        if "failed" in hello:
+            raise LostError(str(hello["failed"]))
+        self.about["python"] = hello["ready"]
+        control.settimeout(ANSWER_SECONDS)
+
+    def take(self) -> Child:
+        """A fresh process."""
+        patience = time.monotonic() + START_SECONDS / 3
+        while not self._ready:
+            try:
+                self._receive()
+            except TimeoutError as error:
+                if time.monotonic() > patience:
+                    raise LostError("the sandbox's supervisor hands out no process") from error
+        return self._ready.popleft()
+
+    def end(self, children: Iterable[Child]) -> Report:
+        """Kill these processes and what they left."""
+        children = list(children)
+        for child in children:
+            child.close()
+        try:
+            self._control.send(json.dumps({"end": [c.number for c in children]}).encode())
+        except OSError as error:
+            raise LostError(f"the sandbox's supervisor is gone: {error}") from error
+        try:
+            while "ended" not in (message := self._receive()):
+                pass
+        except TimeoutError as error:
+            raise LostError("the sandbox's supervisor does not clean up") from error
+        counts = (message["memory"], message["processes"])
+        memory, processes = (now - before for now, before in zip(counts, self._counts, strict=True))
+        self._counts = counts
+        status, cpu = tuple(message["status"]), tuple(message["cpu"])
+        return Report(status, cpu, message["waited"], message["left"], memory, processes)
+
+    def close(self) -> None:
+        """End the supervisor and everything under it. Safe to call twice."""
+        self.fit = False
+        self._control.close()
+        while self._ready:
+            self._ready.popleft().close()
+        self._stop()
+
+    def _receive(self) -> dict[str, Any]:
+        """The next message; a process that comes with it is kept. Raises TimeoutError too."""
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 3)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise LostError(f"the sandbox's supervisor does not answer: {error}") from error
+        if not data:
+            raise LostError("the sandbox's supervisor is gone")
+        message: dict[str, Any] = json.loads(data)
+        if "child" in message:
+            connection, *pipes = descriptors
+            for pipe in pipes:
+                os.set_blocking(pipe, False)
+            self._ready.append(Child(message["child"], socket.socket(fileno=connection), *pipes))
+        return message
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self._control.close()
