@@ -7,8 +7,9 @@ import math
 import os
 import threading
 import time
+import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
@@ -50,7 +51,6 @@ class Sandbox:
         disk_mb: int,
         workers: int | None,
         in_process: bool,
-        spare: bool,
     ) -> None:
         workers = os.cpu_count() or 1 if workers is None else workers
         cpu = math.ceil(timeout) if cpu_seconds is None and timeout < math.inf else cpu_seconds
@@ -70,12 +70,13 @@ class Sandbox:
         self._output_bytes = output_kb << 10
         self._in_process = in_process
         self._workers = workers
-        self._pool = Pool(self._start, workers, spare=spare)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper-sandbox")
 
-    def _start(self) -> Worker:
-        """A new worker. Raises LostError, or what is raised where no retry can help."""
-        raise NotImplementedError
+    def _open(self, start: Callable[[], Worker], *, spare: bool) -> None:
+        """Have a pool; `start` makes a worker, or raises LostError, or what no retry can help."""
+        self._pool = Pool(start, self._workers, spare=spare)
+        # For those who forget to close: `start` must not refer to this object.
+        self._finalizer = weakref.finalize(self, self._pool.close)
 
     def _worn(self, judged: Judged) -> bool:
         """Whether a worker should not be used again after that."""
@@ -129,7 +130,7 @@ class Sandbox:
 
     def close(self) -> None:
         """End all workers and what runs in them; refuse new candidates."""
-        self._pool.close()
+        self._finalizer()
         self._threads.shutdown(cancel_futures=True)
 
     def __enter__(self) -> Self:
@@ -172,8 +173,10 @@ class Sandbox:
             return judged, worker.about
 
     def _starved(self, judged: Judged) -> bool:
-        """Whether a timeout may be the machine's fault: it gets one more try."""
-        return judged.finished.report.waited > STARVED * self._timeout
+        """Whether a timeout may be the machine's fault, and not its own: it gets one more try."""
+        report = judged.finished.report
+        waited = report.waited > STARVED * self._timeout
+        return waited and not report.left and sum(report.cpu) < (1 - STARVED) * self._timeout
 
 
 def _outcome(judged: Judged, about: Mapping[str, Any]) -> Outcome:

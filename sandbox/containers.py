@@ -9,6 +9,7 @@ import shutil
 import socket
 import struct
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,12 +18,13 @@ from typing import Any
 import docker
 import requests
 
+from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import seccomp
-from gatekeeper.sandbox.image import Image
+from gatekeeper.sandbox.image import Image, connect
 from gatekeeper.sandbox.launch import LOADER, Limits, introduce
 from gatekeeper.sandbox.worker import START_SECONDS, LostError, Worker
 
-__all__ = ["ContainerLimits", "reap", "start"]
+__all__ = ["ContainerLimits", "Starter", "reap"]
 
 OWNER = "org.gatekeeper.sandbox.owner"  # label: host name, process number, its start time
 CAPABILITIES = ["SETUID", "SETGID", "KILL", "SETPCAP"]  # for the supervisor, not for candidates
@@ -51,44 +53,63 @@ def _understood() -> Iterator[None]:
     """What the engine's client raises, as LostError."""
     try:
         yield
-    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+    except (
+        docker.errors.DockerException,
+        requests.RequestException,
+        SandboxUnavailableError,
+        OSError,
+    ) as error:
         text = getattr(error, "explanation", None) or str(error)
         raise LostError(f"the Docker engine: {text}") from error
 
 
-def start(
-    connect: Callable[[], Any], image: Image, limits: ContainerLimits, *, runtime: str | None
-) -> Worker:
-    """A worker in a container of its own. Raises LostError."""
-    folder = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
-    # Root of the container cannot override file modes, and is not this user unless we are root.
-    os.chmod(folder, 0o700 if os.geteuid() == 0 else 0o711)
-    address = f"{folder}/control"
-    try:
+class Starter:
+    """Starts workers, each in a container of its own. May be called from several threads."""
+
+    def __init__(self, image: Image, limits: ContainerLimits, runtime: str | None) -> None:
+        self._image, self._limits, self._runtime = image, limits, runtime
+        self._clients = threading.local()  # a client's connections are not for several threads
+
+    def client(self) -> Any:
+        """The engine's client of this thread. Raises SandboxUnavailableError."""
+        if not hasattr(self._clients, "client"):
+            self._clients.client = connect()
+        return self._clients.client
+
+    def __call__(self) -> Worker:
+        """Raises LostError."""
+        folder = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
+        try:
+            return self._start(folder)
+        except OSError as error:
+            raise LostError(f"no control socket: {error}") from error
+        finally:
+            # The connection stands; nobody else needs to find the way.
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _start(self, folder: str) -> Worker:
+        # Root of the container cannot override file modes, and is not this user unless we are root.
+        private = os.geteuid() == 0
+        os.chmod(folder, 0o700 if private else 0o711)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.bind(address)
-            os.chmod(address, 0o600 if os.geteuid() == 0 else 0o666)
+            listener.bind(f"{folder}/control")
+            os.chmod(f"{folder}/control", 0o600 if private else 0o666)
             listener.listen(1)
+            options = _options(self._image, self._limits, folder, self._runtime)
             with _understood():
-                container = connect().containers.create(
-                    image.id, **_options(image, limits, folder, runtime)
-                )
-            stop = _Stop(connect, container.id)
+                container = self.client().containers.create(self._image.id, **options)
+            stop = _Stop(self.client, container.id)
             try:
                 with _understood():
                     container.start()
                     control = _accept(listener, container)
-                introduce(control, "docker", limits.of_each)
-                about = {"isolation": "docker", "image": image.id}
-                return Worker(control, stop=stop, about=about)
+                introduce(control, "docker", self._limits.of_each)
+                return Worker(
+                    control, stop=stop, about={"isolation": "docker", "image": self._image.id}
+                )
             except BaseException:
                 stop()
                 raise
-    except OSError as error:
-        raise LostError(f"no control socket: {error}") from error
-    finally:
-        # The connection stands; nobody else needs to find the way.
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _options(
@@ -161,7 +182,7 @@ class _Stop:
                 return
             except docker.errors.APIError:  # its removal is under way already
                 time.sleep(0.02)
-            except (docker.errors.DockerException, requests.RequestException, OSError):
+            except (SandboxUnavailableError, requests.RequestException, OSError):
                 return  # no engine: it goes with its supervisor, or `reap` finds it
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from typing import Any
+from contextlib import closing
 
 from gatekeeper.sandbox import image as images
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.drive import End
 from gatekeeper.sandbox.evaluate import Judged
-from gatekeeper.sandbox.worker import Worker
 
 __all__ = ["DockerSandbox"]
 
@@ -48,7 +46,6 @@ class DockerSandbox(Sandbox):
         workers: int | None = None,
         in_process: bool = False,
     ) -> None:
-        client = images.connect()
         super().__init__(
             timeout=timeout,
             cpu_seconds=cpu_seconds,
@@ -58,30 +55,21 @@ class DockerSandbox(Sandbox):
             disk_mb=disk_mb,
             workers=workers,
             in_process=in_process,
-            spare=True,
         )
-        from gatekeeper.sandbox import containers
+        with closing(images.connect()) as client:
+            from gatekeeper.sandbox import containers  # it needs the extra
 
-        self._containers = containers
-        self._limits = containers.ContainerLimits(
+            self.image = images.find(client, image, requirements)
+            runtimes = client.info().get("Runtimes", {})
+            containers.reap(client)
+        limits = containers.ContainerLimits(
             memory_mb=memory_mb,
             processes=processes,
             disk_mb=disk_mb,
             cpu_seconds=self._cpu_seconds,
         )
-        self.image = images.find(client, image, requirements)
-        runtimes = client.info().get("Runtimes", {})
-        self._runtime = runtime or ("runsc" if "runsc" in runtimes else None)
-        self._clients = threading.local()  # a client's connections are not for several threads
-        containers.reap(client)
-
-    def _client(self) -> Any:
-        if not hasattr(self._clients, "client"):
-            self._clients.client = images.connect()
-        return self._clients.client
-
-    def _start(self) -> Worker:
-        return self._containers.start(self._client, self.image, self._limits, runtime=self._runtime)
+        runtime = runtime or ("runsc" if "runsc" in runtimes else None)
+        self._open(containers.Starter(self.image, limits, runtime), spare=True)
 
     def _worn(self, judged: Judged) -> bool:
         report, end = judged.finished.report, judged.finished.end

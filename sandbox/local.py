@@ -76,40 +76,52 @@ class LocalSandbox(Sandbox):
             disk_mb=disk_mb,
             workers=workers,
             in_process=in_process,
-            spare=False,
         )
-        self._limits: Limits = {
+        limits = {
             "cpu_seconds": self._cpu_seconds,
             "memory_mb": memory_mb,
             "disk_mb": disk_mb,
             "processes": processes,
         }
         levels: list[str] = [isolation] if isolation else ["namespaces", "landlock"]
-        self._ways = [(level, wrap) for level in levels for wrap in _wrappers(level)]
-        if allow_unsafe:
-            self._ways.append(("none", ()))
-        self._choosing = threading.Lock()
+        ways = [(level, wrap) for level in levels for wrap in _wrappers(level)]
+        self._open(
+            _Starter([*ways, *([("none", ())] if allow_unsafe else [])], limits), spare=False
+        )
         with self._pool.worker() as worker:  # fail here, and not at the first candidate
             self.isolation: str = worker.about["isolation"]
 
-    def _start(self) -> Worker:
+    def _worn(self, judged: Judged) -> bool:
+        return judged.finished.report.left
+
+
+class _Starter:
+    """Starts supervisors in the first way that works, and from then on in no other."""
+
+    def __init__(self, ways: Sequence[tuple[str, Sequence[str]]], limits: Limits) -> None:
+        self._ways, self._limits = list(ways), limits
+        self._worked = False
+        self._choosing = threading.Lock()
+
+    def __call__(self) -> Worker:
+        """Raises SandboxUnavailableError where none works, LostError where it did before."""
         with self._choosing:
             problems = []
-            for level, wrap in list(self._ways):
+            for level, wrap in self._ways:
                 try:
                     worker = _launch(level, wrap, self._limits)
                 except LostError as error:
                     problems.append(f"{level}: {error}")
                     continue
-                self._ways = [(level, wrap)]  # never a weaker one later
+                self._ways = [(level, wrap)]
+                self._worked = True
                 return worker
+        if self._worked:
+            raise LostError("; ".join(problems))
         raise SandboxUnavailableError(
             f"this machine allows no isolation ({'; '.join(problems)}): use DockerSandbox, or "
             "accept limits only with allow_unsafe=True"
         )
-
-    def _worn(self, judged: Judged) -> bool:
-        return False
 
 
 def _wrappers(level: str) -> list[Sequence[str]]:

@@ -124,9 +124,13 @@ class Supervisor:
             self._end(json.loads(message)["end"])
 
     def close(self) -> None:
-        for pid in self._alive.values():
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        pids = list(self._alive.values())
+        self._alive.clear()
+        for pid in pids:
+            _signal(pid, signal.SIGKILL)
+        patience = time.monotonic() + SETTLE_SECONDS
+        while self._strangers() and time.monotonic() < patience:
+            pass
         if self._level in ("landlock", "none"):
             shutil.rmtree(self._tmp, ignore_errors=True)
 
@@ -192,8 +196,7 @@ class Supervisor:
         pids = [self._alive.pop(number) for number in numbers]
         waited = _waited(pids[0])
         for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            _signal(pid, signal.SIGKILL)
         ended = [os.wait4(pid, 0) for pid in pids]
         report = {
             "ended": numbers,
@@ -242,17 +245,35 @@ class Supervisor:
             os.kill(-1, signal.SIGKILL)  # the spares too; the host recycles the container
             self._alive.clear()
             return True
-        text = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-        strangers = {int(pid) for pid in text.split()} - set(self._alive.values())
-        for pid in strangers:
-            os.kill(pid, signal.SIGKILL)
-        return bool(strangers)
+        strangers = _children(os.getpid()) - set(self._alive.values())
+        # All are stopped before one is killed: who is stopped cannot fork.
+        stopped: set[int] = set()
+        while new := strangers - stopped:
+            for pid in new:
+                _signal(pid, signal.SIGSTOP)
+            stopped |= new
+            strangers = new.union(*map(_children, stopped))
+        for pid in stopped:
+            _signal(pid, signal.SIGKILL)
+        return bool(stopped)
 
 
 def _adopt_orphans() -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def _children(pid: int) -> set[int]:
+    try:
+        return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    except OSError:  # it ended meanwhile
+        return set()
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _first(paths: tuple[str, ...]) -> str | None:
