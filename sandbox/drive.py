@@ -35,7 +35,10 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Texts for one process (`child.py`), and the descriptor that goes with them, if any."""
+    """Texts for one process (`child.py`), and the descriptor that goes with them, if any.
+
+    `drive` closes it: whoever waits for its other end must see when the process is gone.
+    """
 
     texts: Sequence[str]
     descriptor: int | None = None
@@ -89,10 +92,15 @@ def drive(
 
     Output is the first one's, the candidate's. Raises LostError.
     """
-    children = [worker.take() for _ in jobs]
-    started = time.monotonic()
-    for job, child in zip(jobs, children, strict=True):
-        job.send(child)
+    try:
+        children = [worker.take() for _ in jobs]
+        started = time.monotonic()
+        for job, child in zip(jobs, children, strict=True):
+            job.send(child)
+    finally:
+        for job in jobs:
+            if job.descriptor is not None:
+                os.close(job.descriptor)
     keep = output_bytes if keep_output else _TAIL_BYTES
     exchange = _Exchange(children, keep=keep, output_bytes=output_bytes)
     end = exchange.run(started + seconds, cancelled)

@@ -134,8 +134,6 @@ def _said(kind: bytes, payload: bytes, where: str, finished: Finished) -> tuple[
             return Verdict.RESOURCE_EXCEEDED, text
         case b"E" | b"S":
             return _refused(finished) or (Verdict.FAILED, text)
-        case b"I":
-            return Verdict.INFRA_ERROR, text
         case _:
             return Verdict.FAILED, f"{where}: the candidate wrote to the sandbox's own pipe"
 
@@ -186,13 +184,12 @@ def _unanswered(
 
 def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The tests run in one process, the candidate in another."""
+    texts = [f"{suite.judge_setup}\n{suite.setup}", suite.asked or "", suite.entry or ""]
+    modules = ",".join(sorted(suite.modules))
     ours, theirs = socket.socketpair()
-    with ours, theirs:
-        candidate = Job(["serve", code, suite.setup], ours.fileno())
-        texts = [f"{suite.judge_setup}\n{suite.setup}", suite.asked or "", suite.entry or ""]
-        modules = ",".join(sorted(suite.modules))
-        judge = Job(["judge", *texts, modules, *suite.tests], theirs.fileno())
-        finished = _drive(worker, terms, candidate, judge)
+    candidate = Job(["serve", code, suite.setup], ours.detach())
+    judge = Job(["judge", *texts, modules, *suite.tests], theirs.detach())
+    finished = _drive(worker, terms, candidate, judge)
     return Judged(*_judged(suite, finished, terms), "judge", finished)
 
 
@@ -203,6 +200,8 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
     kind, payload = answers[-1] if answers else (b"", b"")
     if kind == b"D" and passed == len(suite.tests):
         return Verdict.PASSED, ""
+    if kind == b"I":
+        return Verdict.INFRA_ERROR, payload.decode("utf-8", "replace")
     if kind == b"G":
         return _unanswered(payload.decode("utf-8", "replace"), finished, terms)
     if kind not in (b"P", b""):
@@ -220,12 +219,9 @@ def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
         where = f"input {number} of {len(suite.cases)} ({show(case.stdin, 80)})"
         left = Terms(seconds, terms.cpu_seconds, terms.output_bytes, terms.cancelled)
         stdin = os.memfd_create("stdin")
-        try:
-            with open(stdin, "wb", closefd=False) as file:
-                file.write(case.stdin.encode("utf-8", "surrogateescape"))
-            finished = _drive(worker, left, Job(["script", code], stdin), keep_output=True)
-        finally:
-            os.close(stdin)
+        with open(stdin, "wb", closefd=False) as file:
+            file.write(case.stdin.encode("utf-8", "surrogateescape"))
+        finished = _drive(worker, left, Job(["script", code], stdin), keep_output=True)
         seconds = max(0.01, seconds - finished.seconds)
         finished = replace(finished, seconds=terms.seconds - seconds)  # of all inputs so far
         kind, payload = finished.answers[0] if finished.answers else (b"", b"")

@@ -17,6 +17,7 @@ _PYTHON = {"python", "python3", "py", ""}
 
 def extract_code(text: str) -> str:
     """The last Python (else unlabelled) Markdown fence of `text`; all of it where there is none."""
+    text = text.removeprefix("\ufeff")  # a byte order mark, which only files may have
     found = [(m["label"].lower(), m["body"]) for m in _FENCE.finditer(text.replace("\r\n", "\n"))]
     labelled = [body for label, body in found if label in _PYTHON and label]
     bodies = labelled or [body for label, body in found if label in _PYTHON]

@@ -60,7 +60,9 @@ def introduce(
         source = inside.joinpath(f"{name}.py").read_text(encoding="utf-8")
         program.append((f"{_PACKAGES[-1]}.{name}", source))
     # Docker loads the same rules itself, and everything that it starts inherits them.
-    rules = b"" if level in ("docker", "none") else seccomp.program(machine)
+    rules = b""
+    if level not in ("docker", "none"):
+        rules = seccomp.program(machine, network=level == "namespaces")
     settings: dict[str, Any] = {
         "level": level,
         "limits": dict(limits),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
@@ -138,6 +139,9 @@ def _wrappers(level: str) -> list[Sequence[str]]:
         if os.path.islink(path):
             command += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
+            # Of directories it makes by itself only their owner could see what is in them.
+            parents = [str(parent) for parent in reversed(Path(path).parents)][1:]
+            command += [word for parent in parents for word in ("--dir", parent)]
             command += ["--ro-bind", path, path]
     return [[*command, "--remount-ro", "/", "--chdir", "/", "--"], ()]
 

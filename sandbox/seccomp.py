@@ -226,10 +226,11 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # where they lie in struct seccom
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 
 
-def program(machine: str | None = None) -> bytes:
+def program(machine: str | None = None, *, network: bool = True) -> bytes:
     """The same rules for `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: an array of sock_filter.
 
-    `machine` is "x86_64" or "aarch64"; None: this one. The process must have no_new_privs.
+    `machine` is "x86_64" or "aarch64"; None: this one. Without `network`, for where there is no
+    network namespace, only Unix sockets are left. The process must have no_new_privs.
     Raises BadInputError for another machine.
     """
     machine = platform.machine() if machine is None else machine
@@ -238,7 +239,7 @@ def program(machine: str | None = None) -> bytes:
     _, architecture = _MACHINES[machine]
     column = list(_MACHINES).index(machine)
     rules = {
-        int(numbers[column]): _rule(name)
+        int(numbers[column]): _rule(name, network)
         for name, numbers in _SYSCALLS.items()
         if numbers[column] != "-"
     }
@@ -259,13 +260,15 @@ def program(machine: str | None = None) -> bytes:
     return b"".join(struct.pack("<HBBI", *step) for step in start + _search(ranges))
 
 
-def _rule(name: str) -> _Code:
+def _rule(name: str, network: bool) -> _Code:
     """What decides on one call of the table."""
     if name == "clone3":
         return [(_RETURN, 0, 0, _ERRNO | _ENOSYS)]
     only = _CONDITIONS.get(name)
     if only is None:
         return [(_RETURN, 0, 0, _ALLOW)]
+    if name == "socket" and not network:
+        only = _Only(0, _INT, _FAMILIES[:1])
     count = len(only.values)
     return [
         (_LOAD, 0, 0, _ARGUMENTS + 8 * only.argument),  # its lower half

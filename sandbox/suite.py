@@ -72,14 +72,12 @@ class Suite:
         """The function under test: what is called and not bound here, rather ours than Python's."""
         if self.entry is not None:
             return self.entry
-        program = ast.parse("\n".join((self.setup, *self.tests)))
-        own = bound_names(ast.unparse(program)) or ()
-        calls = [
-            node.func.id
-            for node in ast.walk(program)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        ]
-        names = [name for name in calls if name not in own]
+        nodes = list(ast.walk(ast.parse("\n".join((self.setup, *self.tests)))))
+        own = bound_names("\n".join((self.setup, *self.tests))) or frozenset()
+        calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+        names = [f.id for f in calls if isinstance(f, ast.Name) and f.id not in own]
+        if len(names) < len(calls):  # something else may be what is tested: no built-in is
+            names = [name for name in names if _commonness(name) < _BUILT_IN]
         return min(names, key=_commonness, default=None)
 
     @property
@@ -95,8 +93,8 @@ class Suite:
         if not self.prompt or self.entry is None:
             return text
         if self.entry in (bound_names(text) or ()):
-            imports = "" if "__future__" in text else _part(self.prompt, _is_import)
-            return f"{imports}\n{text}" if imports else text
+            given = "" if "__future__" in text else self.judge_setup
+            return f"{given}\n{text}" if given else text
         return self.prompt + text
 
 
@@ -290,9 +288,10 @@ def same_output(printed: str, expected: str) -> bool:
 
 def _numbers(line: str) -> list[Decimal] | None:
     try:
-        return [Decimal(word) for word in line.split()]
+        numbers = [Decimal(word) for word in line.split()]
     except InvalidOperation:
         return None
+    return numbers if all(number.is_finite() for number in numbers) else None
 
 
 @contextlib.contextmanager
@@ -306,16 +305,12 @@ def _readable(name: str, source: object) -> Iterator[None]:
         raise BadInputError(f"{name}={source!r:.200}: not a Python statement: {error}") from error
 
 
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)
-
-
 def _part(source: str, wanted: Any) -> str:
     """The imports and definitions of `source` that are wanted."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):
-        return ""
+    body: list[ast.stmt] = []
+    for ending in ("", "\n    pass"):  # it may end with a function's first line
+        with contextlib.suppress(SyntaxError, ValueError):
+            body = body or ast.parse(source + ending).body
     kept = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
     return "\n".join(ast.unparse(n) for n in body if isinstance(n, kept) and wanted(n))
 
@@ -323,18 +318,22 @@ def _part(source: str, wanted: Any) -> str:
 def _helpers(setup: str) -> frozenset[str] | None:
     """Names that setup code binds; None where a test that uses it is not the host's to judge.
 
-    That is also where it defines functions: they may know answers, and belong to the judge.
+    That is also where it defines functions or classes, which may know answers.
     """
     if not setup.strip():
         return frozenset()
     with _readable("test_setup_code", setup):
         program = ast.parse(setup)
-    if any(isinstance(node, ast.FunctionDef | ast.Lambda) for node in ast.walk(program)):
+    definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
+    if any(isinstance(node, definition) for node in ast.walk(program)):
         return None
     return bound_names(setup)
 
 
+_BUILT_IN = 2
+
+
 def _commonness(name: str) -> int:
     if hasattr(builtins, name):
-        return 2
+        return _BUILT_IN
     return int(name in _COMMON or name in sys.stdlib_module_names)

@@ -18,6 +18,8 @@ import collections
 import datetime
 import decimal
 import fractions
+import functools
+import pathlib
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,6 +28,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
     "MAX_HASHED",
+    "MAX_ITEMS",
     "MAX_RATIO_BITS",
     "MalformedError",
     "Opaque",
@@ -40,6 +43,7 @@ __all__ = [
 MAX_DEPTH = 256  # Python's parser allows no literal as deep as that: nothing could equal it
 MAX_BYTES = 4 << 20  # of all values together
 MAX_HASHED = 4096  # entries of a value's sets and dicts: keys chosen to collide cost time squared
+MAX_ITEMS = 1 << 18  # of a value: reading many small ones takes the host time
 MAX_RATIO_BITS = 1 << 15
 MAX_NAME = 200
 
@@ -102,15 +106,16 @@ def encode(
     *,
     other: Callable[[Any], Parts] = opaque,
     max_hashed: int = MAX_HASHED,
+    max_items: int = MAX_ITEMS,
 ) -> bytes:
     """Plain data as bytes; instances of subclasses as their nearest base that is plain.
 
     `other` writes what is no plain data, and the whole value where it is too deep or its sets and
     dicts have more than `max_hashed` entries. Works with a stack of its own, so depth is no
-    danger; cycles end at `MAX_DEPTH`. Raises TooLargeError beyond `limit` bytes.
+    danger; cycles end at `MAX_DEPTH`. Raises TooLargeError beyond `limit` bytes or `max_items`.
     """
     out = bytearray()
-    hashed = 0
+    hashed = items = 0
     stack: list[tuple[Any, int]] = [(value, 0)]
     while stack:
         item, depth = stack.pop()
@@ -127,7 +132,9 @@ def encode(
             if depth >= MAX_DEPTH or hashed > max_hashed:
                 return _whole(value, other)
             stack += [(part, depth + 1) for part in reversed(parts)]
-        if len(out) + len(stack) > limit:  # whatever is on the stack takes a byte or more
+        items += len(parts)
+        # Whatever is on the stack takes a byte or more.
+        if len(out) + len(stack) > limit or items > max_items:
             raise TooLargeError
     return bytes(out)
 
@@ -203,8 +210,12 @@ def _from_text(text: str) -> decimal.Decimal:
 
 
 def _from_names(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    kind: Any = collections.namedtuple(name, fields)  # type: ignore[misc]
-    return kind._make(values)
+    return _named_tuple_class(name, fields)._make(values)
+
+
+@functools.lru_cache(maxsize=100)
+def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
+    return collections.namedtuple(name, fields)
 
 
 # Values of the standard library: type, its parts, and how it is made of them.
@@ -233,13 +244,14 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
         lambda v: (list(collections.deque.__iter__(v)), v.maxlen),
         collections.deque,
     ),
-    "keys": (type({}.keys()), lambda v: (list(v),), lambda v: dict.fromkeys(v).keys()),
-    "items": (type({}.items()), lambda v: (list(v),), lambda v: dict(v).items()),
+    "keys": (type({}.keys()), lambda v: (dict.fromkeys(v),), lambda v: v.keys()),
+    "items": (type({}.items()), lambda v: (dict(v),), lambda v: v.items()),
     "values": (
         type({}.values()),
         lambda v: (list(v),),
         lambda v: dict(enumerate(v)).values(),
     ),
+    "path": (pathlib.PurePath, lambda v: (str(v),), pathlib.Path),
     "datetime": (datetime.datetime, _moment, _from_moment),
     "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
     "time": (
@@ -292,13 +304,14 @@ def decode(
     *,
     other: Callable[[int, Any], Any] | None = None,
     max_hashed: int = MAX_HASHED,
+    max_items: int = MAX_ITEMS,
 ) -> Any:
     """The value; Opaque for what did not travel. `other` makes the object of an id, described.
 
     Raises MalformedError.
     """
     try:
-        return _Reader(data, other, max_hashed).value()
+        return _Reader(data, other, max_hashed, max_items).value()
     except MalformedError:
         raise
     except (ValueError, TypeError, LookupError, ArithmeticError, struct.error) as error:
@@ -307,9 +320,14 @@ def decode(
 
 class _Reader:
     def __init__(
-        self, data: bytes, other: Callable[[int, Any], Any] | None, max_hashed: int
+        self,
+        data: bytes,
+        other: Callable[[int, Any], Any] | None,
+        max_hashed: int,
+        max_items: int,
     ) -> None:
-        self._data, self._at, self._other, self._room = data, 0, other, max_hashed
+        self._data, self._at, self._other = data, 0, other
+        self._hashed, self._items_left = max_hashed, max_items
 
     def value(self) -> Any:
         found = self._item(0)
@@ -377,10 +395,11 @@ class _Reader:
 
     def _items(self, depth: int, *, hashed: bool = False, each: int = 1) -> list[Any]:
         n = self._count()
-        if n * each > len(self._data):
-            raise MalformedError("more items than bytes")
+        self._items_left -= n * each
+        if n * each > len(self._data) or self._items_left < 0:
+            raise MalformedError("too many items")
         if hashed:
-            self._room -= n
-            if self._room < 0:
+            self._hashed -= n
+            if self._hashed < 0:
                 raise MalformedError("too many entries in sets and dicts")
         return [self._item(depth + 1) for _ in range(n * each)]

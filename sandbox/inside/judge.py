@@ -19,18 +19,19 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
+import socket
 import sys
 import types
 import unittest
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.remote import GoneError, Handle, Peer, Trust, mark
+from gatekeeper.sandbox.inside.remote import GoneError, Guard, Handle, Peer, Trust, mark
 
 __all__ = ["ROOT", "describe", "judge"]
 
 ROOT = 1  # the id of the candidate's module: what it exports first
-TEST_FILE = "test.py"
+MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 
 
@@ -48,7 +49,7 @@ class _Names(dict[str, Any]):
     """The tests' global names: their own, then the candidate's, then the built-in ones."""
 
     def __init__(self, peer: Peer, module: Handle, asked: str | None) -> None:
-        super().__init__(__name__="tests", __builtins__=builtins)
+        super().__init__(__name__=MODULE, __builtins__=builtins)
         self._peer, self._module, self._asked = peer, module, asked
         self._bound: dict[str, str | None] = dict(peer.ask("bound", module))
 
@@ -87,12 +88,12 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """`from solution import f`: a module that does not exist, and may be the candidate."""
 
     def __init__(self, names: _Names, modules: frozenset[str]) -> None:
-        self._names, self._modules = names, modules
+        self._names, self.modules = names, modules
 
     def find_spec(
         self, name: str, path: object = None, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
-        known = name in self._modules
+        known = name in self.modules
         return importlib.util.spec_from_loader(name, self) if known else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
@@ -105,7 +106,7 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def judge(
-    peer: Peer,
+    connection: socket.socket,
     send: Callable[[bytes, str], None],
     *,
     setup: str,
@@ -121,16 +122,19 @@ def judge(
     function gets.
     """
     where, test = "in the code", ""
+    guard = Guard(MODULE)
+    peer = Peer(connection, guard=guard)
     try:
         module = peer.handle(ROOT, ("module", None))
         peer.ask("start", module)
         names = _Names(peer, module, asked)
-        sys.meta_path.append(_Importer(names, modules))
+        importer = _Importer(names, modules)
+        sys.meta_path.append(importer)
         where = "in the setup code"
-        _execute(setup, "setup.py", names)
+        _execute(setup, "setup.py", names, importer, guard)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
-            _execute(test, TEST_FILE, names)
+            _execute(test, TEST_FILE, names, importer, guard)
             for case, run in _functions(names, entry):
                 where = f"in test {number}, {case}"
                 run()
@@ -168,12 +172,29 @@ class _NotHereError(Exception):
     """The tests need what this image has not."""
 
 
-def _execute(source: str, file: str, names: _Names) -> None:
+def _execute(source: str, file: str, names: _Names, importer: _Importer, guard: Guard) -> None:
     program = ast.parse(source)
-    for module in _needed(program):
-        if importlib.util.find_spec(module) is None:
-            raise _NotHereError(f"the tests need the module {module!r}: see `requirements`")
+    missing = {m for m in _needed(program) if importlib.util.find_spec(m) is None}
+    if len(missing) == 1 and not _free(program):
+        importer.modules |= missing  # where else should they have the candidate from?
+    elif missing:
+        named = ", ".join(sorted(missing))
+        raise _NotHereError(f"the tests need {named}, which is not here: see `requirements`")
+    guard.asserting = frozenset(
+        line for node in ast.walk(program) if _asserts(node) for line in _lines(node)
+    )
     exec(compile(program, file, "exec", dont_inherit=True), names)
+
+
+def _asserts(node: Any) -> bool:
+    """Whether that is an `assert`, or a call such as `self.assertEqual(…)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr.startswith("assert")
+    return isinstance(node, ast.Assert)
+
+
+def _lines(node: Any) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _needed(program: ast.AST) -> Iterator[str]:
@@ -185,6 +206,24 @@ def _needed(program: ast.AST) -> Iterator[str]:
             yield node.module.partition(".")[0]
         elif not isinstance(node, ast.Try):
             yield from _needed(node)
+
+
+def _free(program: ast.AST) -> bool:
+    """Whether the tests use names that they neither define nor import: the candidate's."""
+    used: set[str] = set()
+    bound = set(dir(builtins))
+    for node in ast.walk(program):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            bound.add(node.name)
+    return bool(used - bound)
 
 
 def _functions(names: _Names, entry: str | None) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -233,3 +272,6 @@ def _unittest(kind: type[unittest.TestCase]) -> None:
     result = unittest.TextTestRunner(io.StringIO()).run(suite)
     for test, trace in (*result.errors, *result.failures):
         raise AssertionError(f"{test}: {trace.strip().splitlines()[-1]}")
+    left_out = (*result.skipped, *result.expectedFailures, *result.unexpectedSuccesses)
+    if left_out or not result.testsRun:
+        raise AssertionError(f"{result.testsRun} tests ran, {len(left_out)} did not count")

@@ -133,6 +133,7 @@ def confine(level: str, limits: Limits, *, uid: int, seccomp: bytes, directory: 
     if level == "namespaces":
         _separate(limits.disk_mb, directory)
     os.chdir(directory)
+    os.environ["TMPDIR"] = directory
     # Landlock limits what can be read more than the file modes that this one overrides.
     kept = CAP_DAC_READ_SEARCH if level == "landlock" and _private_python() else 0
     if os.geteuid() == 0:
