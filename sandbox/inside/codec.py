@@ -46,6 +46,7 @@ MAX_HASHED = 4096  # entries of a value's sets and dicts: keys chosen to collide
 MAX_ITEMS = 1 << 18  # of a value: reading many small ones takes the host time
 MAX_RATIO_BITS = 1 << 15
 MAX_NAME = 200
+MAX_FIELDS = 255  # of a named tuple: its class is made here, in a time that grows with them
 
 Parts = tuple[bytes, Sequence[Any]]
 """What an item is written as: a tag with its payload, then the items it is made of."""
@@ -210,6 +211,8 @@ def _from_text(text: str) -> decimal.Decimal:
 
 
 def _from_names(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    if len(fields) > MAX_FIELDS:
+        raise MalformedError("a named tuple of too many fields")
     return _named_tuple_class(name, fields)._make(values)
 
 
