@@ -8,6 +8,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,3 +105,48 @@ def test_the_page_on_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("Estimate(mean=") == 2
+
+
+def test_the_page_on_sandboxes_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/sandbox.md: the program, and `verify code` on every shape of tests it names."""
+    page = (ROOT / "docs" / "sandbox.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "passed literal\n"), ran.stderr
+    double = "def f(x):\n    return 2 * x"
+    items: dict[str, dict[str, Any]] = {
+        "mbpp": {"code": double, "tests": ["assert f(2) == 4"], "test_setup_code": ""},
+        "humaneval": {
+            "code": "    return 2 * x\n",
+            "prompt": 'def f(x):\n    """Twice."""\n',
+            "test": "def check(candidate):\n    for i in range(9): assert candidate(i) == i + i",
+            "entry_point": "f",
+        },
+        "functions": {
+            "code": double,
+            "test": "from solution import f\n\ndef test_f():\n    assert sum(map(f, [1, 2])) == 6",
+        },
+        "apps": {
+            "code": "print(2 * int(input()))",
+            "input_output": json.dumps({"inputs": ["2\n"], "outputs": ["4\n"]}),
+        },
+        "livecodebench": {
+            "code": "class Solution:\n    def f(self, x):\n        return 2 * x",
+            "tests": [{"input": "2", "output": "4", "testtype": "functional"}],
+            "fn_name": "f",
+        },
+    }
+    path, out = tmp_path / "items.jsonl", tmp_path / "verdicts.jsonl"
+    path.write_text("".join(json.dumps({"id": id_, **item}) + "\n" for id_, item in items.items()))
+    command = ["verify", "code", str(path), "--sandbox", "local", "--out", str(out)]
+    assert main(command) == 0
+    assert "5 items in" in capsys.readouterr().out
+    verdicts = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(v["id"], v["verdict"]) for v in verdicts] == [(id_, "passed") for id_ in items]
+    assert [v["evaluation"] for v in verdicts] == [
+        "literal",
+        "judge",
+        "judge",
+        "literal",
+        "literal",
+    ]
