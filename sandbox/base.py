@@ -156,7 +156,7 @@ class Sandbox:
                 judged, about = self._try(suite, code, cancelled)
                 if judged.finished.end is End.DEADLINE and self._starved(judged):
                     judged, about = self._try(suite, code, cancelled)
-            except LostError as error:
+            except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)
                 continue
             return _outcome(judged, about)

@@ -9,10 +9,12 @@ import shutil
 import socket
 import struct
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -31,6 +33,7 @@ CAPABILITIES = ["SETUID", "SETGID", "KILL", "SETPCAP"]  # for the supervisor, no
 CPUS = 2  # the judge's path uses two; with one, runs of 30 ms are throttled (SANDBOX.md)
 INODES = "20k"
 REMOVAL_SECONDS = 10.0
+ENGINE_SECONDS = 10.0  # for an answer of the engine, which takes some 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +71,18 @@ class Starter:
 
     def __init__(self, image: Image, limits: ContainerLimits, runtime: str | None) -> None:
         self._image, self._limits, self._runtime = image, limits, runtime
-        self._clients = threading.local()  # a client's connections are not for several threads
-
-    def client(self) -> Any:
-        """The engine's client of this thread. Raises SandboxUnavailableError."""
-        if not hasattr(self._clients, "client"):
-            self._clients.client = connect()
-        return self._clients.client
 
     def __call__(self) -> Worker:
         """Raises LostError."""
-        folder = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
-        try:
-            return self._start(folder)
-        except OSError as error:
-            raise LostError(f"no control socket: {error}") from error
-        finally:
-            # The connection stands; nobody else needs to find the way.
-            shutil.rmtree(folder, ignore_errors=True)
+        with _understood(), closing(connect(seconds=ENGINE_SECONDS)) as client:
+            folder = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
+            try:
+                return self._start(client, folder)
+            finally:
+                # The connection stands; nobody else needs to find the way.
+                shutil.rmtree(folder, ignore_errors=True)
 
-    def _start(self, folder: str) -> Worker:
+    def _start(self, client: Any, folder: str) -> Worker:
         # Root of the container cannot override file modes, and is not this user unless we are root.
         private = os.geteuid() == 0
         os.chmod(folder, 0o700 if private else 0o711)
@@ -96,17 +91,15 @@ class Starter:
             os.chmod(f"{folder}/control", 0o600 if private else 0o666)
             listener.listen(1)
             options = _options(self._image, self._limits, folder, self._runtime)
-            with _understood():
-                container = self.client().containers.create(self._image.id, **options)
-            stop = _Stop(self.client, container.id)
+            container = client.containers.create(self._image.id, **options)
+            stop = partial(_remove, container.id)
             try:
-                with _understood():
-                    container.start()
-                    control = _accept(listener, container)
+                container.start()
+                control = _accept(listener, container)
                 introduce(control, "docker", self._limits.of_each)
-                return Worker(
-                    control, stop=stop, about={"isolation": "docker", "image": self._image.id}
-                )
+                about = {"isolation": "docker", "image": self._image.id}
+                runs = partial(_runs, container.id)
+                return Worker(control, stop=stop, runs=runs, about=about)
             except BaseException:
                 stop()
                 raise
@@ -141,6 +134,7 @@ def _options(
         "log_config": docker.types.LogConfig(type="none"),
         "labels": {OWNER: _owner()},
         "healthcheck": {"test": ["NONE"]},  # an image's own would run beside the candidate
+        "stop_signal": "SIGKILL",  # its first process takes no other: an engine's end need not wait
         "auto_remove": True,  # its supervisor ends when this process does, however that ends
         "runtime": runtime,
     }
@@ -167,23 +161,30 @@ def _accept(listener: socket.socket, container: Any) -> socket.socket:
     raise LostError("the container does not connect: is the engine's host this machine?")
 
 
-class _Stop:
-    """Removes a container, and waits until it is gone."""
+def _runs(identity: str) -> bool:
+    """Whether a container is running; not where nobody can tell."""
+    with contextlib.suppress(LostError), _understood(), closing(connect(seconds=1.0)) as client:
+        state = client.containers.get(identity).attrs["State"]
+        return bool(state["Running"] and not state["Paused"])
+    return False
 
-    def __init__(self, connect: Callable[[], Any], identity: str) -> None:
-        self._connect, self._identity = connect, identity
 
-    def __call__(self) -> None:
-        patience = time.monotonic() + REMOVAL_SECONDS
+def _remove(identity: str) -> None:
+    """Remove a container, and wait until it is gone."""
+    patience = time.monotonic() + REMOVAL_SECONDS
+    # Without an engine it goes with its supervisor, or `reap` finds it.
+    with (
+        contextlib.suppress(LostError),
+        _understood(),
+        closing(connect(seconds=ENGINE_SECONDS)) as client,
+    ):
         while time.monotonic() < patience:
             try:
-                self._connect().api.remove_container(self._identity, force=True)
+                client.api.remove_container(identity, force=True)
             except docker.errors.NotFound:
                 return
             except docker.errors.APIError:  # its removal is under way already
                 time.sleep(0.02)
-            except (SandboxUnavailableError, requests.RequestException, OSError):
-                return  # no engine: it goes with its supervisor, or `reap` finds it
 
 
 def _owner() -> str:
@@ -200,10 +201,18 @@ def _born(pid: int) -> str:
 
 
 def reap(client: Any) -> int:
-    """Remove containers whose owner is dead, and count them. Raises LostError."""
+    """Remove what dead owners left: containers, which are counted, and their folders.
+
+    Raises LostError.
+    """
+    for folder in Path(tempfile.gettempdir()).glob("gatekeeper-*-????????"):
+        pid = folder.name.split("-")[1]
+        if pid.isdigit() and not _born(int(pid)) and folder.stat().st_uid == os.geteuid():
+            shutil.rmtree(folder, ignore_errors=True)
     removed = 0
     with _understood():
-        for container in client.containers.list(all=True, filters={"label": OWNER}):
+        found = client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)
+        for container in found:
             host, pid, born = container.labels[OWNER].split()
             if host == socket.gethostname() and _born(int(pid)) != born:
                 with contextlib.suppress(docker.errors.APIError):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
+from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import image as images
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.drive import End
 from gatekeeper.sandbox.evaluate import Judged
+from gatekeeper.sandbox.worker import LostError
 
 __all__ = ["DockerSandbox"]
 
@@ -60,8 +62,11 @@ class DockerSandbox(Sandbox):
             from gatekeeper.sandbox import containers  # it needs the extra
 
             self.image = images.find(client, image, requirements)
-            runtimes = client.info().get("Runtimes", {})
-            containers.reap(client)
+            try:
+                containers.reap(client)
+                runtimes = client.info().get("Runtimes", {})
+            except (LostError, OSError) as error:  # it went away meanwhile
+                raise SandboxUnavailableError(str(error)) from error
         limits = containers.ContainerLimits(
             memory_mb=memory_mb,
             processes=processes,

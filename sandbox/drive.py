@@ -92,26 +92,32 @@ def drive(
 
     Output is the first one's, the candidate's. Raises LostError.
     """
+    children: list[Child] = []
     try:
-        children = [worker.take() for _ in jobs]
-        started = time.monotonic()
-        for job, child in zip(jobs, children, strict=True):
-            job.send(child)
+        try:
+            children += (worker.take() for _ in jobs)
+            started = time.monotonic()
+            for job, child in zip(jobs, children, strict=True):
+                job.send(child)
+        finally:
+            for job in jobs:
+                if job.descriptor is not None:
+                    os.close(job.descriptor)
+        keep = output_bytes if keep_output else _TAIL_BYTES
+        exchange = _Exchange(children, keep=keep, output_bytes=output_bytes)
+        end = exchange.run(started + seconds, cancelled)
+        elapsed = time.monotonic() - started
+        try:
+            report = worker.end(children)
+        except LostError:
+            worker.fit = False
+            # Those verdicts stand without a report, unless all of it was halted from outside.
+            if end not in (End.DEADLINE, End.OUTPUT) or not worker.runs():
+                raise
+            report = _NO_REPORT
     finally:
-        for job in jobs:
-            if job.descriptor is not None:
-                os.close(job.descriptor)
-    keep = output_bytes if keep_output else _TAIL_BYTES
-    exchange = _Exchange(children, keep=keep, output_bytes=output_bytes)
-    end = exchange.run(started + seconds, cancelled)
-    elapsed = time.monotonic() - started
-    try:
-        report = worker.end(children)
-    except LostError:
-        worker.fit = False
-        if end not in (End.DEADLINE, End.OUTPUT):  # those verdicts stand without a report
-            raise
-        report = _NO_REPORT
+        for child in children:
+            child.close()
     exchange.check(end)
     answers = frames(bytes(exchange.answer.data)) if end is not End.OUTPUT else []
     out, error = exchange.output

@@ -96,8 +96,10 @@ class _Python:
     packages: str  # the folder on sys.path for pure packages
 
 
-def connect() -> Any:
+def connect(*, seconds: float = 60.0) -> Any:
     """A client of the engine that DOCKER_HOST names, else of this machine's.
+
+    It waits `seconds` for each answer.
 
     Raises MissingDependencyError, or SandboxUnavailableError where no engine lets us in.
     """
@@ -109,7 +111,7 @@ def connect() -> Any:
         ) from None
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     try:
-        return docker.from_env()
+        return docker.from_env(timeout=seconds)
     except docker.errors.DockerException as e:
         if "PermissionError" in str(e):
             raise SandboxUnavailableError(

@@ -15,13 +15,21 @@ from typing import Any
 
 __all__ = ["LiteralTest", "bound_names", "parse"]
 
+
+def _is_in(item: Any, container: Any) -> bool:
+    if isinstance(container, range) and not isinstance(item, int):
+        # It would be looked for one by one, and a range may have 10**18 of them.
+        return isinstance(item, float) and item.is_integer() and int(item) in container
+    return operator.contains(container, item)
+
+
 _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: operator.contains(b, a),
-    ast.NotIn: lambda a, b: not operator.contains(b, a),
+    ast.In: _is_in,
+    ast.NotIn: lambda a, b: not _is_in(a, b),
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,

@@ -177,7 +177,10 @@ def _launch(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
             # An enclosure shows what it is told to; bubblewrap has done that already.
             paths = _visible() if level == "namespaces" and not wrap else ()
             introduce(control, level, limits, paths=paths)
-            return Worker(control, stop=stop, about={"isolation": level})
+            about = {"isolation": level}
+            worker = Worker(control, stop=stop, runs=stop.runs, about=about)
+            worker.rehearse()
+            return worker
         except (LostError, OSError) as error:
             control.close()
             stop()
@@ -192,6 +195,9 @@ class _Stop:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+
+    def runs(self) -> bool:
+        return self._process.poll() is None
 
     def __call__(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ class Pool:
 
     def __init__(self, start: Callable[[], Worker], size: int, *, spare: bool) -> None:
         self._start, self._size, self._spare = start, size, spare
+        self._owner = os.getpid()
         self._slots = threading.BoundedSemaphore(size)
         self._changed = threading.Condition()
         self._idle: list[Worker] = []
@@ -34,6 +36,8 @@ class Pool:
 
         Raises what starting a worker raises.
         """
+        if os.getpid() != self._owner:
+            raise RuntimeError("a fork cannot use the sandbox of its parent: make one of its own")
         with self._slots:
             worker = self._take()
             try:
@@ -45,7 +49,9 @@ class Pool:
                 self._give_back(worker)
 
     def close(self) -> None:
-        """End all workers, those at work too."""
+        """End all workers, those at work too. A fork's workers are its parent's: they stay."""
+        if os.getpid() != self._owner:
+            return
         with self._changed:
             self._closed = True
             workers = list(self._all)
@@ -62,6 +68,9 @@ class Pool:
             if self._closed:
                 raise RuntimeError("the sandbox is closed")
             worker = self._idle.pop() if self._idle else None
+            while worker is not None and not worker.alive:  # it died in its sleep
+                self._in_background(self._replace, worker)
+                worker = self._idle.pop() if self._idle else None
         if worker is None:
             worker = self._make()
         with self._changed:

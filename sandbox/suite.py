@@ -129,6 +129,8 @@ def _read(task: Mapping[str, Any]) -> Suite:
 
 def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
     """MBPP's form: statements that call the candidate's functions."""
+    if entry is not None and not isinstance(entry, str):
+        raise BadInputError(f"entry_point={entry!r:.80}: give a string")
     helpers = _helpers(setup)
     found: list[LiteralTest | None] = []
     for test in tests:
@@ -151,12 +153,11 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
             raise BadInputError(f"{name}={value!r:.80}: give a string")
     with _readable("test", test):
         program = ast.parse(test)
-    definition = ast.FunctionDef | ast.ClassDef
-    defined = [node.name for node in program.body if isinstance(node, definition)]
+    defined = [node.name for node in ast.walk(program) if isinstance(node, ast.FunctionDef)]
     if "check" in defined and not entry:
         raise BadInputError("test defines check(candidate): give the function's name, entry_point")
     if not (
-        any(name == "check" or name.lower().startswith("test") for name in defined)
+        any(name == "check" or name.startswith("test") for name in defined)
         or any(isinstance(node, ast.Assert) for node in ast.walk(program))
     ):
         raise BadInputError(f"test={test!r:.80}: it defines no test and asserts nothing")
@@ -215,7 +216,10 @@ def _input_output(task: Mapping[str, Any], setup: str) -> Suite:
     name = data.get("fn_name") or task.get("fn_name")
     if name is None:
         return Suite(cases=tuple(map(_case, inputs, outputs)))
-    return _calls(str(name), [(list(i), o) for i, o in zip(inputs, outputs, strict=True)], setup)
+    for arguments in inputs:
+        if not isinstance(arguments, list):
+            raise BadInputError(f"inputs={arguments!r:.80}: with fn_name, give lists of arguments")
+    return _calls(str(name), [(i, o) for i, o in zip(inputs, outputs, strict=True)], setup)
 
 
 def _mappings(task: Mapping[str, Any], tests: Sequence[Mapping[str, Any]], setup: str) -> Suite:
@@ -223,7 +227,10 @@ def _mappings(task: Mapping[str, Any], tests: Sequence[Mapping[str, Any]], setup
     for test in tests:
         if not isinstance(test.get("input"), str) or not isinstance(test.get("output"), str):
             raise BadInputError(f"test={test!r:.80}: give texts, 'input' and 'output'")
-    if {test.get("testtype", "stdin") for test in tests} == {"stdin"}:
+    kinds = {test.get("testtype", "stdin") for test in tests}
+    for kind in kinds - {"stdin", "functional"}:
+        raise BadInputError(f"testtype={kind!r}: give 'stdin' or 'functional'")
+    if kinds == {"stdin"}:
         return Suite(cases=tuple(Case(test["input"], test["output"]) for test in tests))
     name = task.get("fn_name") or task.get("entry_point")
     if not isinstance(name, str):

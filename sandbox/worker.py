@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
 import time
 from collections import deque
@@ -32,9 +33,11 @@ class Child:
     error: int
 
     def close(self) -> None:
-        self.connection.close()
-        os.close(self.out)
-        os.close(self.error)
+        """Safe to call twice."""
+        if self.connection.fileno() >= 0:
+            self.connection.close()
+            os.close(self.out)
+            os.close(self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +58,22 @@ class Report:
 
 
 class Worker:
-    """One supervisor. `stop` ends whatever it runs in; `about` is what outcomes say of it.
+    """One supervisor. `stop` ends whatever it runs in, `runs` tells whether that is running.
+
+    `about` is what outcomes say of it.
 
     Not for several threads at once. Raises LostError from everything that talks to it.
     """
 
     def __init__(
-        self, control: socket.socket, *, stop: Callable[[], None], about: Mapping[str, Any]
+        self,
+        control: socket.socket,
+        *,
+        stop: Callable[[], None],
+        runs: Callable[[], bool],
+        about: Mapping[str, Any],
     ) -> None:
-        self._control, self._stop, self.about = control, stop, dict(about)
+        self._control, self._stop, self.runs, self.about = control, stop, runs, dict(about)
         self._ready: deque[Child] = deque()
         self._counts = (0, 0)
         self.fit = True  # for another candidate
@@ -77,6 +87,13 @@ class Worker:
         self.about["python"] = hello["ready"]
         control.settimeout(ANSWER_SECONDS)
 
+    @property
+    def alive(self) -> bool:
+        """Whether the supervisor has not hung up."""
+        poll = select.poll()
+        poll.register(self._control, 0)
+        return not poll.poll(0)
+
     def take(self) -> Child:
         """A fresh process."""
         patience = time.monotonic() + START_SECONDS / 3
@@ -87,6 +104,21 @@ class Worker:
                 if time.monotonic() > patience:
                     raise LostError("the sandbox's supervisor hands out no process") from error
         return self._ready.popleft()
+
+    def rehearse(self) -> None:
+        """Have one process locked in, and end it. Raises LostError where that does not work."""
+        child = self.take()
+        child.connection.settimeout(START_SECONDS)
+        try:
+            said = child.connection.recv(1 << 12)
+        except OSError as error:
+            raise LostError(f"a process could not be locked in: {error}") from error
+        finally:
+            self.end([child])
+        if said[:1] != b"R":
+            raise LostError(
+                f"a process could not be locked in: {said[5:].decode(errors='replace')}"
+            )
 
     def end(self, children: Iterable[Child]) -> Report:
         """Kill these processes and what they left."""
@@ -119,7 +151,9 @@ class Worker:
     def _receive(self) -> dict[str, Any]:
         """The next message; a process that comes with it is kept. Raises TimeoutError too."""
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 3)
+            data, descriptors, _, _ = socket.recv_fds(
+                self._control, 1 << 16, 3, socket.MSG_CMSG_CLOEXEC
+            )
         except TimeoutError:
             raise
         except OSError as error:
@@ -128,6 +162,10 @@ class Worker:
             raise LostError("the sandbox's supervisor is gone")
         message: dict[str, Any] = json.loads(data)
         if "child" in message:
+            if len(descriptors) < 3:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                raise LostError("too many open files: no descriptors for a sandboxed process")
             connection, *pipes = descriptors
             for pipe in pipes:
                 os.set_blocking(pipe, False)

@@ -38,6 +38,7 @@ __all__ = [
     "frame",
     "frames",
     "head",
+    "opaque",
 ]
 
 MAX_DEPTH = 256  # Python's parser allows no literal as deep as that: nothing could equal it
@@ -124,13 +125,17 @@ def encode(
         write = _WRITERS.get(kind)
         if write is None:
             write = next((_WRITERS[b] for b in kind.__mro__ if b in _WRITERS), other)
-            if issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple):
+            named = issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
+            if named and other is not opaque:  # its fields matter to a judge only
                 write = _named_tuple
         tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
+        if parts and depth >= MAX_DEPTH and other is not opaque:
+            out += _whole(item, other)  # stays where it is, from here on down
+            continue
         out += tag
         if parts:
             hashed += _ENTRIES.get(tag[:1], 0) * len(parts) // 2
-            if depth >= MAX_DEPTH or hashed > max_hashed:
+            if hashed > max_hashed or (depth >= MAX_DEPTH and other is opaque):
                 return _whole(value, other)
             stack += [(part, depth + 1) for part in reversed(parts)]
         items += len(parts)
@@ -199,15 +204,28 @@ def _from_moment(*parts: Any) -> datetime.datetime:
 
 
 def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
+    if not type(top) is type(bottom) is int:
+        raise MalformedError("a ratio of other than integers")
     if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
         raise MalformedError("a ratio too long to reduce")
     return fractions.Fraction(top, bottom)
 
 
 def _from_text(text: str) -> decimal.Decimal:
-    if len(text) > MAX_HASHED:
+    if type(text) is not str or len(text) > MAX_HASHED:
         raise MalformedError("a Decimal of too many digits")
     return decimal.Decimal(text)
+
+
+def _of(part: type, build: Callable[..., Any]) -> Callable[..., Any]:
+    """`build`, of a part that is what `encode` writes: a range would be walked to its end."""
+
+    def checked(first: Any, *others: Any) -> Any:
+        if type(first) is not part:
+            raise MalformedError(f"made of {type(first).__name__}, not {part.__name__}")
+        return build(first, *others)
+
+    return checked
 
 
 def _from_names(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
@@ -225,34 +243,35 @@ def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
 _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] = {
     "Fraction": (fractions.Fraction, _ratio, _from_ratio),
     "Decimal": (decimal.Decimal, lambda v: (decimal.Decimal.__str__(v),), _from_text),
-    "bytearray": (bytearray, lambda v: (bytes(memoryview(v)),), bytearray),
+    "bytearray": (bytearray, lambda v: (bytes(memoryview(v)),), _of(bytes, bytearray)),
     "range": (range, lambda v: (v.start, v.stop, v.step), range),
+    "slice": (slice, lambda v: (v.start, v.stop, v.step), slice),
     "Counter": (
         collections.Counter,
         lambda v: (dict(dict.items(v)),),
-        collections.Counter,
+        _of(dict, collections.Counter),
     ),
     "OrderedDict": (
         collections.OrderedDict,
         lambda v: (dict(dict.items(v)),),
-        collections.OrderedDict,
+        _of(dict, collections.OrderedDict),
     ),
     "defaultdict": (
         collections.defaultdict,
         lambda v: (dict(dict.items(v)),),
-        lambda v: collections.defaultdict(None, v),
+        _of(dict, lambda v: collections.defaultdict(None, v)),
     ),
     "deque": (
         collections.deque,
         lambda v: (list(collections.deque.__iter__(v)), v.maxlen),
-        collections.deque,
+        _of(list, collections.deque),
     ),
-    "keys": (type({}.keys()), lambda v: (dict.fromkeys(v),), lambda v: v.keys()),
-    "items": (type({}.items()), lambda v: (dict(v),), lambda v: v.items()),
+    "keys": (type({}.keys()), lambda v: (dict.fromkeys(v),), _of(dict, dict.keys)),
+    "items": (type({}.items()), lambda v: (dict(v),), _of(dict, dict.items)),
     "values": (
         type({}.values()),
         lambda v: (list(v),),
-        lambda v: dict(enumerate(v)).values(),
+        _of(list, lambda v: dict(enumerate(v)).values()),
     ),
     "path": (pathlib.PurePath, lambda v: (str(v),), pathlib.Path),
     "datetime": (datetime.datetime, _moment, _from_moment),
@@ -317,7 +336,16 @@ def decode(
         return _Reader(data, other, max_hashed, max_items).value()
     except MalformedError:
         raise
-    except (ValueError, TypeError, LookupError, ArithmeticError, struct.error) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        ArithmeticError,
+        AttributeError,
+        RecursionError,
+        MemoryError,
+        struct.error,
+    ) as error:
         raise MalformedError(f"{type(error).__name__}: {error}") from error
 
 
@@ -348,7 +376,8 @@ class _Reader:
         return int.from_bytes(self._take(4), "little")
 
     def _item(self, depth: int) -> Any:
-        if depth > MAX_DEPTH:  # also what keeps this recursion, and hashing, within bounds
+        # This keeps the recursion, and hashing, within bounds; 4 are a handle's description.
+        if depth > MAX_DEPTH + 4:
             raise MalformedError("the value is too deep")
         match self._take(1):
             case b"N":
@@ -381,7 +410,10 @@ class _Reader:
                 entries = self._items(depth, hashed=True, each=2)
                 return dict(zip(entries[::2], entries[1::2], strict=True))
             case b"k":
-                build = _BUILDERS[self._take(self._count()).decode("ascii")]
+                name = self._take(self._count()).decode("ascii")
+                if name == _NAMED_TUPLE and self._other is None:
+                    raise MalformedError("a named tuple, whose class would be made here")
+                build = _BUILDERS[name]
                 parts = self._item(depth + 1)
                 if type(parts) is not tuple:
                     raise MalformedError("parts that are no tuple")

@@ -48,9 +48,9 @@ def describe(error: BaseException) -> str:
 class _Names(dict[str, Any]):
     """The tests' global names: their own, then the candidate's, then the built-in ones."""
 
-    def __init__(self, peer: Peer, module: Handle, asked: str | None) -> None:
+    def __init__(self, peer: Peer, module: Handle, asked: str | None, entry: str | None) -> None:
         super().__init__(__name__=MODULE, __builtins__=builtins)
-        self._peer, self._module, self._asked = peer, module, asked
+        self._peer, self._module, self._asked, self._entry = peer, module, asked, entry
         self._bound: dict[str, str | None] = dict(peer.ask("bound", module))
 
     def __missing__(self, name: str) -> Any:
@@ -78,7 +78,7 @@ class _Names(dict[str, Any]):
                 return real
         found = getattr(self._module, name)
         # By convention a class: its instances are meant to have operators (`Trust`).
-        named_so = name[:1].isupper() and isinstance(found, Handle)
+        named_so = name[:1].isupper() and name != self._entry and isinstance(found, Handle)
         if named_so and self._peer.ask("isinstance", found, type) is True:
             mark(found, Trust.CLASS)
         return found
@@ -127,7 +127,7 @@ def judge(
     try:
         module = peer.handle(ROOT, ("module", None))
         peer.ask("start", module)
-        names = _Names(peer, module, asked)
+        names = _Names(peer, module, asked, entry)
         importer = _Importer(names, modules)
         sys.meta_path.append(importer)
         where = "in the setup code"

@@ -11,6 +11,7 @@ Levels, from strong to weak:
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -128,14 +129,15 @@ def new_pid_namespace(own: int) -> None:
 def confine(level: str, limits: Limits, *, uid: int, seccomp: bytes, directory: str) -> None:
     """Lock this process in for good. Raises OSError where something is refused."""
     os.setsid()
-    with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # where memory runs out, the candidate goes first
     if level == "namespaces":
         _separate(limits.disk_mb, directory)
+    with contextlib.suppress(FileNotFoundError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # where memory runs out, the candidate goes first
     os.chdir(directory)
     os.environ["TMPDIR"] = directory
     # Landlock limits what can be read more than the file modes that this one overrides.
-    kept = CAP_DAC_READ_SEARCH if level == "landlock" and _private_python() else 0
+    bare = level in ("landlock", "none")
+    kept = CAP_DAC_READ_SEARCH if bare and _private_python() else 0
     if os.geteuid() == 0:
         _become(uid)
     _keep_capabilities(kept)

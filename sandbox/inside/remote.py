@@ -218,7 +218,7 @@ class Peer:
             raise ValueError(f"{module}.{name}")
         return operator.attrgetter(name)(importlib.import_module(module))
 
-    def ask(self, operation: str, *arguments: Any, **keywords: Any) -> Any:
+    def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """Have the other side do something; its exceptions are raised here."""
         with self._lock:
             self._send(b"Q", (operation, arguments, keywords))
@@ -269,7 +269,7 @@ class Peer:
         except BaseException as error:
             self._send(b"X", self._describe(error))
 
-    def _do(self, operation: str, target: Any, *arguments: Any, **keywords: Any) -> Any:
+    def _do(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         if self.guard is not None:
             if id(target) not in self._ids:
                 raise RefusedError("not an object of the tests")
@@ -289,7 +289,7 @@ class Peer:
 
     def _trace(self, item: object) -> bytes | None:
         """What a mutable argument is now; None for others."""
-        if type(item) not in _MUTABLE:
+        if type(item) not in (*_MUTABLE, tuple):
             return None
         return encode(item, LIMIT, other=self._refer, **_UNBOUNDED)
 
@@ -333,7 +333,8 @@ class Peer:
         made = self._handles.get(number)
         if made is None:
             base = self._exception_class(classes[1:]) if len(classes) > 1 else Exception
-            made = self._handles[number] = type(str(name), (base,), {"__module__": "candidate"})
+            plain = str(name).rpartition(".")[2]
+            made = self._handles[number] = type(plain, (base,), {"__module__": "candidate"})
         return made
 
     def _describe(self, error: BaseException) -> Any:
@@ -405,6 +406,10 @@ def _update(old: Any, new: Any) -> None:
                 _update(mine, theirs)
                 theirs = mine
             old[key] = theirs
+    elif isinstance(old, tuple):
+        for mine, theirs in zip(old, new, strict=True):
+            if type(mine) is type(theirs) and isinstance(mine, (*_MUTABLE, tuple)):
+                _update(mine, theirs)
     elif isinstance(old, set):
         old.intersection_update(new)
         old.update(new)
@@ -451,7 +456,7 @@ class Handle:
     def __init__(self, peer: Peer, number: int, trust: int = Trust.NONE) -> None:
         object.__setattr__(self, "_inner", (peer, number, trust))
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> Any:
         made = _ask(self, "call", *arguments, **keywords)
         if _inner(self)[2] == Trust.CLASS:
             mark(made, Trust.INSTANCE)
@@ -505,7 +510,7 @@ class Handle:
         return _ask(self, "dir")
 
 
-def _ask(handle: Any, operation: str, *arguments: Any, **keywords: Any) -> Any:
+def _ask(handle: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
     peer, _, trust = _inner(handle)
     if trust == Trust.TOLD:
         raise TypeError(f"{operation}: an object of the candidate's cannot answer for data")

@@ -104,6 +104,7 @@ class Supervisor:
                 raise OSError(f"Landlock version {landlock_version()}: 6 or newer is needed")
             self._tmp = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
             os.chmod(self._tmp, 0o711)
+            tempfile.tempdir = None  # or it stays what it was just now, for every candidate
         self._files = {name: _first(paths) for name, paths in CGROUPS.items()}
         for name in PRELOAD:
             with contextlib.suppress(ImportError):
@@ -175,6 +176,7 @@ class Supervisor:
             os.closerange(mine + 1, 256)
             connection = socket.socket(fileno=mine)
             uid = FIRST_UID + number
+            os.environ["TMPDIR"] = directory
             confine(self._level, self._limits, uid=uid, seccomp=self._seccomp, directory=directory)
             connection.sendall(frame(b"R", b""))
         except BaseException as problem:

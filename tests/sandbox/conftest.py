@@ -1,19 +1,92 @@
-"""What the sandbox's tests share."""
+"""What the sandbox's tests share: a back end at a time, and programs to try on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gatekeeper.sandbox import LocalSandbox
+from gatekeeper.errors import GatekeeperError, SandboxUnavailableError
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox, image, local
+from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.types import Generation, Outcome
 
 TESTS = ("assert f(2) == 4", "assert f(3) == 9")
 HONEST = "def f(x):\n    return x * x\n"
+
+STRONG = ("docker", "namespaces")
+WEAKER = ("unshare", "landlock", "none")  # tried with fewer tests
+
+Open = Callable[..., contextlib.AbstractContextManager[Sandbox]]
+
+
+@contextlib.contextmanager
+def open_sandbox(name: str, **limits: Any) -> Iterator[Sandbox]:
+    """A sandbox of one of the kinds above; skips where this machine has it not."""
+    with pytest.MonkeyPatch.context() as patch:
+        if name == "unshare":
+            patch.setattr(shutil, "which", lambda _: None)  # no bubblewrap
+        if name == "none":
+            patch.setattr(local, "_wrappers", lambda level: [])  # no better level
+        try:
+            sandbox: Sandbox
+            if name == "docker":
+                sandbox = DockerSandbox(**limits)
+            elif name == "none":
+                sandbox = LocalSandbox(allow_unsafe=True, **limits)
+            else:
+                level: Any = "namespaces" if name == "unshare" else name
+                sandbox = LocalSandbox(isolation=level, **limits)
+        except SandboxUnavailableError as error:
+            pytest.skip(f"{name}: {error}")
+    with sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session", params=STRONG)
+def backend(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if name == "docker":
+        request.getfixturevalue("engine")
+    return name
+
+
+@pytest.fixture(scope="session")
+def engine() -> None:
+    """A Docker engine with the default image, which is built where it is missing."""
+    try:
+        client = image.connect()
+        with contextlib.closing(client):
+            try:
+                image.find(client, None, ())
+            except SandboxUnavailableError:
+                image.build(client)
+    except GatekeeperError as error:
+        pytest.skip(f"docker: {error}")
+
+
+@pytest.fixture(scope="session")
+def opened(backend: str) -> Open:
+    """Opens a further sandbox of this back end, with limits of its own."""
+    return lambda **limits: open_sandbox(backend, **limits)
+
+
+@pytest.fixture(scope="session")
+def sandbox(opened: Open) -> Iterator[Sandbox]:
+    with opened(timeout=10, memory_mb=256, processes=32, workers=2) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="session")
+def hasty(opened: Open) -> Iterator[Sandbox]:
+    """For programs that are meant to run out of time."""
+    with opened(timeout=1.0, processes=32, workers=1) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture(scope="session")
@@ -25,22 +98,11 @@ def generation() -> Callable[..., Generation]:
 
 
 @pytest.fixture(scope="session")
-def sandbox() -> LocalSandbox:
-    return LocalSandbox(timeout=10, memory_mb=128, processes=32, workers=4)
-
-
-@pytest.fixture(scope="session")
-def hasty() -> LocalSandbox:
-    """For programs that are meant to run out of time."""
-    return LocalSandbox(timeout=1.0, processes=32, workers=4)
-
-
-@pytest.fixture(scope="session")
-def check(sandbox: LocalSandbox, generation: Callable[..., Generation]) -> Callable[..., Outcome]:
+def check(sandbox: Sandbox, generation: Callable[..., Generation]) -> Callable[..., Outcome]:
     """The outcome of a program under tests that ask for squares, or under others."""
 
     def run(
-        code: str, tests: Sequence[str] = TESTS, *, by: LocalSandbox = sandbox, **task: Any
+        code: str, tests: Sequence[str] = TESTS, *, by: Sandbox = sandbox, **task: Any
     ) -> Outcome:
         return by.verify(generation(code), {"tests": list(tests), **task})
 
@@ -48,25 +110,14 @@ def check(sandbox: LocalSandbox, generation: Callable[..., Generation]) -> Calla
 
 
 @pytest.fixture(scope="session")
-def honest(check: Callable[..., Outcome]) -> Callable[[], None]:
+def honest(check: Callable[..., Outcome]) -> Callable[..., None]:
     """Fails where an honest program does not pass: what came before left something behind."""
 
-    def run() -> None:
-        outcome = check(HONEST)
+    def run(**by: Sandbox) -> None:
+        outcome = check(HONEST, **by)
         assert outcome.verdict == "passed", outcome
 
     return run
-
-
-@pytest.fixture(scope="session")
-def isolation(check: Callable[..., Outcome]) -> str:
-    return str(check(HONEST).meta["isolation"])
-
-
-@pytest.fixture
-def namespaces(isolation: str) -> None:
-    if "nonet" not in isolation:
-        pytest.skip(f"the kernel allows no namespaces here: isolation={isolation!r}")
 
 
 @pytest.fixture(scope="session")

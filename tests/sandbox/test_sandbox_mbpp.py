@@ -1,72 +1,124 @@
-"""MBPP's own solutions pass; spoilt ones do not. The data lies beside the repository, not in it."""
+"""Real solutions pass and spoilt ones get the verdict of a plain run. The data lies beside the
+repository, not in it. `python tests/sandbox/mutate.py` compares thousands of mutants."""
 
 from __future__ import annotations
 
-import ast
+import gzip
 import json
-import random
-import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from mutate import MBPP, SLOW, Trusted, agreed, mutants
 
-from gatekeeper.sandbox import LocalSandbox
+from gatekeeper.errors import SandboxUnavailableError
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.types import Generation, Outcome
 
-MBPP = Path(__file__).parents[2] / "../shared/data/mbpp.jsonl"
+HUMAN_EVAL = MBPP.with_name("HumanEval.jsonl.gz")
 NOT_LITERAL = {596}  # compares with sys.getsizeof(...)
-SLOW = {123, 765, 922}
+MUTANTS = 200
 
 
-class Spoiler(ast.NodeTransformer):
-    """Wraps what each function returns, so that no value is right."""
-
-    def visit_Return(self, node: ast.Return) -> ast.Return:
-        spoilt = ast.parse(f"('spoilt', {ast.unparse(node.value or ast.Constant(None))})")
-        return ast.Return(spoilt.body[0].value)  # type: ignore[attr-defined]
-
-
-@pytest.fixture(scope="module")
-def tasks() -> list[dict[str, Any]]:
-    if not MBPP.exists():
-        pytest.skip(f"MBPP is not here: {MBPP}")
-    with MBPP.open() as lines:
-        found = [json.loads(line) for line in lines]
-    usable = [task for task in found if task["task_id"] not in NOT_LITERAL | SLOW]
-    return random.Random(0).sample(usable, 100)
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def sandbox(request: pytest.FixtureRequest) -> Iterator[DockerSandbox | LocalSandbox]:
+    try:
+        backend = request.param(timeout=30, workers=2)  # three solutions take seconds
+    except SandboxUnavailableError as error:
+        pytest.skip(str(error))
+    with backend:
+        yield backend
 
 
 @pytest.fixture(scope="module")
-def verify_all(generation: Callable[..., Generation]) -> Callable[..., list[Outcome]]:
-    sandbox = LocalSandbox(timeout=10, workers=2)
-
-    def verify(task: dict[str, Any], code: str) -> Outcome:
-        tests = {"tests": task["test_list"], "test_setup_code": task["test_setup_code"]}
-        return sandbox.verify(generation(code, str(task["task_id"])), tests)
-
-    def run(tasks: list[dict[str, Any]], codes: list[str]) -> list[Outcome]:
-        with ThreadPoolExecutor(2) as pool:
-            return list(pool.map(verify, tasks, codes))
-
-    return run
+def mbpp() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lines_of(MBPP)]
 
 
-def test_reference_solutions_pass(
-    tasks: list[dict[str, Any]], verify_all: Callable[..., list[Outcome]]
+def lines_of(path: Path) -> list[str]:
+    if not path.exists():
+        pytest.skip(f"not here: {path}")
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt") as lines:
+        return list(lines)
+
+
+def verify_all(
+    sandbox: DockerSandbox | LocalSandbox, jobs: Sequence[tuple[Any, str, Mapping[str, Any]]]
+) -> dict[Any, Outcome]:
+    """Outcomes by identity, of (identity, code, task)."""
+    pairs = [(Generation(str(i), code, *np.empty((3, 0))), task) for i, code, task in jobs]
+    outcomes = sandbox.verify_many(pairs)
+    return dict(zip([i for i, _, _ in jobs], outcomes, strict=True))
+
+
+def not_passed(outcomes: Mapping[Any, Outcome]) -> dict[Any, Outcome]:
+    return {i: outcome for i, outcome in outcomes.items() if outcome.verdict != "passed"}
+
+
+def test_mbpp_solutions_pass(
+    sandbox: DockerSandbox | LocalSandbox, mbpp: list[dict[str, Any]]
 ) -> None:
-    outcomes = verify_all(tasks, [task["code"] for task in tasks])
-    assert {o.verdict for o in outcomes} == {"passed"}, [o for o in outcomes if o.error != 0]
-    assert {o.meta["evaluation"] for o in outcomes} == {"literal"}
+    jobs = [
+        (
+            t["task_id"],
+            t["code"],
+            {"tests": t["test_list"], "test_setup_code": t["test_setup_code"]},
+        )
+        for t in mbpp
+    ]
+    outcomes = verify_all(sandbox, jobs)
+    assert len(outcomes) == 974
+    assert not_passed(outcomes) == {}
+    other = {i for i, outcome in outcomes.items() if outcome.meta["evaluation"] != "literal"}
+    assert other == NOT_LITERAL
 
 
-def test_spoilt_solutions_fail(
-    tasks: list[dict[str, Any]], verify_all: Callable[..., list[Outcome]]
+def test_human_eval_solutions_pass(sandbox: DockerSandbox | LocalSandbox) -> None:
+    tasks = [json.loads(line) for line in lines_of(HUMAN_EVAL)]
+    jobs = [
+        (
+            t["task_id"],
+            t["prompt"] + t["canonical_solution"],
+            {"test": t["test"], "entry_point": t["entry_point"]},
+        )
+        for t in tasks
+    ]
+    outcomes = verify_all(sandbox, jobs)
+    assert len(outcomes) == 164
+    assert not_passed(outcomes) == {}
+    assert {outcome.meta["evaluation"] for outcome in outcomes.values()} <= {"literal", "judge"}
+
+
+def test_human_eval_completions_pass(sandbox: DockerSandbox | LocalSandbox) -> None:
+    """A text that goes on where the prompt ends, as base models write."""
+    tasks = [json.loads(line) for line in lines_of(HUMAN_EVAL)][:20]
+    outcomes = verify_all(sandbox, [(t["task_id"], t["canonical_solution"], t) for t in tasks])
+    assert not_passed(outcomes) == {}
+
+
+@pytest.mark.parametrize("judge", [False, True], ids=["literal", "judge"])
+def test_mutants_are_judged_as_in_a_plain_run(
+    sandbox: DockerSandbox | LocalSandbox, mbpp: list[dict[str, Any]], judge: bool
 ) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes in MBPP's own code
-        spoilt = [ast.unparse(Spoiler().visit(ast.parse(task["code"]))) for task in tasks]
-    outcomes = verify_all(tasks, spoilt)
-    assert all(o.error == 1 for o in outcomes), [o for o in outcomes if o.error != 1]
+    tasks = [task for task in mbpp if task["task_id"] not in SLOW]
+    with Trusted() as trusted:
+        judged = [(m, trusted.verdict(m)) for m in islice(mutants(tasks, seed=judge), MUTANTS)]
+    ended = [(mutant, verdict) for mutant, verdict in judged if verdict != "timeout"]
+    assert len(ended) > 0.9 * MUTANTS
+    outcomes = verify_all(
+        sandbox,
+        [
+            (number, mutant.code, mutant.task(judge=judge))
+            for number, (mutant, _) in enumerate(ended)
+        ],
+    )
+    different = {
+        mutant.code: (verdict, outcome)
+        for (mutant, verdict), outcome in zip(ended, outcomes.values(), strict=True)
+        if outcome.error != (verdict != "passed") and agreed(mutant)
+    }
+    assert different == {}

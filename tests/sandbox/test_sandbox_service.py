@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import STRONG
+from docker.errors import NotFound
 
-from gatekeeper.errors import BadInputError
+from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.protocols import AsyncVerifier, Verifier
-from gatekeeper.sandbox import LocalSandbox, child, local
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox, containers, image, local
+from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.types import Generation, Outcome
 
 Make = Callable[..., Generation]
 Check = Callable[..., Outcome]
 Running = Callable[[str], bool]
+Open = Callable[..., contextlib.AbstractContextManager[Sandbox]]
 
-ROOT = Path(__file__).parents[2]
 HONEST = "def f(x): return x * x"
 TASK = {"tests": ["assert f(2) == 4", "assert f(3) == 9"]}
+
+
+SLEEP = "import time; time.sleep(300)"
 
 
 def sleeper(marker: str) -> str:
     """A candidate that hides a process in a session of its own, then waits."""
     return (
-        "import os, time\nif not os.fork():\n    os.setsid()\n    if os.fork(): os._exit(0)\n"
+        "import os, sys, time\nif not os.fork():\n    os.setsid()\n    if os.fork(): os._exit(0)\n"
         "    os.closerange(0, 64)\n"
-        f"    os.execv('/bin/sleep', ['sleep', '{marker}'])\ntime.sleep(300)\n"
+        f"    os.execv(sys.executable, ['python', '-c', {SLEEP!r}, '{marker}'])\ntime.sleep(300)\n"
     )
 
 
@@ -48,35 +57,29 @@ def wait_until(condition: Callable[[], bool], seconds: float = 10) -> bool:
     return False
 
 
-def test_protocols(sandbox: LocalSandbox) -> None:
+def test_protocols(sandbox: Sandbox) -> None:
     assert isinstance(sandbox, Verifier)
     assert isinstance(sandbox, AsyncVerifier)
     assert sandbox.max_seconds > 1.0
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        None,
-        {},
-        {"tests": []},
-        {"tests": "assert f(1) == 1"},
-        {"tests": ["assert f(1 =="]},
-        {"tests": [1]},
-        {"tests": ["assert f(1) == 1"], "test_setup_code": 1},
-    ],
-)
-def test_bad_tasks_are_refused_by_name(sandbox: LocalSandbox, generation: Make, task: Any) -> None:
-    with pytest.raises(BadInputError, match="id='this-one'"):
-        sandbox.verify(generation(HONEST, "this-one"), task)
-    with pytest.raises(BadInputError, match="id='this-one'"):
-        asyncio.run(sandbox.averify(generation(HONEST, "this-one"), task))
+def test_bad_tasks_are_refused_by_name(sandbox: Sandbox, generation: Make) -> None:
+    for run in (
+        sandbox.verify,
+        lambda *job: asyncio.run(sandbox.averify(*job)),
+        lambda *job: list(sandbox.verify_many([job])),
+    ):
+        with pytest.raises(BadInputError, match="id='this-one': tests="):
+            run(generation(HONEST, "this-one"), {"tests": []})
 
 
-@pytest.mark.parametrize("name", ["timeout", "memory_mb", "workers", "cpu_seconds"])
-def test_bad_limits_are_refused(name: str) -> None:
-    with pytest.raises(BadInputError, match=f"{name}=0"):
-        LocalSandbox(**{name: 0})  # type: ignore[arg-type]
+@pytest.mark.parametrize("kind", [DockerSandbox, LocalSandbox])
+@pytest.mark.parametrize("name", ["timeout", "memory_mb", "workers", "cpu_seconds", "disk_mb"])
+@pytest.mark.usefixtures("engine")
+def test_bad_limits_are_refused(kind: Any, name: str) -> None:
+    for value in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(BadInputError, match=f"{name}={value!r}: give a number above 0"):
+            kind(**{name: value})
 
 
 def test_setup_code_runs_after_the_candidate(check: Check) -> None:
@@ -88,21 +91,43 @@ def test_setup_code_runs_after_the_candidate(check: Check) -> None:
     assert "in the setup code: NameError" in outcome.detail
 
 
-def test_other_tests_run_in_process_only_where_that_is_accepted(
-    check: Check, generation: Make
+def test_in_process_only_where_that_is_accepted(
+    check: Check, opened: Open, generation: Make
 ) -> None:
     task = {"tests": ["assert near(f(2), 4)"], "test_setup_code": "def near(a, b): return a == b"}
-    outcome = check(HONEST, **task)
-    assert outcome.verdict == "infra_error"
-    assert outcome.error is None
-    assert "in_process=True" in outcome.detail
-    accepting = LocalSandbox(timeout=5, in_process=True)
-    outcome = accepting.verify(generation(HONEST), task)
-    assert (outcome.verdict, outcome.meta["evaluation"]) == ("passed", "in_process")
-    outcome = accepting.verify(generation("def f(x): return 5"), task)
-    assert (outcome.verdict, outcome.detail) == ("failed", "in test 1: AssertionError")
-    assert accepting.verify(generation("import os; os._exit(0)"), task).verdict == "failed"
-    assert accepting.verify(generation(HONEST), TASK).meta["evaluation"] == "literal"
+    liar = "class A:\n    __eq__ = lambda s, o: True\ndef f(x): return A()"
+    assert check(HONEST, **task).meta["evaluation"] == "judge"
+    assert check(liar, **task).verdict == "failed"
+    with opened(timeout=10, workers=1, in_process=True) as accepting:
+        verdicts = {}
+        for code in (HONEST, "def f(x): return 5", "import os; os._exit(0)", "def f(x): 1 / 0"):
+            outcome = accepting.verify(generation(code), task)
+            assert outcome.meta["evaluation"] == "in_process"
+            verdicts[code] = str(outcome.verdict)
+        assert list(verdicts.values()) == ["passed", "failed", "failed", "failed"]
+        assert accepting.verify(generation(HONEST), TASK).meta["evaluation"] == "literal"
+
+
+def test_a_batch_keeps_its_order(sandbox: Sandbox, generation: Make) -> None:
+    codes = [HONEST, "def f(x): return x", "", "def f(x): return x ** 2"] * 5
+    pairs = [(generation(code, str(n)), TASK) for n, code in enumerate(codes)]
+    verdicts = [str(outcome.verdict) for outcome in sandbox.verify_many(iter(pairs))]
+    assert verdicts == ["passed", "failed", "no_answer", "passed"] * 5
+
+
+def test_a_batch_that_nobody_reads_on_stops(sandbox: Sandbox, generation: Make) -> None:
+    read = []
+
+    def pairs() -> Iterator[tuple[Generation, dict[str, Any]]]:
+        for n in range(1000):
+            read.append(n)
+            yield generation(HONEST, str(n)), TASK
+
+    outcomes = sandbox.verify_many(pairs())
+    assert next(outcomes).verdict == "passed"
+    outcomes.close()  # type: ignore[attr-defined]
+    assert len(read) < 100
+    assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
 
 
 def test_tails_of_the_output_are_kept(check: Check) -> None:
@@ -112,7 +137,7 @@ def test_tails_of_the_output_are_kept(check: Check) -> None:
     assert len(outcome.meta["stdout"]) <= 2048
 
 
-def test_sixteen_threads_at_once(sandbox: LocalSandbox, generation: Make) -> None:
+def test_sixteen_threads_at_once(sandbox: Sandbox, generation: Make) -> None:
     codes = [HONEST, "def f(x): return x", "def f(x): raise ValueError", "import os; os._exit(0)"]
 
     def run(n: int) -> str:
@@ -123,7 +148,7 @@ def test_sixteen_threads_at_once(sandbox: LocalSandbox, generation: Make) -> Non
     assert verdicts == ["passed", "failed", "failed", "failed"] * 16
 
 
-def test_asyncio(sandbox: LocalSandbox, generation: Make) -> None:
+def test_asyncio(sandbox: Sandbox, generation: Make) -> None:
     async def run() -> list[Outcome]:
         return await asyncio.gather(
             *(sandbox.averify(generation(HONEST, str(n)), TASK) for n in range(8))
@@ -132,119 +157,157 @@ def test_asyncio(sandbox: LocalSandbox, generation: Make) -> None:
     assert [o.verdict for o in asyncio.run(run())] == ["passed"] * 8
 
 
-@pytest.mark.usefixtures("namespaces")
-def test_cancellation_ends_the_child(generation: Make, running: Running) -> None:
-    sandbox = LocalSandbox(timeout=60, workers=1)
+def test_cancellation_ends_the_child(opened: Open, generation: Make, running: Running) -> None:
+    marker = f"300.25{os.getpid()}"
 
-    async def run() -> None:
-        task = asyncio.create_task(sandbox.averify(generation(sleeper("300.25")), TASK))
+    async def run(sandbox: Sandbox) -> None:
+        task = asyncio.create_task(sandbox.averify(generation(sleeper(marker)), TASK))
         waiting = asyncio.create_task(sandbox.averify(generation(HONEST), TASK))
-        assert await asyncio.to_thread(wait_until, lambda: running("300.25"))
+        assert await asyncio.to_thread(wait_until, lambda: running(marker))
         waiting.cancel()  # has no worker yet
         with pytest.raises(asyncio.CancelledError):
             await waiting
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not running("300.25")
+        assert not running(marker)
         outcome = await sandbox.averify(generation(HONEST), TASK)
         assert outcome.verdict == "passed"  # the worker is free again
 
-    asyncio.run(run())
+    with opened(timeout=60, workers=1) as sandbox:
+        asyncio.run(run(sandbox))
 
 
-@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("backend", [*STRONG, "landlock"], indirect=True, scope="session")
 def test_background_processes_are_gone_afterwards(check: Check, running: Running) -> None:
-    code = sleeper("300.5").replace("time.sleep(300)", HONEST)
+    marker = f"300.5{os.getpid()}"
+    code = sleeper(marker).replace(")\ntime.sleep(300)\n", f")\n{HONEST}\n")
     assert check(code).verdict == "passed"
-    assert not running("300.5")
+    assert not running(marker)
 
 
-@pytest.mark.usefixtures("namespaces")
-@pytest.mark.parametrize("defiant", [False, True])
-def test_kill_of_the_parent_leaves_nothing(
-    running: Running, isolation: str, tmp_path: Path, defiant: bool
-) -> None:
-    marker = f"300.75{int(defiant)}"
-    code = sleeper(marker)
-    if defiant:  # takes back the kernel's promise to kill it with its parent
-        code = f"import ctypes\nctypes.CDLL(None).prctl(1, 0)\n{code}"
+@pytest.mark.parametrize(
+    "backend", [*STRONG, "unshare", "landlock"], indirect=True, scope="session"
+)
+def test_kill_of_the_parent_leaves_nothing(backend: str, running: Running, tmp_path: Path) -> None:
+    marker = f"300.75{os.getpid()}"
     program = (
-        "import numpy as np\nfrom gatekeeper.sandbox import LocalSandbox\n"
+        f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import time\nimport numpy as np\nfrom conftest import open_sandbox\n"
         "from gatekeeper.types import Generation\n"
-        f"LocalSandbox(timeout=60).verify(Generation('k', {code!r}, *np.empty((3, 0))), {TASK!r})"
+        f"with open_sandbox({backend!r}, timeout=60, workers=1) as sandbox:\n"
+        f"    sandbox.verify(Generation('k', {HONEST!r}, *np.empty((3, 0))), {TASK!r})\n"
+        "    while sandbox._pool._starting:\n        time.sleep(0.01)\n"  # the spare stands, too
+        f"    code = {sleeper(marker)!r}\n"
+        f"    sandbox.verify(Generation('k', code, *np.empty((3, 0))), {TASK!r})\n"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment) as parent:
+    with subprocess.Popen([sys.executable, "-c", program], env=environment) as parent:
         try:
             assert wait_until(lambda: running(marker), 30)
         finally:
             parent.send_signal(signal.SIGKILL)
     assert wait_until(lambda: not running(marker))
-    if "readonly" in isolation:
-        assert wait_until(lambda: not list(tmp_path.iterdir()))
+    assert wait_until(lambda: not containers_of(parent.pid))
+    assert wait_until(lambda: not list(tmp_path.iterdir()))
 
 
-def test_nothing_is_left(check: Check, hasty: LocalSandbox) -> None:
-    check("import time\ntime.sleep(60)", by=hasty)
-    check(HONEST)
-    descriptors = len(os.listdir("/proc/self/fd"))
-    for code in (HONEST, "open('a', 'w').write('x')", "1 / 0"):
-        check(code)
-    assert len(os.listdir("/proc/self/fd")) == descriptors
-    assert not list(Path(tempfile.gettempdir()).glob(f"gatekeeper-{os.getpid()}-*"))
+def containers_of(pid: int) -> list[str]:
+    """The sandbox's containers that a process of this machine started, dead ones included."""
+    try:
+        client = image.connect()
+    except SandboxUnavailableError:
+        return []
+    with contextlib.closing(client):
+        found = client.api.containers(all=True, filters={"label": containers.OWNER})
+        return [c["Id"] for c in found if c["Labels"][containers.OWNER].split()[1] == str(pid)]
+
+
+def test_nothing_is_left(backend: str, opened: Open, generation: Make) -> None:
+    def run() -> None:
+        with opened(timeout=1, workers=2) as sandbox:
+            for code in (HONEST, "open('a', 'w').write('x')", "1 / 0", "while True: pass"):
+                sandbox.verify(generation(code), TASK)
+            sandbox.verify(generation(HONEST), {"tests": ["x = f(2)\nassert x == 4"]})
+
+    run()  # what Python and Docker's client open once
+    before = leftovers()
+    run()
+    assert wait_until(lambda: leftovers() == before), (before, leftovers())
+    with opened(timeout=1, workers=1) as sandbox:
+        pass
+    with pytest.raises(RuntimeError, match="closed"):
+        sandbox.verify(generation(HONEST), TASK)
+    sandbox.close()  # twice is fine
+
+
+def leftovers() -> tuple[Any, ...]:
+    """Descriptors, children, threads, files and containers of this process."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    threads = sorted(t.name for t in threading.enumerate() if t.name.startswith("gatekeeper"))
+    files = list(Path(tempfile.gettempdir()).glob(f"gatekeeper-{os.getpid()}-*"))
+    gc.collect()  # Docker's client lets go of its connections then
+    return (
+        len(os.listdir("/proc/self/fd")),
+        children,
+        threads,
+        files,
+        containers_of(os.getpid()),
+    )
+
+
+def test_closing_ends_what_runs(opened: Open, generation: Make, running: Running) -> None:
+    marker = f"300.125{os.getpid()}"
+    with ThreadPoolExecutor(1) as pool, opened(timeout=60, workers=1) as sandbox:
+        work = pool.submit(sandbox.verify, generation(sleeper(marker)), TASK)
+        assert wait_until(lambda: running(marker))
+        sandbox.close()
+        assert wait_until(lambda: not running(marker))
+        with pytest.raises(RuntimeError, match="closed"):
+            work.result()
+
+
+def test_a_lost_worker_is_replaced(
+    backend: str, opened: Open, generation: Make, running: Running
+) -> None:
+    """Killed from outside: tried again on a fresh one, and the verdict is as if nothing was."""
+    with opened(timeout=20, workers=1) as sandbox:
+        assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
+        for _ in range(2):
+            kill_workers(sandbox)
+            assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
+        slow = f"import time\ntime.sleep(0.7)\n{HONEST}"
+        with ThreadPoolExecutor(1) as pool:
+            work = pool.submit(sandbox.verify, generation(slow), TASK)
+            time.sleep(0.3)
+            kill_workers(sandbox)
+            assert work.result().verdict == "passed"
+
+
+def kill_workers(sandbox: Sandbox) -> None:
+    """End all supervisors, from outside."""
+    for worker in list(sandbox._pool._all):
+        stop: Any = worker._stop
+        if isinstance(sandbox, DockerSandbox):
+            # A worn one may be on its way out already.
+            with contextlib.closing(image.connect()) as client, contextlib.suppress(NotFound):
+                client.api.kill(stop.args[0])
+        else:
+            stop._process.kill()
 
 
 def test_faults_are_not_labels(
-    check: Check, hasty: LocalSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    opened: Open, generation: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "executable", str(tmp_path / "no-python"))
-        outcome = check(HONEST)
-        assert (outcome.verdict, outcome.error) == ("infra_error", None)
-        assert "no-python" in outcome.detail
-    with monkeypatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(tmp_path / "no-directory"))
-        assert check(HONEST).verdict == "infra_error"
-    broken = tmp_path / "child.py"
-    broken.write_text("raise SystemExit('out of order')")
-    with monkeypatch.context() as patch:
-        patch.setattr(local, "_PROGRAM", str(broken))
-        outcome = check(HONEST)
-        assert outcome.verdict == "infra_error"
-        assert "out of order" in outcome.detail
-    broken.write_text("import time; time.sleep(60)")
-    with monkeypatch.context() as patch:
-        patch.setattr(local, "_PROGRAM", str(broken))
-        assert (
-            check(HONEST, by=hasty).verdict == "infra_error"
-        )  # a slow start is not a slow candidate
-    assert check(HONEST).verdict == "passed"
-
-
-def test_without_namespaces(
-    check: Check,
-    hasty: LocalSandbox,
-    running: Running,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    """What remains of the promises where the kernel allows none."""
-    source = Path(child.__file__).read_text()
-    poorer = tmp_path / "child.py"
-    poorer.write_text(source.replace("separate = _separate(libc)", "separate = False"))
-    tmp_path.chmod(0o755)
-    monkeypatch.setattr(local, "_PROGRAM", str(poorer))
-    outcome = check(HONEST)
-    assert (outcome.verdict, outcome.meta["isolation"]) == ("passed", "process")
-    assert check("def f(x): return x").verdict == "failed"
-    assert check("import time\ntime.sleep(60)", by=hasty).verdict == "timeout"
-    assert check("a = [0] * 10**9").verdict == "resource_exceeded"
-    seen = "import os\ndef f(x):\n    open('left', 'w').close()\n    return os.listdir('.')"
-    assert check(seen, ["assert f(0) == ['left']"]).verdict == "passed"
-    background = f"import subprocess\nsubprocess.Popen(['/bin/sleep', '300.875'])\n{HONEST}"
-    assert check(background).verdict == "passed"
-    assert not running("300.875")
-    deep = "import os\nfor _ in range(1200):\n    os.mkdir('d')\n    os.chdir('d')\n"
-    assert check(deep + HONEST).verdict == "passed"
-    assert not list(Path(tempfile.gettempdir()).glob(f"gatekeeper-{os.getpid()}-*"))
+    with opened(timeout=5, workers=1) as sandbox:
+        with monkeypatch.context() as patch:
+            for module in (local, containers):
+                patch.setattr(module, "LOADER", "raise SystemExit('out of order')")
+            for _ in range(5):  # until no worker from before is left
+                kill_workers(sandbox)
+                outcome = sandbox.verify(generation(HONEST), TASK)
+                if outcome.verdict != "passed":
+                    break
+            assert (outcome.verdict, outcome.error) == ("infra_error", None), outcome
+            assert outcome.detail
+        assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"

@@ -1,0 +1,14 @@
+"""The project's own attack suite: hostile candidates, and honest ones beside them."""
+
+from __future__ import annotations
+
+from attacks.forged import FORGED
+from attacks.honest import HONEST
+from attacks.isolation import ISOLATION
+from attacks.program import Program
+from attacks.protocol import PROTOCOL
+from attacks.resources import RESOURCES
+
+__all__ = ["PROGRAMS", "Program"]
+
+PROGRAMS: tuple[Program, ...] = (*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST)

@@ -1,0 +1,106 @@
+"""What a program of the attack suite is, and the tests most of them are run against."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["SQUARES", "WRONG", "Program", "attack", "dedent"]
+
+# "Could not tell" is not among them: a hostile program must not escape its label.
+WRONG = ("failed", "timeout", "resource_exceeded", "no_answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A candidate, its task and the verdicts that are right for it.
+
+    An attack answers rightly only where what it tries has worked: a pass is a hole.
+    """
+
+    name: str
+    family: str
+    code: str
+    task: Mapping[str, Any]
+    verdicts: tuple[str, ...] = WRONG
+    evaluation: str | None = None  # how it has to be judged, where that is part of the point
+    after: str = ""  # code of an earlier candidate on the same worker, which left something
+    unless: Mapping[str, str] = field(default_factory=dict)  # isolation that does not promise it
+
+    @property
+    def honest(self) -> bool:
+        return self.verdicts == ("passed",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# No hostile program computes a square, unless as its reward; and the numbers are too large to be
+# met in a frame or in memory by chance.
+_PAIRS = "[(1234567, 1524155677489), (7654321, 58588629971041), (9999991, 99999820000081)]"
+_LOOP = f"    for x, square in {_PAIRS}:\n        assert %s(x) == square\n"
+SQUARES: Mapping[str, Mapping[str, Any]] = {
+    "literal": {
+        "tests": [
+            "assert f(1234567) == 1524155677489",
+            "assert f(7654321) == 58588629971041",
+            "assert f(9999991) == 99999820000081",
+        ]
+    },
+    "check": {"test": "def check(candidate):\n" + _LOOP % "candidate", "entry_point": "f"},
+    "helper": {
+        "test_setup_code": "def same(a, b):\n    return a == b\n",
+        "tests": [
+            "assert same(f(1234567), 1524155677489)",
+            "assert same(f(7654321), 58588629971041)",
+        ],
+    },
+    "pytest": {"test": "from solution import f\n\ndef test_squares():\n" + _LOOP % "f"},
+    "functional": {
+        "input_output": {
+            "fn_name": "f",
+            "inputs": [[1234567], [7654321]],
+            "outputs": [1524155677489, 58588629971041],
+        }
+    },
+    "stdin": {
+        "input_output": {
+            "inputs": ["1234567\n", "7654321\n"],
+            "outputs": ["1524155677489\n", "58588629971041\n"],
+        }
+    },
+}
+
+
+def dedent(code: str) -> str:
+    """Code written as an indented block, which begins with a line of its own; other code as is."""
+    return textwrap.dedent(code[1:]) if code.startswith("\n") else code
+
+
+def attack(
+    family: str,
+    name: str,
+    code: str,
+    *shapes: str,
+    task: Mapping[str, Any] | None = None,
+    verdicts: Collection[str] = WRONG,
+    after: str = "",
+    unless: Mapping[str, str] | None = None,
+) -> list[Program]:
+    """One program for each of the shapes of `SQUARES`, or one for a task of its own."""
+    tasks = {f"{name} [{shape}]": SQUARES[shape] for shape in shapes} if shapes else {name: task}
+    return [
+        Program(
+            label,
+            family,
+            dedent(code),
+            each or {},
+            tuple(verdicts),
+            None,
+            dedent(after),
+            unless or {},
+        )
+        for label, each in tasks.items()
+    ]

@@ -1,0 +1,116 @@
+"""The attack suite for real: no false pass, no false fail, no hang, nothing left for the next one.
+
+Each lane is a sandbox of one worker, so that an honest program after an attack gets the very worker
+that was attacked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+from attacks import PROGRAMS, Program
+from attacks.program import SQUARES
+
+from gatekeeper.errors import SandboxUnavailableError
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox
+from gatekeeper.types import Generation, Outcome, Verdict
+
+LIMIT = 2.0  # seconds for a candidate
+PATIENCE = 2 * (LIMIT + 2.0)  # for its verdict: twice what is promised, on a machine that is busy
+LANES = 2
+CONTROL = "def f(x):\n    return x * x\n"
+BACKENDS: Mapping[str, Callable[[], DockerSandbox | LocalSandbox]] = {
+    "docker": lambda: DockerSandbox(timeout=LIMIT, workers=1),
+    "namespaces": lambda: LocalSandbox(isolation="namespaces", timeout=LIMIT, workers=1),
+    "landlock": lambda: LocalSandbox(isolation="landlock", timeout=LIMIT, workers=1),
+}
+# The tests are judged in the same way everywhere; what differs is the fence.
+FENCE = ("resources", "isolation", "honest")
+CASES = [
+    pytest.param(backend, program, id=f"{backend}-{program}")
+    for backend in BACKENDS
+    for program in PROGRAMS
+    if backend != "landlock" or program.family in FENCE
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a program; `seconds` are measured around `verify`."""
+
+    outcome: Outcome
+    seconds: float
+    control: Outcome | None  # of the honest program right after an attack
+
+
+@pytest.fixture(scope="session")
+def results(
+    request: pytest.FixtureRequest, backend: str, generation: Callable[[str], Generation]
+) -> dict[str, Result]:
+    """All the programs that are asked for, run in lanes side by side."""
+    calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    asked = [call["program"] for call in calls if call.get("backend") == backend]
+    chosen = [program for program in PROGRAMS if program in asked]
+    try:
+        lanes = [BACKENDS[backend]() for _ in range(LANES)]
+    except SandboxUnavailableError as error:
+        pytest.skip(f"{backend}: {error}")
+
+    def run(lane: DockerSandbox | LocalSandbox, programs: Sequence[Program]) -> Iterator[Result]:
+        with lane:
+            for program in programs:
+                if program.after:
+                    lane.verify(generation(program.after), SQUARES["literal"])
+                started = time.monotonic()
+                try:
+                    outcome = lane.verify(generation(program.code), program.task)
+                except Exception as error:  # nothing that a candidate does may raise
+                    outcome = Outcome(Verdict.INFRA_ERROR, detail=f"raised {error!r}")
+                seconds = time.monotonic() - started
+                control = None
+                if not program.honest:
+                    control = lane.verify(generation(CONTROL), SQUARES["literal"])
+                yield Result(outcome, seconds, control)
+
+    parts = [chosen[n::LANES] for n in range(LANES)]
+    started = time.monotonic()
+    with ThreadPoolExecutor(LANES) as threads:
+        done = threads.map(lambda lane, part: list(run(lane, part)), lanes, parts)
+        found = {
+            program.name: result
+            for part, results in zip(parts, done, strict=True)
+            for program, result in zip(part, results, strict=True)
+        }
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print(f"\n{_summary(backend, chosen, found)}; {time.monotonic() - started:.0f} s")
+    return found
+
+
+def _summary(backend: str, chosen: Sequence[Program], found: Mapping[str, Result]) -> str:
+    hostile = [p for p in chosen if not p.honest]
+    verdicts = Counter(str(found[p.name].outcome.verdict) for p in hostile)
+    right = sum(found[p.name].outcome.verdict == "passed" for p in chosen if p.honest)
+    slowest = max(chosen, key=lambda p: found[p.name].seconds)
+    return (
+        f"{backend}: {len(hostile)} attacks ({len({p.code for p in hostile})} programs): "
+        f"{dict(verdicts)}; {right} of {len(chosen) - len(hostile)} honest ones passed; slowest "
+        f"{found[slowest.name].seconds:.1f} s ({slowest})"
+    )
+
+
+@pytest.mark.parametrize(("backend", "program"), CASES, scope="session")
+def test_program(backend: str, program: Program, results: dict[str, Result]) -> None:
+    if reason := program.unless.get(backend):
+        pytest.skip(f"not promised: {reason}")
+    found = results[program.name]
+    assert str(found.outcome.verdict) in program.verdicts, found.outcome
+    if program.evaluation:
+        assert found.outcome.meta["evaluation"] == program.evaluation
+    assert found.seconds < PATIENCE, found.outcome
+    assert found.control is None or found.control.verdict == "passed", found.control
