@@ -14,6 +14,8 @@ from gatekeeper.sandbox.worker import LostError
 
 __all__ = ["DockerSandbox"]
 
+ANSWER_SECONDS = 10.0  # for an engine that is asked something simple
+
 
 class DockerSandbox(Sandbox):
     """A verifier of Python programs: one candidate at a time in each of `workers` containers.
@@ -58,15 +60,16 @@ class DockerSandbox(Sandbox):
             workers=workers,
             in_process=in_process,
         )
-        with closing(images.connect()) as client:
+        with closing(images.connect(seconds=ANSWER_SECONDS)) as client:
             from gatekeeper.sandbox import containers  # it needs the extra
 
-            self.image = images.find(client, image, requirements)
             try:
                 containers.reap(client)
                 runtimes = client.info().get("Runtimes", {})
             except (LostError, OSError) as error:  # it went away meanwhile
                 raise SandboxUnavailableError(str(error)) from error
+        with closing(images.connect()) as client:  # a build takes its time
+            self.image = images.find(client, image, requirements)
         limits = containers.ContainerLimits(
             memory_mb=memory_mb,
             processes=processes,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 import socket
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -67,6 +68,8 @@ def introduce(
         "level": level,
         "limits": dict(limits),
         "paths": list(paths),
+        # The kernel counts processes by user: no two supervisors should have the same ones.
+        "first_uid": (0x7000 + secrets.randbelow(0x7000)) << 16,
         "seccomp": base64.b64encode(rules).decode(),
     }
     control.send(json.dumps(program).encode())

@@ -37,7 +37,9 @@ class Pool:
         Raises what starting a worker raises.
         """
         if os.getpid() != self._owner:
-            raise RuntimeError("a fork cannot use the sandbox of its parent: make one of its own")
+            raise RuntimeError(
+                "a forked process cannot use its parent's sandbox: let it make its own"
+            )
         with self._slots:
             worker = self._take()
             try:

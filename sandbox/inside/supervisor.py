@@ -46,7 +46,7 @@ from gatekeeper.sandbox.inside.lockdown import (
 __all__ = ["main"]
 
 SPARES = 2  # the judge's path takes two
-FIRST_UID = 0x70000000  # users nobody else is
+UIDS = 1 << 16  # users nobody else is: a supervisor's start at `first_uid`
 PRELOAD = """
     abc bisect cmath collections contextlib copy csv dataclasses datetime decimal enum fractions
     functools hashlib heapq html io inspect itertools json math numbers operator pathlib pprint
@@ -76,13 +76,14 @@ def main(control: socket.socket) -> None:
 
 
 class Supervisor:
-    """`settings`: level, limits (see `Limits`), seccomp (base64), paths to enclose."""
+    """`settings`: level, limits (`Limits`), seccomp (base64), paths to enclose, first_uid."""
 
     def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
         self._control = control
         self._level: str = settings["level"]
         self._limits = Limits(**settings["limits"])
         self._seccomp = base64.b64decode(settings["seccomp"])
+        self._first_uid: int = settings["first_uid"]
         self._born = 0
         self._alive: dict[int, int] = {}  # number -> pid, of all children not yet ended
         self._directories: dict[int, str] = {}
@@ -109,7 +110,6 @@ class Supervisor:
         for name in PRELOAD:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        random.seed(0)  # one stream of numbers for every candidate: the same verdict each time
         hello = {"ready": platform.python_version(), "level": self._level, "pid": os.getpid()}
         self._say(hello)
         gc.collect()
@@ -150,7 +150,7 @@ class Supervisor:
             directory = self._directories[number] = f"{self._tmp}/{number}"
             os.mkdir(directory, 0o700)
             if os.geteuid() == 0:
-                os.chown(directory, FIRST_UID + number, FIRST_UID + number)
+                os.chown(directory, self._uid(number), self._uid(number))
         if self._level == "namespaces":
             new_pid_namespace(self._own_pids)
         pid = os.fork()
@@ -162,6 +162,9 @@ class Supervisor:
             end.close()
         for pipe in (out, out_end, error, error_end):
             os.close(pipe)
+
+    def _uid(self, number: int) -> int:
+        return self._first_uid + number % UIDS
 
     def _live(
         self, number: int, connection: socket.socket, out: int, error: int, directory: str
@@ -175,9 +178,14 @@ class Supervisor:
             os.closerange(3, mine)
             os.closerange(mine + 1, 256)
             connection = socket.socket(fileno=mine)
-            uid = FIRST_UID + number
-            os.environ["TMPDIR"] = directory
-            confine(self._level, self._limits, uid=uid, seccomp=self._seccomp, directory=directory)
+            confine(
+                self._level,
+                self._limits,
+                uid=self._uid(number),
+                seccomp=self._seccomp,
+                directory=directory,
+            )
+            random.seed(0)  # the same numbers for every candidate: the same verdict each time
             connection.sendall(frame(b"R", b""))
         except BaseException as problem:
             text = f"{type(problem).__name__}: {problem}"
