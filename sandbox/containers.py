@@ -114,7 +114,7 @@ def _options(
         "command": ["-s", "-B", "-c", LOADER, "/control/control"],
         "user": "0:0",
         "working_dir": "/",
-        "environment": {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1"},
+        "environment": {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "LD_BIND_NOW": "1"},
         "volumes": {folder: {"bind": "/control", "mode": "ro"}},
         "read_only": True,
         "tmpfs": {"/tmp": tmpfs, "/dev/shm": tmpfs},

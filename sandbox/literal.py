@@ -86,7 +86,10 @@ def parse(test: str, helpers: frozenset[str] | None = frozenset()) -> LiteralTes
     if cut is None:
         return None
     call, holds = cut
-    source = ast.get_source_segment(test, call)
+    if test.isascii() and "\n" not in test:  # columns are bytes; the other way takes long
+        source = test[call.col_offset : call.end_col_offset]
+    else:
+        source = ast.get_source_segment(test, call) or ""
     return LiteralTest(test, source, holds) if source else None
 
 

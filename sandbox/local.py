@@ -167,8 +167,9 @@ def _launch(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 cwd="/",
-                # Sets of strings in one order: the same verdict each time.
-                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1"},
+                # Sets of strings in one order: the same verdict each time. What is linked at
+                # the start need not be in every child.
+                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "LD_BIND_NOW": "1"},
                 pass_fds=(number,),
                 start_new_session=True,
             )

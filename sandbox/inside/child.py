@@ -163,11 +163,12 @@ def _serve(connection: socket.socket, candidate: str, setup: str) -> None:
     """Run the candidate when the judge says so, then answer what it asks."""
     module = _module()
 
-    def start(module: types.ModuleType) -> None:
+    def start(module: types.ModuleType) -> dict[str, str | None]:
         _execute(candidate, "candidate.py", module.__dict__)
         _prepare(setup, module.__dict__)
+        return _bound(module)
 
-    peer = remote.Peer(connection, more={"start": start, "bound": _bound})
+    peer = remote.Peer(connection, more={"start": start})
     assert peer.export(module) == ROOT
     peer.serve()
 

@@ -8,14 +8,13 @@ on the socket to the host:
     I  the tests cannot be run here at all, whatever the candidate does; text
     M  memory ran out; text
     G  the candidate's process ended, or broke off the conversation; text
-    D  done: all tests passed and the candidate was there to the end
+    D  done: all tests passed
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
@@ -48,10 +47,18 @@ def describe(error: BaseException) -> str:
 class _Names(dict[str, Any]):
     """The tests' global names: their own, then the candidate's, then the built-in ones."""
 
-    def __init__(self, peer: Peer, module: Handle, asked: str | None, entry: str | None) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        module: Handle,
+        bound: dict[str, str | None],
+        *,
+        asked: str | None,
+        entry: str | None,
+    ) -> None:
         super().__init__(__name__=MODULE, __builtins__=builtins)
         self._peer, self._module, self._asked, self._entry = peer, module, asked, entry
-        self._bound: dict[str, str | None] = dict(peer.ask("bound", module))
+        self._bound = dict(bound)  # the candidate's names, with the modules of what it imported
 
     def __missing__(self, name: str) -> Any:
         if name not in self._bound or (hasattr(builtins, name) and name != self._asked):
@@ -84,7 +91,7 @@ class _Names(dict[str, Any]):
         return found
 
 
-class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Importer:
     """`from solution import f`: a module that does not exist, and may be the candidate."""
 
     def __init__(self, names: _Names, modules: frozenset[str]) -> None:
@@ -93,8 +100,8 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, name: str, path: object = None, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
-        known = name in self.modules
-        return importlib.util.spec_from_loader(name, self) if known else None
+        loader: Any = self  # of the right shape; the base class takes too long to import
+        return importlib.machinery.ModuleSpec(name, loader) if name in self.modules else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         module = types.ModuleType(spec.name)
@@ -126,8 +133,7 @@ def judge(
     peer = Peer(connection, guard=guard)
     try:
         module = peer.handle(ROOT, ("module", None))
-        peer.ask("start", module)
-        names = _Names(peer, module, asked, entry)
+        names = _Names(peer, module, peer.ask("start", module), asked=asked, entry=entry)
         importer = _Importer(names, modules)
         sys.meta_path.append(importer)
         where = "in the setup code"
@@ -141,8 +147,6 @@ def judge(
             if peer.gone:
                 raise GoneError
             send(b"P", "")
-        where = "after the tests"
-        peer.ask("bound", module)  # still there
         send(b"D", "")
     except _NotHereError as error:
         send(b"I", f"{where}: {error}")

@@ -20,7 +20,14 @@ import struct
 import sys
 from dataclasses import dataclass
 
-__all__ = ["Limits", "confine", "enclose", "landlock_version", "new_pid_namespace"]
+__all__ = [
+    "Limits",
+    "confine",
+    "drop_bounding_set",
+    "enclose",
+    "landlock_version",
+    "new_pid_namespace",
+]
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
 PR_SET_NO_NEW_PRIVS = 38
@@ -120,6 +127,12 @@ def _show(path: str) -> None:
         _mount(old, path, None, MS_BIND)
 
 
+def drop_bounding_set() -> None:
+    """Nothing that is started later can gain capabilities; those of this process stay."""
+    for capability in range(64):
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
 def new_pid_namespace(own: int) -> None:
     """The next fork's child is the first process of a namespace; `own` is ours, as a descriptor."""
     _check(libc.setns(own, CLONE_NEWPID), "setns")
@@ -138,9 +151,13 @@ def confine(level: str, limits: Limits, *, uid: int, seccomp: bytes, directory: 
     # Landlock limits what can be read more than the file modes that this one overrides.
     bare = level in ("landlock", "none")
     kept = CAP_DAC_READ_SEARCH if bare and _private_python() else 0
-    if os.geteuid() == 0:
-        _become(uid)
-    _keep_capabilities(kept)
+    root = os.geteuid() == 0
+    if root:
+        if kept:
+            libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
+        _become(uid)  # which takes all capabilities that are not kept
+    if kept or not root:
+        _keep_capabilities(kept)
     if level != "docker":
         # For ever: nothing that is started can have more rights.
         _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -167,10 +184,7 @@ def _separate(disk_mb: int, directory: str) -> None:
 
 def _become(uid: int) -> None:
     """A user nobody else is, without a way back."""
-    for capability in (5, 6, 7, 8):  # KILL, SETGID, SETUID, SETPCAP: a container has no others
-        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
     os.setgroups([])
-    libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)  # until `_keep_capabilities`
     try:
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)

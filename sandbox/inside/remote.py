@@ -8,24 +8,22 @@ stays where it is and is stood for by a `Handle`, whose operations are asked of 
     X  its answer: an exception; (classes, arguments, attributes)
 
 While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
-set became is sent back, so that changing it in place is seen. The names in here are Python's own;
-what the side with the tests lets the other do to its objects says `Guard`.
+set became is sent back, so that changing it in place is seen. What the
+side with the tests lets the other do to its objects says `Guard`.
+
+Every process is forked with this loaded, so it imports nothing that has to be put in order after
+a fork: threading, random, asyncio.
 """
 
 from __future__ import annotations
 
-import asyncio
+import _thread
 import builtins
 import contextlib
 import importlib
-import inspect
-import io
 import operator
-import random
-import re
 import socket
 import sys
-import threading
 import types
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
@@ -105,14 +103,11 @@ class Guard:
     """
 
     # Of the standard library's objects; all others can be called, iterated, indexed, and no more.
-    _OPEN = (
-        io.StringIO,
-        io.BytesIO,
-        random.Random,
-        re.Match,
-        re.Pattern,
-        types.SimpleNamespace,
-        BaseException,
+    _OPEN = frozenset(
+        {
+            *(("_io", "StringIO"), ("_io", "BytesIO"), ("random", "Random")),
+            *(("re", "Match"), ("re", "Pattern"), ("types", "SimpleNamespace")),
+        }
     )
     _GENERATOR = frozenset({"send", "throw", "close"})
     _NAMES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
@@ -139,11 +134,12 @@ class Guard:
             return operation == "get" and name in self._GENERATOR
         own = kind.__module__ == self._module
         if operation == "get":
-            return own or isinstance(target, self._OPEN)
+            named = (kind.__module__, kind.__qualname__)
+            return own or named in self._OPEN or isinstance(target, BaseException)
         # Data of an instance may change; what it, or its class, does may not.
         if isinstance(target, type) or not (own or isinstance(target, types.SimpleNamespace)):
             return False
-        does = inspect.getattr_static(kind, name, None)
+        does = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
         descriptor = hasattr(type(does), "__get__")
         if descriptor and not isinstance(does, types.MemberDescriptorType):
             return False
@@ -175,7 +171,7 @@ class Peer:
         self._stream = connection.makefile("rwb")
         self.guard = guard
         self._operations = {**_OPERATIONS, **(more or {})}
-        self._lock = threading.RLock()  # threads of a candidate take turns
+        self._lock = _thread.RLock()  # threads of a candidate take turns
         self._owned: list[object] = []  # what the other side has handles of; its index is its id
         self._ids: dict[int, int] = {}  # id() of an owned object -> its id
         self._handles: dict[int, Any] = {}  # id -> our handle of, or class for, their object
@@ -284,6 +280,7 @@ class Peer:
             case "delete":
                 return delattr(target, *arguments)
             case "await":
+                asyncio = importlib.import_module("asyncio")
                 return asyncio.run(_wait_for(target))
         return self._operations[operation](target, *arguments)
 

@@ -23,14 +23,10 @@ import importlib
 import json
 import os
 import platform
-import random
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 from gatekeeper.sandbox.inside import child
@@ -38,6 +34,7 @@ from gatekeeper.sandbox.inside.codec import frame
 from gatekeeper.sandbox.inside.lockdown import (
     Limits,
     confine,
+    drop_bounding_set,
     enclose,
     landlock_version,
     new_pid_namespace,
@@ -50,8 +47,7 @@ UIDS = 1 << 16  # users nobody else is: a supervisor's start at `first_uid`
 PRELOAD = """
     abc bisect cmath collections contextlib copy csv dataclasses datetime decimal enum fractions
     functools hashlib heapq html io inspect itertools json math numbers operator pathlib pprint
-    queue random re secrets statistics string struct tempfile textwrap threading time traceback
-    types typing unicodedata unittest uuid
+    re string struct textwrap time traceback types typing unicodedata unittest uuid
 """.split()  # noqa: SIM905
 SETTLE_SECONDS = 0.5  # for what was killed to be gone
 CGROUPS = {  # version 2, then 1
@@ -103,9 +99,10 @@ class Supervisor:
         else:
             if self._level == "landlock" and landlock_version() < 6:
                 raise OSError(f"Landlock version {landlock_version()}: 6 or newer is needed")
-            self._tmp = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
-            os.chmod(self._tmp, 0o711)
-            tempfile.tempdir = None  # or it stays what it was just now, for every candidate
+            self._tmp = f"/tmp/gatekeeper-{os.getpid()}-{os.urandom(4).hex()}"
+            os.mkdir(self._tmp, 0o711)
+        drop_bounding_set()
+        self._null = os.open("/dev/null", os.O_RDONLY)
         self._files = {name: _first(paths) for name, paths in CGROUPS.items()}
         for name in PRELOAD:
             with contextlib.suppress(ImportError):
@@ -113,6 +110,7 @@ class Supervisor:
         hello = {"ready": platform.python_version(), "level": self._level, "pid": os.getpid()}
         self._say(hello)
         gc.collect()
+        gc.set_threshold(10_000, 10, 10)  # most candidates are done before it is worth it
         gc.freeze()  # the collector need not touch, and so copy, what all children share
 
     def serve(self) -> None:
@@ -133,7 +131,7 @@ class Supervisor:
         while self._strangers() and time.monotonic() < patience:
             pass
         if self._level in ("landlock", "none"):
-            shutil.rmtree(self._tmp, ignore_errors=True)
+            _remove(self._tmp)
 
     def _say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
@@ -171,8 +169,7 @@ class Supervisor:
     ) -> None:
         """What a child does. Never returns."""
         try:
-            null = os.open("/dev/null", os.O_RDONLY)
-            for source, target in ((null, 0), (out, 1), (error, 2)):
+            for source, target in ((self._null, 0), (out, 1), (error, 2)):
                 os.dup2(source, target)
             mine = connection.detach()
             os.closerange(3, mine)
@@ -185,7 +182,6 @@ class Supervisor:
                 seccomp=self._seccomp,
                 directory=directory,
             )
-            random.seed(0)  # the same numbers for every candidate: the same verdict each time
             connection.sendall(frame(b"R", b""))
         except BaseException as problem:
             text = f"{type(problem).__name__}: {problem}"
@@ -228,7 +224,7 @@ class Supervisor:
             if time.monotonic() > patience:
                 return True
         if self._level == "docker":
-            left = left or any(os.scandir("/tmp")) or any(os.scandir("/dev/shm"))
+            left = left or bool(os.listdir("/tmp") or os.listdir("/dev/shm"))
         for number in numbers:
             if number in self._directories:
                 _remove(self._directories.pop(number))
@@ -250,7 +246,7 @@ class Supervisor:
             break
         current = self._files["current"]
         if self._level == "docker" and current is not None:
-            if int(Path(current).read_text()) == 1 + len(self._alive):
+            if int(_read(current)) == 1 + len(self._alive):
                 return False
             os.kill(-1, signal.SIGKILL)  # the spares too; the host recycles the container
             self._alive.clear()
@@ -276,7 +272,7 @@ def _adopt_orphans() -> None:
 
 def _children(pid: int) -> set[int]:
     try:
-        return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+        return set(map(int, _read(f"/proc/{pid}/task/{pid}/children").split()))
     except OSError:  # it ended meanwhile
         return set()
 
@@ -284,6 +280,15 @@ def _children(pid: int) -> set[int]:
 def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
+
+
+def _read(path: str) -> str:
+    """A small file of the kernel's, without what `open` costs. Raises OSError."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, 1 << 16).decode()
+    finally:
+        os.close(file)
 
 
 def _first(paths: tuple[str, ...]) -> str | None:
@@ -295,14 +300,14 @@ def _count(path: str | None, name: str) -> int:
     """A counter of a cgroup's file of names and numbers; 0 where there is none."""
     if path is None:
         return 0
-    pairs = (line.split() for line in Path(path).read_text().splitlines())
+    pairs = (line.split() for line in _read(path).splitlines())
     return next((int(value) for key, value in pairs if key == name), 0)
 
 
 def _waited(pid: int) -> float:
     """Seconds a living process was ready to run and had no processor; 0 where nobody counts."""
     try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+        return int(_read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
 
@@ -321,7 +326,7 @@ def _remove(directory: str) -> None:
                     if inner.is_dir(follow_symlinks=False):
                         os.chmod(inner.path, 0o700)
                         counter += 1
-                        os.rename(inner.path, f"{directory}/{random.random()}-{counter}")
+                        os.rename(inner.path, f"{directory}/{os.urandom(8).hex()}-{counter}")
                     else:
                         os.unlink(inner.path)
                 os.rmdir(entry.path)
