@@ -9,11 +9,11 @@ import ast
 import builtins
 import operator
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LiteralTest", "bound_names", "parse"]
+__all__ = ["LiteralTest", "bound_by", "bound_names", "parse"]
 
 
 def _is_in(item: Any, container: Any) -> bool:
@@ -53,9 +53,13 @@ def bound_names(setup: str) -> frozenset[str] | None:
     could deceive with an object of its own: such a test is not for the parent to judge.
     """
     try:
-        nodes = list(ast.walk(ast.parse(setup)))
+        return bound_by(ast.walk(ast.parse(setup)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str] | None:
+    """Names that these nodes define or import; None where a star hides them."""
     names: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

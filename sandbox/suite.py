@@ -20,7 +20,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.sandbox.literal import LiteralTest, bound_names, parse
+from gatekeeper.sandbox.literal import LiteralTest, bound_by, bound_names, parse
 
 __all__ = ["Case", "Suite", "read_suite", "same_output"]
 
@@ -73,7 +73,7 @@ class Suite:
         if self.entry is not None:
             return self.entry
         nodes = list(ast.walk(ast.parse("\n".join((self.setup, *self.tests)))))
-        own = bound_names("\n".join((self.setup, *self.tests))) or frozenset()
+        own = bound_by(nodes) or frozenset()
         calls = [node.func for node in nodes if isinstance(node, ast.Call)]
         names = [f.id for f in calls if isinstance(f, ast.Name) and f.id not in own]
         if len(names) < len(calls):  # something else may be what is tested: no built-in is

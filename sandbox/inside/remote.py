@@ -175,7 +175,7 @@ class Peer:
         self._owned: list[object] = []  # what the other side has handles of; its index is its id
         self._ids: dict[int, int] = {}  # id() of an owned object -> its id
         self._handles: dict[int, Any] = {}  # id -> our handle of, or class for, their object
-        self._types: dict[str, type[Handle]] = {}
+        self._types = dict(_HANDLES)
         self.gone = False
 
     def export(self, item: object) -> int:
@@ -199,7 +199,7 @@ class Peer:
                 return self._exception_class([tuple(c) for c in classes])
             kind = self._types.get(name)
             if kind is None:
-                kind = self._types[name] = type(str(name), (Handle,), {"__slots__": ()})
+                kind = self._types[name] = _handle_type(str(name))
             known = kind(self, number)
             if name == "coroutine":  # asyncio takes only real ones
                 known = _wait_for(known)
@@ -562,3 +562,12 @@ for _name in (*_COMPARISONS, *_UNARY, "round"):
     setattr(Handle, f"__{_name}__", _operator(_name))
 for _name in (*_CONVERSIONS, "getitem", "setitem", "delitem", "next", "reversed"):
     setattr(Handle, f"__{_name}__", _conversion(_name))
+
+
+def _handle_type(name: str) -> type[Handle]:
+    """A class of handles that has the name of what they stand for."""
+    return type(name, (Handle,), {"__slots__": ()})
+
+
+# Made before the fork: a class of so many methods takes its time.
+_HANDLES = {name: _handle_type(name) for name in ("function", "method", "module", "type")}
