@@ -23,6 +23,7 @@ import requests
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import seccomp
 from gatekeeper.sandbox.image import Image, connect
+from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.launch import LOADER, Limits, introduce
 from gatekeeper.sandbox.worker import START_SECONDS, LostError, Worker
 
@@ -208,7 +209,7 @@ def reap(client: Any) -> int:
     for folder in Path(tempfile.gettempdir()).glob("gatekeeper-*-????????"):
         pid = folder.name.split("-")[1]
         if pid.isdigit() and not _born(int(pid)) and folder.stat().st_uid == os.geteuid():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(str(folder))
     removed = 0
     with _understood():
         found = client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)

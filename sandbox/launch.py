@@ -21,7 +21,15 @@ Limits = Mapping[str, int]
 """cpu_seconds, memory_mb, disk_mb, processes; 0 where something else sets the limit."""
 
 _PACKAGES = ("gatekeeper", "gatekeeper.sandbox", "gatekeeper.sandbox.inside")
-_MODULES = ("codec", "remote", "judge", "child", "lockdown", "supervisor")  # in order of need
+_MODULES = (
+    "codec",
+    "remote",
+    "judge",
+    "child",
+    "lockdown",
+    "files",
+    "supervisor",
+)  # in order of need
 
 # The argument is a path to connect to, or the number of a socket that was inherited.
 LOADER = """

@@ -31,6 +31,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import child
 from gatekeeper.sandbox.inside.codec import frame
+from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.inside.lockdown import (
     Limits,
     confine,
@@ -131,7 +132,7 @@ class Supervisor:
         while self._strangers() and time.monotonic() < patience:
             pass
         if self._level in ("landlock", "none"):
-            _remove(self._tmp)
+            remove(self._tmp)
 
     def _say(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
@@ -227,7 +228,7 @@ class Supervisor:
             left = left or bool(os.listdir("/tmp") or os.listdir("/dev/shm"))
         for number in numbers:
             if number in self._directories:
-                _remove(self._directories.pop(number))
+                remove(self._directories.pop(number))
         return left
 
     def _strangers(self) -> bool:
@@ -310,27 +311,6 @@ def _waited(pid: int) -> float:
         return int(_read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
-
-
-def _remove(directory: str) -> None:
-    """Remove a directory, bringing inner ones to the top: a chain may be deeper than any stack."""
-    with contextlib.suppress(OSError):
-        counter = 0
-        while found := list(os.scandir(directory)):
-            for entry in found:
-                if not entry.is_dir(follow_symlinks=False):
-                    os.unlink(entry.path)
-                    continue
-                os.chmod(entry.path, 0o700)
-                for inner in list(os.scandir(entry.path)):
-                    if inner.is_dir(follow_symlinks=False):
-                        os.chmod(inner.path, 0o700)
-                        counter += 1
-                        os.rename(inner.path, f"{directory}/{os.urandom(8).hex()}-{counter}")
-                    else:
-                        os.unlink(inner.path)
-                os.rmdir(entry.path)
-        os.rmdir(directory)
 
 
 if __name__ == "__main__":

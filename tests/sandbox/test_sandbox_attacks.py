@@ -54,7 +54,8 @@ def results(
 ) -> dict[str, Result]:
     """All the programs that are asked for, run in lanes side by side."""
     calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    asked = [call["program"] for call in calls if call.get("backend") == backend]
+    ours = [call for call in calls if call.get("backend") == backend]
+    asked = [call["program"] for call in ours if "program" in call]
     chosen = [program for program in PROGRAMS if program in asked]
     try:
         lanes = [BACKENDS[backend]() for _ in range(LANES)]

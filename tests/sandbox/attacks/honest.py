@@ -3,6 +3,8 @@
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from attacks.program import SQUARES, Program, dedent
@@ -13,14 +15,21 @@ HONEST: list[Program] = []
 
 
 def honest(
-    name: str, code: str, *tests: str, evaluation: str | None = None, setup: str = "", **task: Any
+    name: str,
+    code: str,
+    *tests: str,
+    evaluation: str | None = None,
+    setup: str = "",
+    unless: Mapping[str, str] | None = None,
+    **task: Any,
 ) -> None:
     given = {"tests": [dedent(test).strip() for test in tests], **task} if tests else task
     if setup:
         given["test_setup_code"] = dedent(setup)
     if "test" in given:
         given["test"] = dedent(given["test"])
-    HONEST.append(Program(name, "honest", dedent(code), given, ("passed",), evaluation))
+    program = Program(name, "honest", dedent(code), given, ("passed",), evaluation)
+    HONEST.append(replace(program, unless=unless or {}))
 
 
 SQUARE = "def f(x):\n    return x * x\n"
@@ -743,6 +752,7 @@ honest(
             return pool.map(square, range(n))
     """,
     "assert f(4) == [0, 1, 4, 9]",
+    unless={"landlock": "its locks need /dev/shm, which all programs share"},
 )
 honest(
     "a subprocess",

@@ -372,7 +372,8 @@ reach(
     f"""
     import glob, os
     def f(x):
-        for path in ["/etc/shadow", "/proc/1/environ", "/proc/1/mem", "/dev/mem", "/dev/kmsg",
+        first = [] if os.getpid() == 1 else ["/proc/1/environ", "/proc/1/mem"]
+        for path in ["/etc/shadow", *first, "/dev/mem", "/dev/kmsg",
                      "/proc/kcore", "/root/.bashrc", "/etc/ssl/private", "{__file__}",
                      *glob.glob("/home/*/*"), *glob.glob("/root/*"), *glob.glob("/control/*"),
                      *glob.glob("/dev/sd*"), *glob.glob("/dev/vd*"), *glob.glob("/dev/nvme*")]:
