@@ -110,9 +110,9 @@ def _draw(recipe: Recipe, n: int, seed: int) -> tuple[RecordTable, FloatArray]:
         raise BadInputError(f"n={n!r}: a stream has {LEAST} to {MOST:,} candidates")
     rng = np.random.default_rng(check_count("seed", seed, least=0))
     parts = [recipe] if recipe.then is None else [recipe, recipe.then]
-    sizes = [n // len(parts)] * (len(parts) - 1)
-    drawn = [_columns(part, m, rng) for part, m in zip(parts, [*sizes, n - sum(sizes)])]
-    h, estimate, cost, error, p = (np.concatenate(column) for column in zip(*drawn))
+    sizes = [n] if recipe.then is None else [n // 2, n - n // 2]
+    drawn = [_columns(part, m, rng) for part, m in zip(parts, sizes, strict=True)]
+    h, estimate, cost, error, p = map(np.concatenate, zip(*drawn, strict=True))
     return RecordTable([f"s{i}" for i in range(n)], h, estimate, cost, error), p
 
 
@@ -152,7 +152,7 @@ def _along(values: tuple[float, ...], rank: FloatArray, steps: bool) -> FloatArr
     v = np.array(values)
     if steps or v.size == 1:
         return np.asarray(v[np.minimum((rank * v.size).astype(int), v.size - 1)])
-    return np.interp(rank, np.linspace(0.0, 1.0, v.size), v)
+    return np.asarray(np.interp(rank, np.linspace(0.0, 1.0, v.size), v))
 
 
 def _normal_score(rank: FloatArray) -> FloatArray:
@@ -162,4 +162,4 @@ def _normal_score(rank: FloatArray) -> FloatArray:
     grid = np.concatenate([np.logspace(-6, -2, 200), np.linspace(0.01, 0.5, 500)[1:]])
     grid = np.concatenate([grid, 1.0 - grid[-2::-1]])
     inverse = NormalDist().inv_cdf
-    return np.interp(rank, grid, [inverse(g) for g in grid.tolist()])
+    return np.asarray(np.interp(rank, grid, [inverse(g) for g in grid.tolist()]))

@@ -27,8 +27,8 @@ SCORES = np.array([NormalDist().inv_cdf(level) for level in LEVELS.tolist()])
 FARTHEST = 30.0  # log odds, and log costs about the typical one: beyond lies no knowledge
 
 # Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
-# from it; l, ĉ by rank; positions; u² and l²; log ĉ. Then, one per stratum: level, slopes of u, l.
-ONE, U, D, L, T, UU, LL, LOG = 0, 1, (2, 3, 4), 5, 6, 7, 8, 9
+# from it; r, ĉ by rank; positions; u² and r²; log ĉ. Then, one per stratum: level, slopes of u, r.
+ONE, U, D, R, T, UU, RR, LOG = 0, 1, (2, 3, 4), 5, 6, 7, 8, 9
 LEVEL, SLOPE, TILT = (tuple(range(10 + i * STRATA, 10 + (i + 1) * STRATA)) for i in range(3))
 WIDTH = TILT[-1] + 1
 
@@ -38,8 +38,8 @@ ERROR = (
     Group((ONE,), variance=25.0, weight=inf),
     Group((U,), mean=0.5, variance=0.5, weight=inf),
     Group(D, variance=0.1),
-    Group((L, T), variance=0.25),
-    Group((UU, LL), variance=0.02),
+    Group((R, T), variance=0.25),
+    Group((UU, RR), variance=0.02),
     Group(LEVEL, variance=0.05),
     Group(SLOPE, variance=0.05),
     Group(TILT, variance=0.05),
@@ -82,12 +82,12 @@ class Estimates:
         self._error, self._cost = list(error), list(cost)
         self._by_stratum = [
             (
-                error[ONE] + error[LEVEL[k]] - error[UU] - error[LL],
+                error[ONE] + error[LEVEL[k]] - error[UU] - error[RR],
                 error[U] + error[SLOPE[k]],
                 error[UU],
                 *(error[j] for j in D),
-                error[L] + error[TILT[k]],
-                error[LL],
+                error[R] + error[TILT[k]],
+                error[RR],
                 error[T],
                 cost[ONE] + cost[LEVEL[k]] - cost[LOG] * middle,
                 cost[U],
@@ -121,14 +121,14 @@ class Estimates:
         """P(error) in [0, 1], E[cost] > 0, stratum."""
         h1, h2, h3, size, positions = raw
         s1, s2, s3, s4, s5 = self._scales
-        z1, z2, z3, l, t = s1(h1), s2(h2), s3(h3), s4(size), s5(positions)
+        z1, z2, z3, r, t = s1(h1), s2(h2), s3(h3), s4(size), s5(positions)
         has1, has2, has3 = z1 == z1, z2 == z2, z3 == z3
         total = (z1 if has1 else 0.0) + (z2 if has2 else 0.0) + (z3 if has3 else 0.0)
         u = total / (has1 + has2 + has3 or 1)
         d1, d2, d3 = z1 - u if has1 else 0.0, z2 - u if has2 else 0.0, z3 - u if has3 else 0.0
         k = bisect_left(self._edges, size)
-        e0, eu, euu, e1, e2, e3, el, ell, et, c0, cu, c1, c2, c3, ct, clog = self._by_stratum[k]
-        odds = e0 + u * (eu + u * euu) + e1 * d1 + e2 * d2 + e3 * d3 + l * (el + l * ell) + et * t
+        e0, eu, euu, e1, e2, e3, er, err, et, c0, cu, c1, c2, c3, ct, clog = self._by_stratum[k]
+        odds = e0 + u * (eu + u * euu) + e1 * d1 + e2 * d2 + e3 * d3 + r * (er + r * err) + et * t
         cost = c0 + cu * u + c1 * d1 + c2 * d2 + c3 * d3 + ct * t + clog * size
         return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(cost), k
 

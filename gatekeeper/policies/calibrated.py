@@ -116,6 +116,8 @@ class Calibrated:
         self._labels += 1
         cost = outcome.cost or candidate.cost_estimate
         self._pace.settle(candidate.id, cost)
+        if decision.reason is Reason.FORCED:  # by a caller who may know more: no fair sample
+            return
         raw = raw_of(candidate)
         if any(h == h for h in raw[:3]):
             self._known.append(Known(raw, outcome.error, cost))
