@@ -12,7 +12,7 @@ from gatekeeper.types import FloatArray
 __all__ = ["Pace"]
 
 AHEAD = 0.03  # aim past the cap, which is kept elsewhere: what is left at the end found nothing
-LEAD = 4.0  # verifications to be ahead by the end: chance alone makes it a few more or less
+LEAD = 5.0  # verifications to be ahead by the end: chance alone makes it a few more or less
 SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a difference is made up
 SLOWEST = 0.3  # of β: one huge cost must not stop everything
 PENDING = 10_000  # verifications under way whose estimated cost is kept; of more, the latest
