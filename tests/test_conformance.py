@@ -56,6 +56,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "hga, judged in the middle": lambda: HGA(0.3, calibration=100, seed=3),
     "hga, judged at once": lambda: HGA(0.2, calibration=0),
     "hga, labels in full": lambda: HGA(0.2, calibration=60, labels="full"),
+    "hga, judging on": lambda: HGA(0.5, calibration=20, warmup=30, test="heterogeneity", alpha=0.9),
     "hga, always open": lambda: HGA(0.5, calibration=90, epsilon_h=0.0, epsilon_p=0.0),
 }
 
