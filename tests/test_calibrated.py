@@ -264,6 +264,30 @@ def test_one_at_a_time_is_all_at_once(n: int) -> None:
         assert restored(raw) == estimates(raw)
 
 
+def test_costs_that_nobody_told_say_nothing() -> None:
+    """Neither of the expected cost nor of the account; the labels count all the same."""
+    raws, known = some_known(300, 2)
+    silent = [k._replace(cost=float("nan")) if i % 3 else k for i, k in enumerate(known)]
+    told = Estimates.fit(raws, known[::3])
+    some, everything = Estimates.fit(raws, silent), Estimates.fit(raws, known)
+    for raw in raws[:50]:
+        assert some(raw)[1] == pytest.approx(told(raw)[1])
+        assert some(raw)[0] == everything(raw)[0]
+    policies = []
+    for cost in (None, 0.0):
+        policy = Calibrated(0.3, horizon=800)
+        for r in make_stream("homogeneous", 800, 0):
+            candidate = Candidate(r.id, r.signals, r.cost_estimate)
+            decision = policy.decide(candidate)
+            policy.observe(candidate, decision)
+            if decision.verify:
+                verdict = Verdict.FAILED if r.error else Verdict.PASSED
+                policy.update(candidate, decision, Outcome(verdict, cost=cost))
+        policies.append(policy.state())
+    verified = len(policies[0]["pace"]["pending"])
+    assert 0.3 * 750 <= verified <= 0.4 * 750  # expected costs stand for true ones
+
+
 def test_raw_is_what_is_known_before_verification() -> None:
     signals = signals_of(make_generation("a", tokens=7))
     raw = raw_of(Candidate("a", signals, 5.0))

@@ -57,7 +57,7 @@ class Known(NamedTuple):
 
     raw: Raw
     error: int
-    cost: float  # > 0
+    cost: float  # > 0; NaN unknown
 
 
 def raw_of(candidate: Candidate) -> Raw:
@@ -109,11 +109,13 @@ class Estimates:
         x = self._design(np.array([k.raw for k in known], dtype=np.float64).reshape(-1, 5))
         y = np.array([k.error for k in known], dtype=np.float64)
         cost = np.array([k.cost for k in known], dtype=np.float64)
+        paid = cost > 0.0
+        cost, of_paid = cost[paid], x[paid]
         level = float(np.log(cost).mean()) if cost.size else 0.0
-        log_cost = shrunk_fit(x, np.log(cost) - level, COST, "normal")
+        log_cost = shrunk_fit(of_paid, np.log(cost) - level, COST, "normal")
         log_cost[ONE] += level
         if cost.size:  # the mean of exp is not exp of the mean
-            log_cost[ONE] += log(float(cost.sum() / np.exp(x @ log_cost).sum()))
+            log_cost[ONE] += log(float(cost.sum() / np.exp(of_paid @ log_cost).sum()))
         error = shrunk_fit(x, y, ERROR, "logistic")
         return cls(scales, edges, self._middle, error.tolist(), log_cost.tolist())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from math import sqrt
+from math import nan, sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -114,13 +114,14 @@ class Calibrated:
         if outcome.error is None:
             return
         self._labels += 1
-        cost = outcome.cost or candidate.cost_estimate
-        self._pace.settle(candidate.id, cost)
+        if outcome.cost is not None:
+            self._pace.settle(candidate.id, outcome.cost)
         if decision.reason is Reason.FORCED:  # by a caller who may know more: no fair sample
             return
         raw = raw_of(candidate)
         if any(h == h for h in raw[:3]):
-            self._known.append(Known(raw, outcome.error, cost))
+            # a charge of nothing says nothing of what a verification costs
+            self._known.append(Known(raw, outcome.error, outcome.cost or nan))
         p = decision.score
         if p == p:
             self._surprises.append((outcome.error - p, p * (1.0 - p)))
