@@ -1,10 +1,10 @@
 """What Calibrated finds beside every other policy for the same money, and what a decision costs.
 
-    python benchmarks/calibrated.py [RECORDS ...] [--seeds 20] [--workers 2]
+    python benchmarks/calibrated.py [RECORDS ...] [--seeds 20] [--workers 2] [--clean]
 
 The streams of `gatekeeper.streams`, the paper's settings, and any files of records or logs given.
 Every policy gets the same warm-up (an account of its own), the same budget β Σ c, partial feedback
-and the paper's noise on labels and signals; what is counted is the second half, as HGA and
+and the paper's noise on labels and signals (with --clean none); what is counted is the second half, as HGA and
 SplitConformal need. A stream is drawn anew for every seed, records are drawn from the file.
 Streams with a * were looked at only when the policy was finished.
 """
@@ -62,7 +62,7 @@ class Cell:
         theirs = self.values[:, : len(OTHERS), :, metric].mean(axis=0)
         if metric == HIT_RATE:
             used = self.values[:, : len(OTHERS), :, UTILISATION].mean(axis=0)
-            theirs = np.where(used >= 0.9, theirs, -np.inf)
+            theirs = np.where((used >= 0.9) & ~np.isnan(theirs), theirs, -np.inf)
         best = theirs.argmax(axis=0)
         own = self.values[:, len(OTHERS) + which, :, metric]
         pairs = [own[:, b] - self.values[:, best[b], b, metric] for b in range(len(BETAS))]
@@ -96,10 +96,10 @@ def _some_of(table: RecordTable, n: int, seed: int) -> RecordTable:
     return table.take(np.random.default_rng(seed).permutation(len(table))[:n])
 
 
-def measure(source: Source, n: int, seed: int) -> FloatArray:
+def measure(source: Source, protocol: Protocol, n: int, seed: int) -> FloatArray:
     """Metrics of every policy on one stream: (P, B, 6). Precision is asked for on long ones."""
     ours = OURS if n >= 3000 else OURS[:1]
-    found = compare(source(n, seed), [*OTHERS, *ours], BETAS, PROTOCOL)
+    found = compare(source(n, seed), [*OTHERS, *ours], BETAS, protocol)
     return found.values[:, :, 0]
 
 
@@ -197,7 +197,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--streams", nargs="*", help="only these")
+    parser.add_argument("--clean", action="store_true", help="no noise on labels and signals")
     args = parser.parse_args()
+    protocol = replace(PROTOCOL, label_noise=0.0, signal_noise=0.0) if args.clean else PROTOCOL
     print(machine())
     speed()
     with ProcessPoolExecutor(args.workers) as pool:
@@ -206,7 +208,9 @@ def main() -> None:
             cells = []
             for name, most, source in sources(args.files):
                 if most >= n and (not args.streams or name in args.streams):
-                    values = list(pool.map(partial(measure, source, n), seeds, chunksize=4))
+                    values = list(
+                        pool.map(partial(measure, source, protocol, n), seeds, chunksize=4)
+                    )
                     cells.append(Cell(name, n, np.array(values)))
             print(f"\nN = {n}, {len(seeds)} seeds", flush=True)
             table(cells, 0, RECALL, "Recall in %")
