@@ -4,9 +4,9 @@
 
 The streams of `gatekeeper.streams`, the paper's settings, and any files of records or logs given.
 Every policy gets the same warm-up (an account of its own), the same budget β Σ c, partial feedback
-and the paper's noise on labels and signals (with --clean none); what is counted is the second half, as HGA and
-SplitConformal need. A stream is drawn anew for every seed, records are drawn from the file.
-Streams with a * were looked at only when the policy was finished.
+and the paper's noise on labels and signals (with --clean none); what is counted is the second half,
+as HGA and SplitConformal need. A stream is drawn anew for every seed, records are drawn from the
+file. Those with a * were looked at only when the policy was finished.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def sources(files: list[Path]) -> Iterator[tuple[str, int, Source]]:
     for path in files:
         table = load_records(path)
         table = table.take(~np.isnan(table.error) & ~np.isnan(table.cost))
-        yield path.name.partition(".")[0], len(table), partial(_some_of, table)
+        name = path.name.removesuffix(".gz").removesuffix(path.suffix).removesuffix(".jsonl")
+        yield name, len(table), partial(_some_of, table)
 
 
 def _of_paper(name: str, n: int, seed: int) -> RecordTable:
