@@ -129,6 +129,18 @@ def test_the_price_keeps_an_account_level_whatever_things_cost() -> None:
         assert due < spent < 1.6 * due  # it knows the true costs of what was verified only
 
 
+@pytest.mark.parametrize("horizon", [True, False])
+def test_where_all_are_equal_lots_are_drawn(horizon: bool) -> None:
+    """Signals and costs that never vary: a uniform draw at the budget's rate, and recorded so."""
+    table = make_stream("no-signal-homogeneous", N, 0)
+    table = replace(table, h=np.full((N, 3), 0.5))
+    found = run(table, 0.1, Calibrated(0.1, horizon=N if horizon else None))
+    assert 0.98 <= found.utilisation <= 1.0
+    p = np.array([d.propensity for d in found.decisions])
+    assert 0.08 < np.median(p) < 0.13
+    assert found.recall == pytest.approx(0.1, abs=0.03)
+
+
 def test_a_refusal_says_where_a_growing_cap_is() -> None:
     """Without a horizon the account follows the cap down; with one, the end has come."""
     for horizon, waits in ((None, True), (1000, False)):

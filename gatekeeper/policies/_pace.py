@@ -9,12 +9,13 @@ import numpy as np
 
 from gatekeeper.types import FloatArray
 
-__all__ = ["Pace"]
+__all__ = ["Pace", "chance"]
 
 AHEAD = 0.03  # aim past the cap, which is kept elsewhere: what is left at the end found nothing
 LEAD = 5.0  # verifications to be ahead by the end: chance alone makes it a few more or less
 SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a difference is made up
 SLOWEST = 0.3  # of β: one huge cost must not stop everything
+TIE = 1e-6  # values this close, relatively, count as equal, and lots are drawn
 PENDING = 10_000  # verifications under way whose estimated cost is kept; of more, the latest
 
 
@@ -41,6 +42,7 @@ class Pace:
 
     def set_prices(self, value: FloatArray, cost: FloatArray) -> None:
         """From the value and the expected cost of recent candidates, (n,) each."""
+        value = value * (1.0 + TIE * (np.arange(value.size) + 0.5) / value.size)
         order = np.argsort(-value, kind="stable")
         self._values = value[order].tolist()
         self._shares = (np.cumsum(cost[order]) / cost.sum()).tolist()
@@ -99,3 +101,8 @@ class Pace:
         self._allowed, self._spent, self._withheld = state["account"]
         self._pending = dict(state["pending"])
         self._values, self._shares = list(state["values"]), list(state["shares"])
+
+
+def chance(value: float, price: float) -> float:
+    """Probability in [0, 1] with which a value above 0 exceeds the price: 0 or 1 but for ties."""
+    return min(max((value * (1.0 + TIE) - price) / (TIE * value), 0.0), 1.0)

@@ -12,7 +12,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._estimates import Estimates, Known, Raw, raw_of
 from gatekeeper.policies._missing import MissingRule, OnMissing
-from gatekeeper.policies._pace import Pace
+from gatekeeper.policies._pace import Pace, chance
 from gatekeeper.policies._warmup import T0
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
@@ -129,10 +129,11 @@ class Calibrated:
 
     def _weigh(self, p: float, cost: float, stratum: int) -> Decision:
         price = self._pace.price(cost)
-        reason, propensity = Reason.POLICY, 1.0
+        reason = Reason.POLICY
+        propensity = chance(p / cost if self.objective == "recall" else p, price)
         if self._labels < self._relearned:
             reason, propensity = Reason.EXPLORE, self._pace.rate
-        elif (p / cost if self.objective == "recall" else p) <= price:
+        elif propensity < EXPLORE * self.beta:
             reason, propensity = Reason.EXPLORE, EXPLORE * self.beta
         verify = propensity == 1.0 or bool(self._rng.random() < propensity)
         if not verify:
