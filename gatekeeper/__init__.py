@@ -16,6 +16,7 @@ from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import (
     CST,
     HGA,
+    Calibrated,
     CSTMemory,
     MPAdapt,
     MPStrat,
@@ -48,6 +49,7 @@ __all__ = [
     "BadInputError",
     "Budget",
     "CSTMemory",
+    "Calibrated",
     "Candidate",
     "Decision",
     "GateResult",

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gatekeeper.dispersion import correlation, dispersion
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import T0
 from gatekeeper.policies._checks import check_beta, check_count
@@ -43,7 +44,6 @@ DISPERSION = 0.01  # Var_k(ρ_k), ρ_k 0.1 apart (standard deviation): what the 
 MARGIN = 0.02  # hit rates closer than this are as good as each other
 HIDDEN = 0.1  # a gain in hit rate over a random draw that is not to be ruled out in passing
 COMPLETE = 0.99  # share of known labels that is as good as all: verifiers fail now and then
-PERFECT = 1.0 - 1e-9  # a correlation of 1 has no Fisher z
 Z95 = 1.96
 SWEEP = (1, 2, 3, 4, 6, 8)
 ORDERS = 10
@@ -235,7 +235,7 @@ def _figures(table: RecordTable, mine: Flags, s: FloatArray, w: FloatArray) -> S
     rho = variance = p_value = nan
     wrong = int(y.sum())
     if min(wrong, y.size - wrong) >= 2:
-        rho, variance = _correlation(s, y, w, n)
+        rho, variance = correlation(s, y, w, n)
         free = max(n - 2, 1.0)
         p_value = float(2 * student.sf(abs(rho) * sqrt(free / (1 - rho**2)), free))
     return StratumFigures(
@@ -250,44 +250,10 @@ def _figures(table: RecordTable, mine: Flags, s: FloatArray, w: FloatArray) -> S
     )
 
 
-def _correlation(s: FloatArray, y: FloatArray, w: FloatArray, n: float) -> tuple[float, float]:
-    """Weighted Pearson correlation, 0 for a constant score, and the variance of that estimate.
-
-    The variance is the larger of the normal theory's, (1 - ρ²)² / (n - 3), and that of the
-    influence function z_s z_y - ρ (z_s² + z_y²) / 2. The first is too small for skewed scores,
-    the second for few labels.
-    """
-    free = max(n - 3, 1.0)
-    if np.ptp(s) == 0.0:
-        return 0.0, 1 / free
-    w = w / w.sum()
-    ds, dy = s - w @ s, y - w @ y
-    zs, zy = ds / sqrt(w @ ds**2), dy / sqrt(w @ dy**2)
-    rho = float(np.clip(w @ (zs * zy), -PERFECT, PERFECT))
-    influence = zs * zy - rho / 2 * (zs**2 + zy**2)
-    return rho, max((1 - rho**2) ** 2 / free, float(w**2 @ influence**2) * n / free)
-
-
 def _dispersion(figures: list[StratumFigures]) -> tuple[float, float, float]:
-    """H = Var_k(ρ_k); H without sampling noise; p of "all ρ_k are equal".
-
-    K estimates that differ by noise alone disperse by (K - 1) / K of their mean variance: that is
-    taken off. The test is Cochran's Q on Fisher's z against χ² with K - 1 degrees of freedom.
-    Permuting strata would test more than equal ρ_k: equal error rates and score distributions
-    too, which are another question here.
-    """
-    from scipy.stats import chi2
-
-    rho = np.array([f.rho for f in figures if not isnan(f.rho)])
-    variance = np.array([f.variance for f in figures if not isnan(f.rho)])
-    k = rho.size
-    if not k:
-        return nan, nan, nan
-    h = float(rho.var())
-    corrected = max(h - float(variance.mean()) * (k - 1) / k, 0.0)
-    z, precision = np.arctanh(rho), (1 - rho**2) ** 2 / variance
-    q = (precision * (z - (precision @ z) / precision.sum()) ** 2).sum()
-    return h, corrected, float(chi2.sf(q, k - 1)) if k > 1 else nan
+    """`gatekeeper.dispersion` over the strata that have a ρ_k."""
+    used = [f for f in figures if not isnan(f.rho)]
+    return dispersion([f.rho for f in used], [f.variance for f in used])
 
 
 def _base_rates(figures: list[StratumFigures]) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from gatekeeper.policies import (
     CST,
     HGA,
     T0,
+    Calibrated,
     CSTMemory,
     MPAdapt,
     MPStrat,
@@ -56,7 +57,7 @@ __all__ = [
 
 METRICS = ("hit_rate", "audit_rate", "utilisation", "recall", "yield", "value")
 Label = Literal["error", "benefit"]
-_LEARNERS = {policy.name: policy for policy in (MPAdapt, MPStrat, CSTMemory)}
+_LEARNERS = {policy.name: policy for policy in (MPAdapt, MPStrat, CSTMemory, Calibrated)}
 _PAPER = [
     policy.name
     for policy in (
@@ -332,8 +333,15 @@ def _decide(
     name, options = contender.name, dict(contender.options)
     policy: Policy
     try:
+        if name == HGA.name and "test" in options:  # it goes on judging, which no column rule does
+            half = stream.first - stream.warmup
+            known = {"calibration": half, "labels": "full", "warmup": stream.warmup}
+            policy = HGA(beta, seed=seed, **{**known, **options})
+            return stream.step(policy, beta, feedback=protocol.feedback)
         if stream.has_rule(name):
             return stream.decide(name, beta, seed=seed, **options)
+        if name == Calibrated.name:
+            options = {"horizon": len(stream), **options}
         if name in _LEARNERS:
             policy = _LEARNERS[name](beta, seed=seed, warmup=stream.warmup, **options)
         elif options:

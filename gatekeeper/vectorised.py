@@ -2,8 +2,8 @@
 
 What Threshold, CST, SplitConformal, HGA, Random and Oracle decide does not depend on what was
 verified before, so their decisions come from whole columns. The learners (MPAdapt, MPStrat,
-CSTMemory) and plug-ins are stepped through, one candidate after the other, by the same classes
-that run live. tests/test_vectorised.py holds both against `gatekeeper.replay`.
+CSTMemory, Calibrated) and plug-ins are stepped through, one candidate after the other, by the same
+classes that run live. tests/test_vectorised.py holds both against `gatekeeper.replay`.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from gatekeeper import (
     CST,
     HGA,
     AsyncVerifier,
+    Calibrated,
     Candidate,
     Decision,
     Outcome,
@@ -46,10 +47,16 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "cst": lambda: CST(0.2, seed=2),
     "cst, 1 stratum": lambda: CST(0.3, strata=1),
     "cst, 8 strata": lambda: CST(0.9, strata=8, warmup=20, on_missing="skip"),
+    "calibrated": lambda: Calibrated(0.2),
+    "calibrated, to a horizon": lambda: Calibrated(0.4, horizon=220, seed=7),
+    "calibrated, for precision": lambda: Calibrated(
+        0.6, objective="precision", warmup=20, on_missing="skip"
+    ),
     "hga, still calibrating": lambda: HGA(0.2),
     "hga, judged in the middle": lambda: HGA(0.3, calibration=100, seed=3),
     "hga, judged at once": lambda: HGA(0.2, calibration=0),
     "hga, labels in full": lambda: HGA(0.2, calibration=60, labels="full"),
+    "hga, judging on": lambda: HGA(0.5, calibration=20, warmup=30, test="heterogeneity", alpha=0.9),
     "hga, always open": lambda: HGA(0.5, calibration=90, epsilon_h=0.0, epsilon_p=0.0),
 }
 
@@ -61,7 +68,7 @@ def test_our_policies_keep_the_contract(name: str) -> None:
     check_policy(make, n=220, seed=4)
 
 
-@pytest.mark.parametrize("name", ["cst", "hga", "random", "threshold"])
+@pytest.mark.parametrize("name", ["calibrated", "cst", "hga", "random", "threshold"])
 def test_policies_by_name_keep_the_contract(name: str) -> None:
     assert name in policy_names()
     check_policy(lambda: make_policy(name, 0.2, horizon=200, seed=5), n=200)

@@ -26,9 +26,9 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 LAYERS = (
     {"types", "errors"},
     {"protocols"},
-    {"signals", "density", "quantile", "strata", "costs", "policies", "budget", "log"}
+    {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
     | {"_codec", "_settings", "convert", "jsonl", "records", "tasks", "summary", "verifiers"},
-    {"gate", "replay", "testing", "runner", "estimates"}
+    {"gate", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"},
     {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"} | {"_html", "_run"},
     {"cli", "__main__", "examples"},

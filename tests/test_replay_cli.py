@@ -102,7 +102,7 @@ def test_random_and_oracle_stand_around_every_table(shell: Shell, records: Path)
         results = shell.json(records, "--beta", "0.2", "--seeds", "2", *arguments)["results"]
         return [row["policy"] for row in results]
 
-    assert policies() == ["random", *PAPER, "oracle"]
+    assert policies() == ["random", *PAPER, "calibrated", "oracle"]
     assert policies("--policy", "cst") == ["random", "cst", "oracle"]
     assert policies("--policy", "hga", "--policy", "cst") == ["random", "hga", "cst", "oracle"]
     assert policies("--policy", "random", "--policy", "random") == ["random", "oracle"]
@@ -147,7 +147,7 @@ def test_figures_without_noise_are_those_of_the_slow_reference(shell: Shell, rec
     assert shell.json(*arguments) == found
     assert out.read_bytes() == before
     stream, half = slow.make_stream("heterogeneous", N, 0), (N - T0) // 2
-    assert len(lines) == 9 * 2 * (N - T0 - half)
+    assert len(lines) == 10 * 2 * (N - T0 - half)
     for beta in betas:
         steps = slow.all_steps(stream, beta)
         for name in ["random", *PAPER, "oracle"]:

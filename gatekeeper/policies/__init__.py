@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._warmup import T0
+from gatekeeper.policies.calibrated import Calibrated
 from gatekeeper.policies.cst import CST
 from gatekeeper.policies.cst_memory import CSTMemory
 from gatekeeper.policies.hga import HGA
@@ -28,6 +29,7 @@ __all__ = [
     "HGA",
     "T0",
     "CSTMemory",
+    "Calibrated",
     "MPAdapt",
     "MPStrat",
     "Oracle",
@@ -40,7 +42,17 @@ __all__ = [
 
 _BUILT_IN: dict[str, Callable[..., Policy]] = {
     policy.name: policy
-    for policy in (CST, CSTMemory, HGA, MPAdapt, MPStrat, Random, SplitConformal, Threshold)
+    for policy in (
+        CST,
+        CSTMemory,
+        Calibrated,
+        HGA,
+        MPAdapt,
+        MPStrat,
+        Random,
+        SplitConformal,
+        Threshold,
+    )
 }
 CALIBRATING = (HGA.name, SplitConformal.name)  # these spend part of the stream on it
 
@@ -54,13 +66,16 @@ def make_policy(name: str, beta: float, *, horizon: int | None = None, seed: int
     """The policy of that name with its defaults.
 
     `horizon`, the number of candidates to come where it is known, sets the calibration of HGA and
-    SplitConformal to half of what follows the warm-up, as in the paper. Raises BadInputError for
+    SplitConformal to half of what follows the warm-up, as in the paper; Calibrated paces its
+    spending to it. Raises BadInputError for
     an unknown name, and for "oracle", which needs the labels.
     """
     if name == Oracle.name:
         raise BadInputError("policy='oracle' knows the labels beforehand: it exists in replay only")
     if name in CALIBRATING and horizon is not None:
         return _BUILT_IN[name](beta, calibration=max(horizon - T0, 0) // 2, seed=seed)
+    if name == Calibrated.name:
+        return Calibrated(beta, horizon=horizon, seed=seed)
     if name in _BUILT_IN:
         return _BUILT_IN[name](beta, seed=seed)
     for entry in entry_points(group="gatekeeper.policies", name=name):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import inf
+from math import inf, nan
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.budget import affordable
+from gatekeeper.dispersion import correlation, dispersion
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._missing import OnMissing
@@ -18,14 +19,28 @@ from gatekeeper.policies.cst import CST
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason
 
-__all__ = ["EPSILON_H", "EPSILON_P", "HGA", "GateEvidence", "weigh"]
+__all__ = ["EPSILON_H", "EPSILON_P", "HGA", "GateEvidence", "Rule", "weigh"]
 
 Labels = Literal["partial", "full"]
+Test = Literal["paper", "heterogeneity"]
 EPSILON_H = 0.002  # least Var_k(ρ_k) for the gate to open
 EPSILON_P = 0.03  # least max p_k - min p_k
+SAMPLED = 0.1  # share of the candidates after the calibration that go on being drawn at random
+AS_GOOD = 0.02  # hit rates closer than this do not close an open gate
 
 
-class Calibrated(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When the gate opens."""
+
+    epsilon_h: float = EPSILON_H
+    epsilon_p: float = EPSILON_P
+    test: Test = "paper"
+    level: float = 0.05  # of the test, if it is "heterogeneity"
+    was_open: bool = False  # then it is slower to close
+
+
+class Drawn(NamedTuple):
     """One candidate of the calibration, with what each policy would have done."""
 
     score: float
@@ -37,14 +52,15 @@ class Calibrated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GateEvidence:
-    """What the calibration found; the gate opens iff all three conditions hold."""
+    """What the calibration found; the gate opens iff all its rule's conditions hold."""
 
     hit_threshold: float  # hit rate in [0, 1]; NaN where nothing was verified
     hit_cst: float
-    dispersion: float  # Var_k(ρ_k)
+    dispersion: float  # Var_k(ρ_k); without sampling noise where that was tested
     base_rate_spread: float  # max p_k - min p_k
     labels: int
     open: bool
+    p_value: float = nan  # of "all ρ_k are equal", where that was tested
 
 
 class HGA:
@@ -60,6 +76,14 @@ class HGA:
     `labels="partial"` (live): a calibration candidate is verified with probability β and its
     label weighs 1/β; costs never observed are estimated from ĉ. `labels="full"` (replay): every
     label of the calibration is shown, and nothing is verified for it.
+
+    `test="heterogeneity"`, a departure from the paper's rule: Var_k(ρ_k) of a few dozen labels
+    exceeds 0.002 by noise alone, so the gate asks instead that Cochran's test reject equal ρ_k.
+    It goes on asking: a tenth of the candidates to come are drawn as in the calibration, and the
+    latest `calibration` of them are weighed each time half of them are new, the j-th time at level
+    `alpha` / (j (j + 1)), so that it opens falsely in at most `alpha` of all streams, however
+    long. Once open, it closes when no dispersion beyond noise is left, or when CST's hit rate or
+    the spread of error rates falls clearly short.
     """
 
     name = "hga"
@@ -72,6 +96,8 @@ class HGA:
         strata: int = 4,
         epsilon_h: float = EPSILON_H,
         epsilon_p: float = EPSILON_P,
+        test: Test = "paper",
+        alpha: float = 0.05,
         warmup: int = T0,
         labels: Labels = "partial",
         on_missing: OnMissing = "uniform",
@@ -79,6 +105,10 @@ class HGA:
     ) -> None:
         if labels not in get_args(Labels):
             raise BadInputError(f"labels={labels!r}: choose 'partial' (live) or 'full' (replay)")
+        if test not in get_args(Test):
+            raise BadInputError(f"test={test!r}: choose 'paper' or 'heterogeneity'")
+        if not 0.0 < alpha < 1.0:
+            raise BadInputError(f"alpha={alpha!r}: a probability between 0 and 1, such as 0.05")
         for name, least in (("epsilon_h", epsilon_h), ("epsilon_p", epsilon_p)):
             if not 0.0 <= least < inf:
                 raise BadInputError(f"{name}={least!r}: what the gate asks for is at least 0")
@@ -87,6 +117,8 @@ class HGA:
         self.strata = strata
         self.epsilon_h = epsilon_h
         self.epsilon_p = epsilon_p
+        self.test: Test = test
+        self.alpha = alpha
         self.warmup = warmup
         self.labels: Labels = labels
         self.on_missing = on_missing
@@ -96,7 +128,9 @@ class HGA:
         self._cst = CST(beta, strata=strata, warmup=warmup, on_missing=on_missing, seed=seed)
         self._rng = np.random.default_rng(seed)
         self._left = calibration
-        self._seen: dict[str, Calibrated] = {}
+        self._judged = 0  # how often the evidence was weighed
+        self._new = 0  # drawn since then
+        self._seen: dict[str, Drawn] = {}
         self._found: dict[str, tuple[int, float]] = {}  # id -> error label, true cost
 
     @property
@@ -108,20 +142,25 @@ class HGA:
     def decide(self, candidate: Candidate) -> Decision:
         phase = self.phase
         if phase == "steady":
-            if self.evidence is None:
+            if self.evidence is None or (self._rolling and 2 * self._new >= self.calibration):
                 self._judge()
-            return self._deployed.decide(candidate)
+            if not self._rolling:
+                return self._deployed.decide(candidate)
         global_, local = self._threshold.decide(candidate), self._cst.decide(candidate)
-        if phase == "warmup":
+        if phase == "warmup" or global_.reason is Reason.MISSING_SIGNAL:
+            self._left -= phase == "calibration"
             return global_
-        self._left -= 1
-        if global_.reason is Reason.MISSING_SIGNAL:
-            return global_
+        if phase == "steady":
+            if self._rng.random() >= SAMPLED:
+                return local if self._deployed is self._cst else global_
+            self._new += 1
+        else:
+            self._left -= 1
         assert local.stratum is not None
-        self._seen[candidate.id] = Calibrated(
+        self._seen[candidate.id] = Drawn(
             local.score, local.stratum, candidate.cost_estimate, global_.verify, local.verify
         )
-        rate = self.beta if self.labels == "partial" else 0.0
+        rate = 0.0 if self.labels == "full" and phase == "calibration" else self.beta
         return Decision(
             bool(self._rng.random() < rate),
             Reason.CALIBRATION,
@@ -132,7 +171,7 @@ class HGA:
         )
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        if self.evidence is not None:
+        if self.evidence is not None and not self._rolling:
             self._deployed.update(candidate, decision, outcome)
             return
         self._threshold.update(candidate, decision, outcome)
@@ -147,9 +186,17 @@ class HGA:
     def _deployed(self) -> Threshold | CST:
         return self._cst if self.evidence and self.evidence.open else self._threshold
 
+    @property
+    def _rolling(self) -> bool:
+        return self.test == "heterogeneity" and self.calibration > 0
+
     def _judge(self) -> None:
-        """Weigh the evidence of the calibration; labels that come later do not change it."""
-        ids = list(self._seen)
+        """Weigh the evidence of those drawn; labels that come later do not change it."""
+        self._judged += 1
+        self._new = 0
+        ids = list(self._seen)[-self.calibration :]
+        self._seen = {id_: self._seen[id_] for id_ in ids}
+        self._found = {id_: self._found[id_] for id_ in ids if id_ in self._found}
         rows = list(self._seen.values())
         known = np.array([id_ in self._found for id_ in ids], dtype=bool)
         y = np.array([self._found[i][0] if i in self._found else 0 for i in ids], dtype=np.float64)
@@ -170,14 +217,21 @@ class HGA:
             known,
             beta=self.beta,
             strata=self.strata,
-            epsilon_h=self.epsilon_h,
-            epsilon_p=self.epsilon_p,
+            rule=Rule(
+                self.epsilon_h,
+                self.epsilon_p,
+                self.test,
+                level=self.alpha / (self._judged * (self._judged + 1)),
+                was_open=self.evidence is not None and self.evidence.open,
+            ),
         )
-        self._seen, self._found = {}, {}
+        if not self._rolling:
+            self._seen, self._found = {}, {}
 
     def state(self) -> dict[str, Any]:
         return {
             "left": self._left,
+            "judged": [self._judged, self._new],
             "evidence": None if self.evidence is None else asdict(self.evidence),
             "seen": {id_: list(row) for id_, row in self._seen.items()},
             "found": dict(self._found),
@@ -189,8 +243,9 @@ class HGA:
     def restore(self, state: dict[str, Any]) -> None:
         evidence = state["evidence"]
         self._left = state["left"]
+        self._judged, self._new = state["judged"]
         self.evidence = None if evidence is None else GateEvidence(**evidence)
-        self._seen = {id_: Calibrated(*row) for id_, row in state["seen"].items()}
+        self._seen = {id_: Drawn(*row) for id_, row in state["seen"].items()}
         self._found = {id_: tuple(found) for id_, found in state["found"].items()}
         self._rng.bit_generator.state = state["rng"]
         self._threshold.restore(state["threshold"])
@@ -208,8 +263,7 @@ def weigh(
     *,
     beta: float,
     strata: int = 4,
-    epsilon_h: float = EPSILON_H,
-    epsilon_p: float = EPSILON_P,
+    rule: Rule = Rule(),
 ) -> GateEvidence:
     """The gate's evidence from calibration candidates that have a score; arrays of shape (n,).
 
@@ -220,25 +274,36 @@ def weigh(
     def hit_rate(wanted: NDArray[np.bool_]) -> float:
         verified = affordable(wanted, cost, beta * cost.sum()) & known
         # every label was drawn with the same probability, so that 1/propensity cancels
-        return float(error[verified].mean()) if verified.any() else float("nan")
+        return float(error[verified].mean()) if verified.any() else nan
 
     hit_threshold, hit_cst = hit_rate(threshold), hit_rate(cst)
-    rho, p = [], []
+    rho, variance, p = [], [], []
     for k in range(strata):
         mine = known & (stratum == k)
         if mine.any():
             p.append(float(error[mine].mean()))
         wrong = int(error[mine].sum())
         if min(wrong, int(mine.sum()) - wrong) >= 2:
-            constant = np.ptp(score[mine]) == 0.0
-            rho.append(0.0 if constant else float(np.corrcoef(score[mine], error[mine])[0, 1]))
-    dispersion = float(np.var(rho)) if rho else 0.0
+            m = float(mine.sum())
+            estimate = correlation(score[mine], error[mine], np.ones(int(m)), m)
+            rho.append(estimate[0])
+            variance.append(estimate[1])
     spread = max(p) - min(p) if p else 0.0
+    if rule.test == "paper":
+        h, p_value = float(np.var(rho)) if rho else 0.0, nan
+        dispersed = h >= rule.epsilon_h
+    else:
+        _, h, p_value = dispersion(rho, variance)
+        dispersed = h > 0.0 if rule.was_open else p_value < rule.level
+    slack = AS_GOOD if rule.was_open else 0.0
     return GateEvidence(
         hit_threshold,
         hit_cst,
-        dispersion,
+        h,
         spread,
         labels=int(known.sum()),
-        open=bool(hit_cst >= hit_threshold and dispersion >= epsilon_h and spread >= epsilon_p),
+        open=bool(
+            hit_cst >= hit_threshold - slack and dispersed and spread >= rule.epsilon_p - slack
+        ),
+        p_value=p_value,
     )

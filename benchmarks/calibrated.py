@@ -1,0 +1,225 @@
+"""What Calibrated finds beside every other policy for the same money, and what a decision costs.
+
+    python benchmarks/calibrated.py [RECORDS ...] [--seeds 20] [--workers 2] [--clean]
+
+The streams of `gatekeeper.streams`, the paper's settings, and any files of records or logs given.
+Every policy gets the same warm-up (an account of its own), the same budget β Σ c, partial feedback
+and the paper's noise on labels and signals (with --clean none); what is counted is the second half,
+as HGA and SplitConformal need. A stream is drawn anew for every seed, records are drawn from the
+file. Those with a * were looked at only when the policy was finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from _machine import machine
+
+from gatekeeper.experiment import METRICS, Contender, Protocol, compare, estimate
+from gatekeeper.paper.settings import SETTINGS
+from gatekeeper.paper.streams import draw
+from gatekeeper.policies import Calibrated, Threshold
+from gatekeeper.records import RecordTable, load_records
+from gatekeeper.streams import STREAMS, make_stream
+from gatekeeper.types import FloatArray
+from gatekeeper.vectorised import Stream
+
+BETAS = (0.05, 0.10, 0.20, 0.30, 0.50)
+SIZES = (500, 3000)
+OTHERS = ("random", "threshold", "cst", "mp-adapt", "mp-strat", "hga", "split-conformal")
+OURS = (Contender("calibrated"), Contender("calibrated", {"objective": "precision"}))
+PROTOCOL = Protocol(seeds=1, shuffle=False, feedback="partial", evaluate="second-half")
+HELD_OUT = {"confounded", "rare-errors", "u-shaped", "costly-errors"} | {
+    "mbpp-llama3",
+    "math-qwen3",
+    "mmlu-pro__Qwen3-8B-think",
+    "mmlu-pro__gpt-4o-mini-2024-07-18",
+}
+HIT_RATE, UTILISATION, RECALL = map(METRICS.index, ("hit_rate", "utilisation", "recall"))
+LONG = 100_000
+
+Source = Callable[[int, int], RecordTable]  # of n and seed
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One stream at one size: values (S, P, B, 6), OTHERS first and then OURS."""
+
+    name: str
+    n: int
+    values: FloatArray
+
+    def lead(self, which: int, metric: int) -> tuple[FloatArray, FloatArray, list[str]]:
+        """Ours minus the best of the others, in points, by budget: mean and 95 % margin (B,)
+        over seeds, and who is best. A hit rate counts only with 90 % of the budget used."""
+        theirs = self.values[:, : len(OTHERS), :, metric].mean(axis=0)
+        if metric == HIT_RATE:
+            used = self.values[:, : len(OTHERS), :, UTILISATION].mean(axis=0)
+            theirs = np.where((used >= 0.9) & ~np.isnan(theirs), theirs, -np.inf)
+        best = theirs.argmax(axis=0)
+        own = self.values[:, len(OTHERS) + which, :, metric]
+        pairs = [own[:, b] - self.values[:, best[b], b, metric] for b in range(len(BETAS))]
+        found = [estimate(100 * pair) for pair in pairs]
+        mean = np.array([f.mean for f in found])
+        return mean, np.array([f.margin for f in found]), [OTHERS[i] for i in best]
+
+    def mean(self, policy: int, metric: int) -> FloatArray:
+        """(B,), in points."""
+        return np.asarray(100 * self.values[:, policy, :, metric].mean(axis=0))
+
+
+def sources(files: list[Path]) -> Iterator[tuple[str, int, Source]]:
+    """Name, most records, and how to draw some."""
+    for name in STREAMS:
+        yield name, LONG, partial(make_stream, name)
+    for name in SETTINGS:
+        yield name, LONG, partial(_of_paper, name)
+    for path in files:
+        table = load_records(path)
+        table = table.take(~np.isnan(table.error) & ~np.isnan(table.cost))
+        name = path.name.removesuffix(".gz").removesuffix(path.suffix).removesuffix(".jsonl")
+        yield name, len(table), partial(_some_of, table)
+
+
+def _of_paper(name: str, n: int, seed: int) -> RecordTable:
+    table = draw(replace(SETTINGS[name], n=n), seed)
+    return table.take(np.random.default_rng(seed).permutation(n))
+
+
+def _some_of(table: RecordTable, n: int, seed: int) -> RecordTable:
+    return table.take(np.random.default_rng(seed).permutation(len(table))[:n])
+
+
+def measure(source: Source, protocol: Protocol, n: int, seed: int) -> FloatArray:
+    """Metrics of every policy on one stream: (P, B, 6). Precision is asked for on long ones."""
+    ours = OURS if n >= 3000 else OURS[:1]
+    found = compare(source(n, seed), [*OTHERS, *ours], BETAS, protocol)
+    return found.values[:, :, 0]
+
+
+def table(cells: list[Cell], which: int, metric: int, title: str) -> None:
+    print(f"\n{title}: ours, and in brackets points above the best other policy")
+    print(f"{'stream':34}{'N':>6}" + "".join(f"{f'β = {beta:.0%}':>27}" for beta in BETAS))
+    for cell in cells:
+        lead, _, best = cell.lead(which, metric)
+        ours = cell.mean(len(OTHERS) + which, metric)
+        row = [
+            f"{o:6.1f} ({d:+5.1f} {b[:12]:12})" for o, d, b in zip(ours, lead, best, strict=True)
+        ]
+        mark = "*" if cell.name in HELD_OUT else ""
+        print(f"{cell.name + mark:34}{cell.n:6}" + "".join(f"{text:>27}" for text in row))
+
+
+def check(what: str, reached: bool, figures: str) -> None:
+    print(f"{'reached' if reached else 'MISSED ':8} {what}: {figures}")
+
+
+def check_lead(
+    cells: list[Cell], which: int, metric: int, *, least: float, average: float, what: str
+) -> None:
+    """The worst stream and budget, and the mean over all of them."""
+    found = [(cell, *cell.lead(which, metric)) for cell in cells]
+    lead = np.array([mean for _, mean, _, _ in found])
+    margin = np.array([width for _, _, width, _ in found])
+    i, b = np.unravel_index(lead.argmin(), lead.shape)
+    below = int((lead < least).sum())
+    check(
+        f"{what}, never below {least:+g}",
+        below == 0,
+        f"worst {lead[i, b]:+.1f} ± {margin[i, b]:.1f} ({found[i][0].name}, β = {BETAS[b]:.0%}); "
+        f"{below} of {lead.size} below, {int((lead + margin < least).sum())} beyond chance",
+    )
+    by_stream = lead.mean(axis=1)
+    check(
+        f"{what}, average at least {average:+g}",
+        bool(lead.mean() >= average),
+        f"{lead.mean():+.2f} (worst stream {by_stream.min():+.1f}, "
+        f"{found[int(by_stream.argmin())][0].name})",
+    )
+
+
+def checks(cells: list[Cell], n: int) -> None:
+    ours = len(OTHERS)
+    least, average = (-1.0, 2.0) if n >= 3000 else (-2.0, 0.0)
+    check_lead(cells, 0, RECALL, least=least, average=average, what=f"N = {n}: recall")
+    used = np.array([cell.values[:, ours, :, UTILISATION] for cell in cells])
+    mean = used.mean(axis=1)
+    i, b = np.unravel_index(mean.argmin(), mean.shape)
+    check(
+        f"N = {n}: utilisation at least 0.98",
+        bool(mean.min() >= 0.98),
+        f"mean {mean.mean():.3f}, lowest {mean[i, b]:.3f} ({cells[i].name}, β = {BETAS[b]:.0%}); "
+        f"{int((mean < 0.98).sum())} of {mean.size} below",
+    )
+    check(f"N = {n}: utilisation never above 1", bool(used.max() <= 1 + 1e-12), f"{used.max():.4f}")
+    bad = [cell for cell in cells if cell.name.startswith(("no-signal", "inverted"))]
+    for cell in bad:
+        cost = [
+            estimate(100 * (cell.values[:, ours, b, RECALL] - cell.values[:, 0, b, RECALL]))
+            for b in range(len(BETAS))
+        ]
+        check(
+            f"N = {n}: {cell.name} costs at most 1 point against random",
+            min(c.mean for c in cost) >= -1.0,
+            ", ".join(f"{c.mean:+.1f} ± {c.margin:.1f}" for c in cost),
+        )
+    if n >= 3000:
+        what = f"N = {n}: hit rate for precision"
+        check_lead(cells, 1, HIT_RATE, least=-2.0, average=3.0, what=what)
+
+
+def speed() -> None:
+    """Decisions of the live classes, one after the other, on one long stream."""
+    t = make_stream("usual", LONG, 0)
+    stream = Stream(t.h, t.cost_estimate, t.cost, t.error)
+    stream.step(Threshold(0.2), 0.2, feedback="partial")  # makes the candidates, once
+    seconds = []
+    for policy in (Threshold(0.2), Calibrated(0.2, horizon=LONG)):
+        start = perf_counter()
+        stream.step(policy, 0.2, feedback="partial")
+        seconds.append(perf_counter() - start)
+    per = [1e6 * s / LONG for s in seconds]
+    print(
+        f"{LONG:,} candidates, replay and all fits included: threshold {per[0]:.1f} µs each, "
+        f"calibrated {per[1]:.1f} µs ({per[1] / per[0]:.1f} ×), {seconds[1]:.1f} s in all"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="records or logs, labelled")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--streams", nargs="*", help="only these")
+    parser.add_argument("--clean", action="store_true", help="no noise on labels and signals")
+    args = parser.parse_args()
+    protocol = replace(PROTOCOL, label_noise=0.0, signal_noise=0.0) if args.clean else PROTOCOL
+    print(machine())
+    speed()
+    with ProcessPoolExecutor(args.workers) as pool:
+        for n in SIZES:
+            seeds = range(args.seeds * (2 if n < 3000 else 1))  # short ones vary more, cost less
+            cells = []
+            for name, most, source in sources(args.files):
+                if most >= n and (not args.streams or name in args.streams):
+                    values = list(
+                        pool.map(partial(measure, source, protocol, n), seeds, chunksize=4)
+                    )
+                    cells.append(Cell(name, n, np.array(values)))
+            print(f"\nN = {n}, {len(seeds)} seeds", flush=True)
+            table(cells, 0, RECALL, "Recall in %")
+            if n >= 3000:
+                table(cells, 1, HIT_RATE, "Hit rate in %, objective precision")
+            print()
+            checks(cells, n)
+
+
+if __name__ == "__main__":
+    main()

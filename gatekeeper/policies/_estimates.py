@@ -1,0 +1,194 @@
+"""P(error) and E[cost] of a candidate, fitted to the outcomes of those that were verified.
+
+Signals and ex-ante cost enter by rank, so that no monotone change of their scale matters. Strata
+are quartiles of ĉ: each may have an error rate and slopes of its own, pooled as far as the labels
+do not tell them apart (`_shrinkage`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from math import exp, inf, log, log1p
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gatekeeper.policies._shrinkage import Group, shrunk_fit
+from gatekeeper.types import Candidate, FloatArray
+
+__all__ = ["Estimates", "Known", "Raw", "raw_of"]
+
+Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
+STRATA = 4
+LEVELS = (np.arange(24) + 0.5) / 24
+SCORES = np.array([NormalDist().inv_cdf(level) for level in LEVELS.tolist()])
+FARTHEST = 30.0  # log odds, and log costs about the typical one: beyond lies no knowledge
+
+# Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
+# from it; r, ĉ by rank; positions; u² and r²; log ĉ. Then, one per stratum: level, slopes of u, r.
+ONE, U, D, R, T, UU, RR, LOG = 0, 1, (2, 3, 4), 5, 6, 7, 8, 9
+LEVEL, SLOPE, TILT = (tuple(range(10 + i * STRATA, 10 + (i + 1) * STRATA)) for i in range(3))
+WIDTH = TILT[-1] + 1
+
+# What is thought before any label: doubtful outputs are more often wrong; where ĉ is larger so is
+# the cost, though not in proportion; nothing else matters, unless labels say so.
+ERROR = (
+    Group((ONE,), variance=25.0, weight=inf),
+    Group((U,), mean=0.5, variance=0.5, weight=inf),
+    Group(D, variance=0.1),
+    Group((R, T), variance=0.25),
+    Group((UU, RR), variance=0.02),
+    Group(LEVEL, variance=0.05),
+    Group(SLOPE, variance=0.05),
+    Group(TILT, variance=0.05),
+)
+COST = (
+    Group((ONE,), variance=25.0, weight=inf),
+    Group((LOG,), mean=0.5, variance=0.25, weight=inf),
+    Group((U, *D, T), variance=0.02),
+    Group(LEVEL, variance=0.02),
+)
+
+
+class Known(NamedTuple):
+    """A candidate whose outcome is known."""
+
+    raw: Raw
+    error: int
+    cost: float  # > 0; NaN unknown
+
+
+def raw_of(candidate: Candidate) -> Raw:
+    """What is known of a candidate before verification; NaN for a signal it lacks."""
+    h = candidate.signals
+    return h.h1, h.h2, h.h3, log(candidate.cost_estimate), log1p(h.n_tokens)
+
+
+class Estimates:
+    """What outcomes say of candidates to come."""
+
+    def __init__(
+        self,
+        scales: Sequence[_Scale],
+        edges: Sequence[float],
+        middle: float,
+        error: Sequence[float],
+        cost: Sequence[float],
+    ) -> None:
+        """`edges` and `middle` are of log ĉ; `error` and `cost` are coefficients (WIDTH,)."""
+        self._scales, self._edges, self._middle = list(scales), list(edges), middle
+        self._error, self._cost = list(error), list(cost)
+        self._by_stratum = [
+            (
+                error[ONE] + error[LEVEL[k]] - error[UU] - error[RR],
+                error[U] + error[SLOPE[k]],
+                error[UU],
+                *(error[j] for j in D),
+                error[R] + error[TILT[k]],
+                error[RR],
+                error[T],
+                cost[ONE] + cost[LEVEL[k]] - cost[LOG] * middle,
+                cost[U],
+                *(cost[j] for j in D),
+                cost[T],
+                cost[LOG],
+            )
+            for k in range(STRATA)
+        ]
+
+    @classmethod
+    def fit(cls, recent: Sequence[Raw], known: Sequence[Known]) -> Estimates:
+        """`recent` candidates, at least one, say what is usual, `known` ones what came of it."""
+        rows = np.array(recent, dtype=np.float64)
+        scales = [_Scale.of(column) for column in rows.T]
+        edges = np.quantile(rows[:, 3], np.arange(1, STRATA) / STRATA).tolist()
+        blank = [0.0] * WIDTH
+        self = cls(scales, edges, float(rows[:, 3].mean()), blank, blank)
+        x = self._design(np.array([k.raw for k in known], dtype=np.float64).reshape(-1, 5))
+        y = np.array([k.error for k in known], dtype=np.float64)
+        cost = np.array([k.cost for k in known], dtype=np.float64)
+        paid = cost > 0.0
+        cost, of_paid = cost[paid], x[paid]
+        level = float(np.log(cost).mean()) if cost.size else 0.0
+        log_cost = shrunk_fit(of_paid, np.log(cost) - level, COST, "normal")
+        log_cost[ONE] += level
+        if cost.size:  # the mean of exp is not exp of the mean
+            log_cost[ONE] += log(float(cost.sum() / np.exp(of_paid @ log_cost).sum()))
+        error = shrunk_fit(x, y, ERROR, "logistic")
+        return cls(scales, edges, self._middle, error.tolist(), log_cost.tolist())
+
+    def __call__(self, raw: Raw) -> tuple[float, float, int]:
+        """P(error) in [0, 1], E[cost] > 0, stratum."""
+        h1, h2, h3, size, positions = raw
+        s1, s2, s3, s4, s5 = self._scales
+        z1, z2, z3, r, t = s1(h1), s2(h2), s3(h3), s4(size), s5(positions)
+        has1, has2, has3 = z1 == z1, z2 == z2, z3 == z3
+        total = (z1 if has1 else 0.0) + (z2 if has2 else 0.0) + (z3 if has3 else 0.0)
+        u = total / (has1 + has2 + has3 or 1)
+        d1, d2, d3 = z1 - u if has1 else 0.0, z2 - u if has2 else 0.0, z3 - u if has3 else 0.0
+        k = bisect_left(self._edges, size)
+        e0, eu, euu, e1, e2, e3, er, err, et, c0, cu, c1, c2, c3, ct, clog = self._by_stratum[k]
+        odds = e0 + u * (eu + u * euu) + e1 * d1 + e2 * d2 + e3 * d3 + r * (er + r * err) + et * t
+        cost = c0 + cu * u + c1 * d1 + c2 * d2 + c3 * d3 + ct * t + clog * size
+        return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(cost), k
+
+    def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
+        """P(error) and E[cost] of many at once, (n,) each."""
+        x = self._design(np.array(recent, dtype=np.float64))
+        odds = np.maximum(x @ np.array(self._error), -FARTHEST)
+        return 1.0 / (1.0 + np.exp(-odds)), np.exp(x @ np.array(self._cost))
+
+    def _design(self, rows: FloatArray) -> FloatArray:
+        z = np.column_stack(
+            [scale.of_rows(v) for scale, v in zip(self._scales, rows.T, strict=True)]
+        )
+        h, size = z[:, :3], z[:, 3:4]
+        has = ~np.isnan(h)
+        u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)
+        u /= np.maximum(has.sum(axis=1, keepdims=True), 1)
+        own = np.searchsorted(self._edges, rows[:, 3])[:, None] == np.arange(STRATA)
+        log_estimate = rows[:, 3:4] - self._middle
+        plain = (np.ones_like(u), u, np.where(has, h - u, 0.0), z[:, 3:], u * u - 1, size**2 - 1)
+        return np.hstack([*plain, log_estimate, own, own * u, own * size])
+
+    def state(self) -> list[Any]:
+        scales = [[scale.values, scale.scores] for scale in self._scales]
+        return [scales, self._edges, self._middle, self._error, self._cost]
+
+    @classmethod
+    def restored(cls, state: Sequence[Any]) -> Estimates:
+        scales, *rest = state
+        return cls([_Scale(values, scores) for values, scores in scales], *rest)
+
+
+class _Scale:
+    """A value as the normal score of its rank among those seen: straight lines between quantiles,
+    level beyond them. NaN stays NaN; what never varied is 0."""
+
+    __slots__ = ("scores", "values")
+
+    def __init__(self, values: list[float], scores: list[float]) -> None:
+        self.values, self.scores = values, scores
+
+    @classmethod
+    def of(cls, column: FloatArray) -> _Scale:
+        finite = column[np.isfinite(column)]
+        if not finite.size:
+            return cls([0.0], [0.0])
+        values, at = np.unique(np.quantile(finite, LEVELS), return_inverse=True)
+        scores = np.bincount(at, weights=SCORES) / np.bincount(at)  # equal values share a score
+        return cls(values.tolist(), scores.tolist())
+
+    def __call__(self, v: float) -> float:
+        values, scores = self.values, self.scores
+        i = bisect_right(values, v)
+        if 0 < i < len(values):
+            a, b = values[i - 1], scores[i - 1]
+            return b + (v - a) * (scores[i] - b) / (values[i] - a)
+        return v if v != v else scores[0] if i == 0 else scores[-1]
+
+    def of_rows(self, column: FloatArray) -> FloatArray:
+        z = np.interp(column, self.values, self.scores)
+        return np.where(np.isnan(column), np.nan, z)

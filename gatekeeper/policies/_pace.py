@@ -1,0 +1,108 @@
+"""The price of the budget: spend β of what all candidates would cost, neither early nor late."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.types import FloatArray
+
+__all__ = ["Pace", "chance"]
+
+AHEAD = 0.03  # aim past the cap, which is kept elsewhere: what is left at the end found nothing
+LEAD = 5.0  # verifications to be ahead by the end: chance alone makes it a few more or less
+SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a difference is made up
+SLOWEST = 0.3  # of β: one huge cost must not stop everything
+TIE = 1e-6  # values this close, relatively, count as equal, and lots are drawn
+PENDING = 10_000  # verifications under way whose estimated cost is kept; of more, the latest
+
+
+class Pace:
+    """An account in the unit of costs, and the price that keeps it level.
+
+    Every candidate adds β of its expected cost to what may be spent; verifications take from it,
+    at first their expected and later their true cost. The price is the value that candidates
+    worth the share of the cost that should be spent next exceed, by the recent ones' figures.
+
+    With a `horizon` (candidates to come) the cap is on the whole, and a refusal means the end.
+    Without, it grows with the stream, and a refusal means that this account is ahead of it.
+    """
+
+    def __init__(self, beta: float, horizon: int | None) -> None:
+        self.beta, self.horizon = beta, horizon
+        self.mean = 1.0  # expected cost of a candidate
+        self.rate = beta  # share of the cost to spend next, in [0, 1]
+        self._seen = 0
+        self._allowed = self._spent = self._withheld = 0.0
+        self._pending: dict[str, float] = {}  # id -> expected cost, dearest news last
+        self._values = [0.0]  # of recent candidates, descending
+        self._shares = [1.0]  # of their cost that those down to here make up
+
+    def set_prices(self, value: FloatArray, cost: FloatArray) -> None:
+        """From the value and the expected cost of recent candidates, (n,) each."""
+        value = value * (1.0 + TIE * (np.arange(value.size) + 0.5) / value.size)
+        order = np.argsort(-value, kind="stable")
+        self._values = value[order].tolist()
+        self._shares = (np.cumsum(cost[order]) / cost.sum()).tolist()
+        self.mean = float(cost.mean())
+
+    def price(self, cost: float) -> float:
+        """One more candidate, of this expected cost: the value it has to exceed."""
+        self._allowed += self.beta * cost
+        self._seen += 1
+        smooth = SMOOTH + SMOOTH_VERIFIED / self.beta
+        if self.horizon is not None:
+            smooth = min(smooth, max(self.horizon - self._seen, 0) + 1)
+        rate = self.beta + self._left() / (smooth * self.mean)
+        self.rate = min(max(rate, SLOWEST * self.beta), 1.0)
+        i = bisect_left(self._shares, self.rate)
+        return self._values[i] if i < len(self._values) and self.rate < 1.0 else 0.0
+
+    def charge(self, id_: str, cost: float) -> None:
+        """A verification begins, at this expected cost."""
+        self._pending[id_] = cost
+        self._spent += cost
+        if len(self._pending) > PENDING:
+            del self._pending[next(iter(self._pending))]
+
+    def settle(self, id_: str, cost: float) -> None:
+        """What it cost in truth. Ignored for one that was not charged."""
+        if id_ in self._pending:
+            more = cost - self._pending.pop(id_)
+            self._spent += more
+            self._allowed += self.beta * more
+
+    def refuse(self) -> None:
+        """The cap did not allow what the price did."""
+        if self.horizon is None:
+            self._withheld += max(self._left(), 0.0)
+
+    def _left(self) -> float:
+        lead = LEAD * self.mean
+        if self.horizon is not None:
+            lead *= min(self._seen / self.horizon, 1.0)
+        return self._allowed * (1.0 + AHEAD) + lead - self._withheld - self._spent
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "mean": self.mean,
+            "rate": self.rate,
+            "seen": self._seen,
+            "account": [self._allowed, self._spent, self._withheld],
+            "pending": dict(self._pending),
+            "values": list(self._values),
+            "shares": list(self._shares),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.mean, self.rate, self._seen = state["mean"], state["rate"], state["seen"]
+        self._allowed, self._spent, self._withheld = state["account"]
+        self._pending = dict(state["pending"])
+        self._values, self._shares = list(state["values"]), list(state["shares"])
+
+
+def chance(value: float, price: float) -> float:
+    """Probability in [0, 1] with which a value above 0 exceeds the price: 0 or 1 but for ties."""
+    return min(max((value * (1.0 + TIE) - price) / (TIE * value), 0.0), 1.0)

@@ -1,0 +1,190 @@
+"""Calibrated: expected errors per unit of expected cost, learned from what was verified."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan, sqrt
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies._checks import check_beta, check_count
+from gatekeeper.policies._estimates import Estimates, Known, Raw, raw_of
+from gatekeeper.policies._missing import MissingRule, OnMissing
+from gatekeeper.policies._pace import Pace, chance
+from gatekeeper.policies._warmup import T0
+from gatekeeper.types import Candidate, Decision, Outcome, Reason
+
+__all__ = ["Calibrated", "Objective"]
+
+Objective = Literal["recall", "precision"]
+RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are remembered
+GROWTH, AT_MOST = 1.15, 250  # fit anew when there is so much more, or so many more labels
+EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
+WATCHED, SURPRISE = 50, 4.5  # labels, and standard deviations, that say the fit no longer holds
+RELEARN = 25  # labels drawn uniformly before a new fit is trusted
+
+
+class Calibrated:
+    """Verify iff P(error) / E[cost] exceeds the price that spends the budget to the end.
+
+    Both are fitted to the outcomes known so far (`_estimates`): P(error) from signals, ĉ and its
+    stratum, E[cost] from what is known before verification. They are fitted anew as labels come,
+    at a cost per decision that does not grow. The price (`_pace`) aims slightly past the budget,
+    which others keep. What is not worth its price is verified with probability 0.02 β even so, so
+    that no error rate stays unknown. Where outcomes differ from what was expected by more than
+    chance, what was learned is dropped, and the next labels are drawn uniformly.
+
+    horizon     number of candidates to come, the warm-up included, where it is known
+    objective   "recall": the most errors for the money. "precision": the highest hit rate; ranks
+                by P(error) alone
+
+    `Decision.score` is P(error); `threshold` the price: errors per unit of cost, or P(error).
+    """
+
+    name = "calibrated"
+
+    def __init__(
+        self,
+        beta: float,
+        *,
+        horizon: int | None = None,
+        objective: Objective = "recall",
+        warmup: int = T0,
+        on_missing: OnMissing = "uniform",
+        seed: int = 0,
+    ) -> None:
+        if objective not in get_args(Objective):
+            raise BadInputError(f"objective={objective!r}: choose 'recall' or 'precision'")
+        self.beta = check_beta(beta)
+        self.horizon = None if horizon is None else check_count("horizon", horizon)
+        self.objective: Objective = objective
+        self.warmup = check_count("warmup", warmup)
+        self.on_missing = on_missing
+        self.seed = seed
+        self._missing = MissingRule(on_missing, beta, seed)
+        self._rng = np.random.default_rng((seed, 1))  # other draws than the missing rule's
+        self._pace = Pace(self.beta, None if horizon is None else max(horizon - warmup, 1))
+        self._estimates: Estimates | None = None
+        self._recent: deque[Raw] = deque(maxlen=RECENT)
+        self._known: deque[Known] = deque(maxlen=KNOWN)
+        self._surprises: deque[tuple[float, float]] = deque(maxlen=WATCHED)  # y - p, its variance
+        self._seen = self._labels = 0
+        self._next_fit = (0, 0)  # seen, labels
+        self._relearned = 0  # labels with which drawing uniformly ends
+        self._last: tuple[str, float, bool] | None = None  # id, expected cost, wish
+
+    @property
+    def phase(self) -> str:
+        return "warmup" if self._seen < self.warmup else "steady"
+
+    def decide(self, candidate: Candidate) -> Decision:
+        self._seen += 1
+        raw = raw_of(candidate)
+        has_signal = raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2]
+        if has_signal:
+            self._recent.append(raw)
+        if self._seen <= self.warmup:
+            return Decision(True, Reason.WARMUP, version=self._labels)
+        if not has_signal:
+            cost = self._pace.mean
+            self._pace.price(cost)
+            decision = self._missing.decide(self._labels)
+        else:
+            if self._seen >= self._next_fit[0] or self._labels >= self._next_fit[1]:
+                self._fit()
+            assert self._estimates is not None
+            p, cost, stratum = self._estimates(raw)
+            decision = self._weigh(p, cost, stratum)
+        self._last = (candidate.id, cost, decision.verify)
+        return decision
+
+    def observe(self, candidate: Candidate, decision: Decision) -> None:
+        """Charge what is verified; a wish that was refused tells of the cap."""
+        if self._last is None or self._last[0] != candidate.id:
+            return
+        _, cost, wanted = self._last
+        if decision.verify:
+            self._pace.charge(candidate.id, cost)
+        elif wanted:
+            self._pace.refuse()
+
+    def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
+        if outcome.error is None:
+            return
+        self._labels += 1
+        if outcome.cost is not None:
+            self._pace.settle(candidate.id, outcome.cost)
+        if decision.reason is Reason.FORCED:  # by a caller who may know more: no fair sample
+            return
+        raw = raw_of(candidate)
+        if any(h == h for h in raw[:3]):
+            # a charge of nothing says nothing of what a verification costs
+            self._known.append(Known(raw, outcome.error, outcome.cost or nan))
+        p = decision.score
+        if p == p:
+            self._surprises.append((outcome.error - p, p * (1.0 - p)))
+            self._doubt()
+
+    def _weigh(self, p: float, cost: float, stratum: int) -> Decision:
+        price = self._pace.price(cost)
+        reason = Reason.POLICY
+        propensity = chance(p / cost if self.objective == "recall" else p, price)
+        if self._labels < self._relearned:
+            reason, propensity = Reason.EXPLORE, self._pace.rate
+        elif propensity < EXPLORE * self.beta:
+            reason, propensity = Reason.EXPLORE, EXPLORE * self.beta
+        verify = propensity == 1.0 or bool(self._rng.random() < propensity)
+        if not verify:
+            reason = Reason.POLICY
+        return Decision(verify, reason, p, price, stratum, propensity, self._labels)
+
+    def _fit(self) -> None:
+        self._next_fit = (
+            int(self._seen * GROWTH) + 1,
+            min(int(self._labels * GROWTH) + 1, self._labels + AT_MOST),
+        )
+        self._estimates = Estimates.fit(self._recent, self._known)
+        p, cost = self._estimates.of_rows(self._recent)
+        self._pace.set_prices(p / cost if self.objective == "recall" else p, cost)
+
+    def _doubt(self) -> None:
+        """Forget all but the latest labels if chance can hardly have brought them about."""
+        if len(self._surprises) < WATCHED:
+            return
+        difference, variance = map(sum, zip(*self._surprises, strict=True))
+        if abs(difference) > SURPRISE * sqrt(variance):
+            self._known = deque(list(self._known)[-WATCHED // 2 :], maxlen=KNOWN)
+            self._surprises.clear()
+            self._relearned = self._labels + RELEARN
+            self._next_fit = (0, 0)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "seen": self._seen,
+            "labels": self._labels,
+            "relearned": self._relearned,
+            "next_fit": list(self._next_fit),
+            "last": None if self._last is None else list(self._last),
+            "estimates": None if self._estimates is None else self._estimates.state(),
+            "recent": [list(raw) for raw in self._recent],
+            "known": [[list(known.raw), known.error, known.cost] for known in self._known],
+            "surprises": [list(surprise) for surprise in self._surprises],
+            "pace": self._pace.state(),
+            "missing": self._missing.state(),
+            "rng": dict(self._rng.bit_generator.state),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._seen, self._labels = state["seen"], state["labels"]
+        self._relearned, self._next_fit = state["relearned"], tuple(state["next_fit"])
+        self._last = None if state["last"] is None else tuple(state["last"])
+        estimates = state["estimates"]
+        self._estimates = None if estimates is None else Estimates.restored(estimates)
+        self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
+        self._known = deque((Known(tuple(r), y, c) for r, y, c in state["known"]), maxlen=KNOWN)
+        self._surprises = deque(map(tuple, state["surprises"]), maxlen=WATCHED)
+        self._pace.restore(state["pace"])
+        self._missing.restore(state["missing"])
+        self._rng.bit_generator.state = state["rng"]
