@@ -21,8 +21,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ from gatekeeper.types import Generation
 from sandbox import make_programs
 
 MEMORY_BOUND_MB = 64
+DESCRIPTORS = 6  # of two waiting processes, which this process may or may not have taken over yet
 SAMPLES = 10
 TESTS = ("assert f(2) == 4", "assert f(3) == 9")
 HONEST = "\ndef f(x):\n    return x * x\n"
@@ -187,10 +188,25 @@ def memory_mb(pid: int | str) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
-def sample(client: Any, folder: Path) -> Sample:
+def sample(connect: Callable[[], Any] | None, folder: Path) -> Sample:
     mine = children()
-    containers = inside = disk = 0
-    if client is not None:
+    descriptors = len(os.listdir("/proc/self/fd"))
+    containers, inside, disk = _of_engine(connect) if connect is not None else (0, 0, 0)
+    return Sample(
+        memory_mb("self") + sum(map(memory_mb, mine)),
+        descriptors,
+        len(os.listdir("/proc/self/task")),
+        len(mine) + inside,
+        containers,
+        sum(1 for _ in folder.rglob("*")),
+        disk / 2**20,
+    )
+
+
+def _of_engine(connect: Callable[[], Any]) -> tuple[int, int, int]:
+    """Our containers, the processes in them, and the bytes on the engine's disk."""
+    containers = inside = 0
+    with closing(connect()) as client:  # each time a new one: its connections would add up
         for container in client.api.containers(all=True, filters={"label": OWNER}):
             if container["Labels"][OWNER].split()[1] == str(os.getpid()):
                 containers += 1
@@ -200,31 +216,24 @@ def sample(client: Any, folder: Path) -> Sample:
         disk = usage["LayersSize"]
         disk += sum(entry.get("SizeRw", 0) for entry in usage["Containers"] or ())
         disk += sum(entry["UsageData"]["Size"] for entry in usage["Volumes"] or ())
-    return Sample(
-        memory_mb("self") + sum(map(memory_mb, mine)),
-        len(os.listdir("/proc/self/fd")),
-        len(os.listdir("/proc/self/task")),
-        len(mine) + inside,
-        containers,
-        sum(1 for _ in folder.rglob("*")),
-        disk / 2**20,
-    )
+    return containers, inside, disk
 
 
-def rest(client: Any, folder: Path) -> Sample:
+def rest(connect: Callable[[], Any] | None, folder: Path) -> Sample:
     """The least of each over three seconds: by then what is thrown away has gone."""
     taken = []
     for _ in range(6):
         time.sleep(0.5)
-        taken.append(sample(client, folder))
+        taken.append(sample(connect, folder))
     return Sample(*map(min, zip(*taken, strict=True)))
 
 
 def growth(first: Sample, last: Sample) -> list[str]:
     """What has grown beyond its bound."""
     found = []
+    bounds = {"memory_mb": MEMORY_BOUND_MB, "descriptors": DESCRIPTORS * first.containers}
     for name, before, after in zip(Sample._fields, first, last, strict=True):
-        bound = MEMORY_BOUND_MB if name == "memory_mb" else 0
+        bound = bounds.get(name, 0)
         if after - before > bound:
             found.append(f"{name} from {before:.4g} to {after:.4g}")
     return found
@@ -244,9 +253,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     print(machine())
-    client: Any = None
-    if args.sandbox == "docker":
-        client = docker.from_env()
+    connect = docker.from_env if args.sandbox == "docker" else None
     kind = {"docker": DockerSandbox, "local": LocalSandbox}[args.sandbox]
     source = jobs(args.hostile, args.seed)
     wrong: list[tuple[Job, Any]] = []
@@ -256,7 +263,7 @@ def main() -> None:
         folder = Path(name)
         os.environ["TMPDIR"] = name
         tempfile.tempdir = name
-        outside = rest(client, folder)
+        outside = rest(connect, folder)
         show("before", outside, 0)
         samples = []
         with kind(timeout=1.0, workers=args.workers) as sandbox:
@@ -271,10 +278,10 @@ def main() -> None:
                     verdicts[job.kind, str(outcome.verdict)] += 1
                     if outcome.verdict not in job.allowed:
                         wrong.append((job, outcome))
-                samples.append(rest(client, folder))
+                samples.append(rest(connect, folder))
                 done = args.count * (tenth + 1) // SAMPLES
                 show(done, samples[-1], time.monotonic() - started)
-        after = rest(client, folder)
+        after = rest(connect, folder)
         show("closed", after, time.monotonic() - started)
     for (name, verdict), number in sorted(verdicts.items()):
         print(f"  {name}: {verdict} {number}")
