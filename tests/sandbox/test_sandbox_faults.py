@@ -402,13 +402,17 @@ def test_the_image_is_removed(relay: Relay, engine: Engine, generation: Make) ->
 def test_the_engine_s_disk_is_full(relay: Relay, engine: Engine, generation: Make) -> None:
     with DockerSandbox(timeout=8, workers=1) as sandbox:
         fine(sandbox, generation)
-        engine.kill()
         filler = engine.data / "filler"
-        with filler.open("wb") as file, contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(1 << 20))
-                file.flush()
-        assert is_fault(sandbox.verify(generation(HONEST), TASK))
+
+        def full() -> bool:
+            engine.kill()  # what is removed after it was filled leaves room for one more start
+            with filler.open("ab") as file, contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(1 << 20))
+                    file.flush()
+            return is_fault(sandbox.verify(generation(HONEST), TASK))
+
+        wait_until(full)
         filler.unlink()
         fine(sandbox, generation)
 
