@@ -94,6 +94,7 @@ class Starter:
             options = _options(self._image, self._limits, folder, self._runtime)
             container = client.containers.create(self._image.id, **options)
             stop = partial(_remove, container.id)
+            control: socket.socket | None = None
             try:
                 container.start()
                 control = _accept(listener, container)
@@ -102,6 +103,8 @@ class Starter:
                 runs = partial(_runs, container.id)
                 return Worker(control, stop=stop, runs=runs, about=about)
             except BaseException:
+                if control is not None:
+                    control.close()
                 stop()
                 raise
 

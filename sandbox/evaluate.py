@@ -81,7 +81,7 @@ def _literal(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged | 
     finished = _drive(worker, terms, Job(["literal", code, suite.setup, *calls]))
     if any(kind == b"S" for kind, _ in finished.answers):
         return None
-    return Judged(*_in_order(suite, finished, terms, _value), "literal", finished)
+    return Judged(*_in_order(suite, finished, terms, _value(suite)), "literal", finished)
 
 
 def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
@@ -92,8 +92,8 @@ def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged
     def wrong(_number: int, kind: bytes, payload: bytes) -> str | None:
         return "" if kind == b"P" and payload == nonce.encode() else None
 
-    verdict = _in_order(suite, _finished := _drive(worker, terms, job), terms, lambda _: wrong)
-    return Judged(*verdict, "in_process", _finished)
+    finished = _drive(worker, terms, job)
+    return Judged(*_in_order(suite, finished, terms, wrong), "in_process", finished)
 
 
 _Check = Callable[[int, bytes, bytes], str | None]
@@ -107,18 +107,15 @@ def _value(suite: Suite) -> _Check:
     return wrong
 
 
-def _in_order(
-    suite: Suite, finished: Finished, terms: Terms, check: Callable[[Suite], _Check]
-) -> tuple[Verdict, str]:
+def _in_order(suite: Suite, finished: Finished, terms: Terms, check: _Check) -> tuple[Verdict, str]:
     """The first test in order that did not hold decides, as in a plain run."""
-    wrong_with = check(suite)
     tests = [t.source for t in suite.literal] or list(suite.tests)
     for number, test in enumerate(tests):
         where = f"test {number + 1} of {len(tests)} ({show(test)})"
         if number >= len(finished.answers):
             return _unanswered(where, finished, terms)
         kind, payload = finished.answers[number]
-        wrong = wrong_with(number, kind, payload)
+        wrong = check(number, kind, payload)
         if wrong:
             return Verdict.FAILED, f"{where}: {wrong}"
         if wrong is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
@@ -171,7 +170,3 @@ class Worker:
                 os.set_blocking(pipe, False)
             self._ready.append(Child(message["child"], socket.socket(fileno=connection), *pipes))
         return message
-
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):
-            self._control.close()

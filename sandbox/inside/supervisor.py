@@ -84,7 +84,6 @@ class Supervisor:
         self._born = 0
         self._alive: dict[int, int] = {}  # number -> pid, of all children not yet ended
         self._directories: dict[int, str] = {}
-        self._spares = settings.get("spares", SPARES)
         os.umask(0o022)
         if os.getpid() != 1:
             _adopt_orphans()
@@ -116,7 +115,7 @@ class Supervisor:
 
     def serve(self) -> None:
         while True:
-            while len(self._alive) < self._spares:
+            while len(self._alive) < SPARES:
                 self._bear()
             message = self._control.recv(1 << 16)
             if not message:
