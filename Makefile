@@ -10,7 +10,7 @@ PYTHON_VLLM ?= .venv-vllm/bin/python
 VLLM_INSTALL := .venv-vllm/bin/python -m pip install --quiet --disable-pip-version-check
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test test-vllm lint clean
+.PHONY: demo test test-faults test-vllm lint clean
 
 demo: .venv/demo
 	rm -f demo.db demo.db-wal demo.db-shm
@@ -19,6 +19,10 @@ demo: .venv/demo
 
 test: .venv/dev
 	$(BIN)/python -m pytest
+
+# Engines that stop, halt, fill up or fall silent: some minutes, as root, on a quiet machine.
+test-faults: .venv/dev
+	$(BIN)/python -m pytest tests/sandbox/faults.py
 
 test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
 	PYTHONPATH=. $(PYTHON_VLLM) tests/live/check.py

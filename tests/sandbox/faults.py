@@ -198,11 +198,15 @@ class Engine:
         return [found["Id"] for found in self.client.api.containers(all=True)]
 
     def kill(self) -> None:
-        """All containers, from outside."""
-        for identity in self.containers():
-            with contextlib.suppress(Exception):  # it is gone already
-                self.client.api.kill(identity)
-        wait_until(lambda: not self.containers())
+        """All containers, from outside, and those that a spare was just starting in."""
+
+        def gone() -> bool:
+            for identity in self.containers():
+                with contextlib.suppress(Exception):  # it is gone already
+                    self.client.api.kill(identity)
+            return not self.containers()
+
+        wait_until(gone)
 
     def of(self, pid: int) -> Any:
         """The container that a process is in."""
