@@ -26,7 +26,7 @@ __all__ = ["Sandbox"]
 
 RETRIES = 2  # on a fresh worker, where the last one was lost
 GRACE_SECONDS = 2.0  # beyond the limit: to end what did not end itself
-STARVED = 0.2  # share of the limit spent waiting for a processor that makes a timeout doubtful
+STARVED = 0.4  # share of the limit spent waiting for a processor that makes a timeout doubtful
 _UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
 
