@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.sandbox.drive import End
+from gatekeeper.sandbox.drive import TAIL_BYTES, End
 from gatekeeper.sandbox.evaluate import Judged, Terms, evaluate
 from gatekeeper.sandbox.fence import extract_code
 from gatekeeper.sandbox.pool import Pool
@@ -84,7 +84,7 @@ class Sandbox:
 
     @property
     def max_seconds(self) -> float:
-        """The most wall-clock seconds one verification can take, waiting for a worker aside."""
+        """The most wall-clock seconds of one try; waiting for a worker, and retries, aside."""
         return self._timeout + GRACE_SECONDS
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
@@ -184,7 +184,7 @@ def _outcome(judged: Judged, about: Mapping[str, Any]) -> Outcome:
     meta = {
         "evaluation": judged.evaluation,
         **about,
-        "stdout": finished.stdout[-2048:],
-        "stderr": finished.stderr[-2048:],
+        "stdout": finished.stdout[-TAIL_BYTES:],
+        "stderr": finished.stderr[-TAIL_BYTES:],
     }
     return Outcome(judged.verdict, None, finished.seconds, judged.detail, meta)

@@ -15,11 +15,11 @@ from enum import Enum
 from gatekeeper.sandbox.inside.codec import MAX_BYTES, frames
 from gatekeeper.sandbox.worker import Child, LostError, Report, Worker
 
-__all__ = ["End", "Finished", "Job", "drive"]
+__all__ = ["TAIL_BYTES", "End", "Finished", "Job", "drive"]
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 _CHUNK = 1 << 16
-_TAIL_BYTES = 2048
+TAIL_BYTES = 2048
 _LAST = frozenset({b"D", b"E", b"S", b"M", b"L", b"I", b"G"})  # kinds after which nothing comes
 
 
@@ -103,7 +103,7 @@ def drive(
             for job in jobs:
                 if job.descriptor is not None:
                     os.close(job.descriptor)
-        keep = output_bytes if keep_output else _TAIL_BYTES
+        keep = output_bytes if keep_output else TAIL_BYTES
         exchange = _Exchange(children, keep=keep, output_bytes=output_bytes)
         end = exchange.run(started + seconds, cancelled)
         elapsed = time.monotonic() - started

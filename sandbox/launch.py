@@ -57,12 +57,8 @@ def introduce(
     limits: Limits,
     *,
     paths: Sequence[str] = (),
-    machine: str | None = None,
 ) -> None:
-    """Send the supervisor its program and its settings.
-
-    `paths` are what an enclosure shows; `machine` is where it runs, as in `platform.machine()`.
-    """
+    """Send the supervisor its program and its settings; `paths` are what an enclosure shows."""
     inside = resources.files("gatekeeper.sandbox.inside")
     program: list[tuple[str, str | None]] = [(name, None) for name in _PACKAGES]
     for name in _MODULES:
@@ -71,7 +67,7 @@ def introduce(
     # Docker loads the same rules itself, and everything that it starts inherits them.
     rules = b""
     if level not in ("docker", "none"):
-        rules = seccomp.program(machine, network=level == "namespaces")
+        rules = seccomp.program(network=level == "namespaces")
     settings: dict[str, Any] = {
         "level": level,
         "limits": dict(limits),

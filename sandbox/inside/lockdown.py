@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "Limits",
+    "adopt_orphans",
     "confine",
     "drop_bounding_set",
     "enclose",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
-PR_SET_NO_NEW_PRIVS = 38
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 SECCOMP_MODE_FILTER = 2
 SIGKILL = 9
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
@@ -125,6 +126,11 @@ def _show(path: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         open(path, "w").close()
         _mount(old, path, None, MS_BIND)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what the children's children leave behind."""
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def drop_bounding_set() -> None:

@@ -8,8 +8,8 @@ stays where it is and is stood for by a `Handle`, whose operations are asked of 
     X  its answer: an exception; (classes, arguments, attributes)
 
 While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
-set became is sent back, so that changing it in place is seen. What the
-side with the tests lets the other do to its objects says `Guard`.
+set became is sent back, so that changing it in place is seen. What the side with the tests lets
+the other do to its objects says `Guard`.
 
 Every process is forked with this loaded, so it imports nothing that has to be put in order after
 a fork: threading, random, asyncio.

@@ -34,6 +34,7 @@ from gatekeeper.sandbox.inside.codec import frame
 from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.inside.lockdown import (
     Limits,
+    adopt_orphans,
     confine,
     drop_bounding_set,
     enclose,
@@ -86,7 +87,7 @@ class Supervisor:
         self._directories: dict[int, str] = {}
         os.umask(0o022)
         if os.getpid() != 1:
-            _adopt_orphans()
+            adopt_orphans()
         if self._level == "namespaces":
             if settings["paths"]:
                 enclose(settings["paths"])
@@ -107,8 +108,7 @@ class Supervisor:
         for name in PRELOAD:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        hello = {"ready": platform.python_version(), "level": self._level, "pid": os.getpid()}
-        self._say(hello)
+        self._say({"ready": platform.python_version()})
         gc.collect()
         gc.set_threshold(10_000, 10, 10)  # most candidates are done before it is worth it
         gc.freeze()  # the collector need not touch, and so copy, what all children share
@@ -264,12 +264,6 @@ class Supervisor:
         return bool(stopped)
 
 
-def _adopt_orphans() -> None:
-    import ctypes
-
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-
-
 def _children(pid: int) -> set[int]:
     try:
         return set(map(int, _read(f"/proc/{pid}/task/{pid}/children").split()))
@@ -310,7 +304,3 @@ def _waited(pid: int) -> float:
         return int(_read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
-
-
-if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])))
