@@ -227,10 +227,11 @@ def _mappings(task: Mapping[str, Any], tests: Sequence[Mapping[str, Any]], setup
     for test in tests:
         if not isinstance(test.get("input"), str) or not isinstance(test.get("output"), str):
             raise BadInputError(f"test={test!r:.80}: give texts, 'input' and 'output'")
-    kinds = {test.get("testtype", "stdin") for test in tests}
-    for kind in kinds - {"stdin", "functional"}:
-        raise BadInputError(f"testtype={kind!r}: give 'stdin' or 'functional'")
-    if kinds == {"stdin"}:
+    kinds = [test.get("testtype", "stdin") for test in tests]
+    for kind in kinds:
+        if kind not in ("stdin", "functional"):
+            raise BadInputError(f"testtype={kind!r:.80}: give 'stdin' or 'functional'")
+    if "functional" not in kinds:
         return Suite(cases=tuple(Case(test["input"], test["output"]) for test in tests))
     name = task.get("fn_name") or task.get("entry_point")
     if not isinstance(name, str):

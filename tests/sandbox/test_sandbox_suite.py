@@ -233,6 +233,10 @@ IO = "input_output"
             {"tests": [{"input": "1", "output": "2", "testtype": "odd"}], "fn_name": "f"},
             "testtype='odd': give 'stdin' or 'functional'",
         ),
+        (
+            {"tests": [{"input": "1", "output": "2", "testtype": ["stdin"]}]},
+            "testtype=.*: give 'stdin' or 'functional'",
+        ),
     ],
 )
 def test_bad_tasks_are_refused(task: Any, words: str) -> None:
