@@ -14,8 +14,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.sandbox.drive import TAIL_BYTES, End
-from gatekeeper.sandbox.evaluate import Judged, Terms, evaluate
+from gatekeeper.sandbox.drive import TAIL_BYTES, Terms
+from gatekeeper.sandbox.evaluate import Judged, evaluate
 from gatekeeper.sandbox.fence import extract_code
 from gatekeeper.sandbox.pool import Pool
 from gatekeeper.sandbox.suite import Suite, read_suite
@@ -25,8 +25,8 @@ from gatekeeper.types import Generation, Outcome, Verdict
 __all__ = ["Sandbox"]
 
 RETRIES = 2  # on a fresh worker, where the last one was lost
-GRACE_SECONDS = 2.0  # beyond the limit: to end what did not end itself
-STARVED = 0.4  # share of the limit spent waiting for a processor that makes a timeout doubtful
+GRACE_SECONDS = 2.0  # beyond the limit: what was spent waiting for a processor, and cleaning up
+WAITING_SECONDS = 1.0  # of these, at most, for the former
 _UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
 
@@ -154,8 +154,6 @@ class Sandbox:
                 break
             try:
                 judged, about = self._try(suite, code, cancelled)
-                if judged.finished.end is End.DEADLINE and self._starved(judged):
-                    judged, about = self._try(suite, code, cancelled)
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)
                 continue
@@ -166,17 +164,13 @@ class Sandbox:
     def _try(
         self, suite: Suite, code: str, cancelled: threading.Event
     ) -> tuple[Judged, dict[str, Any]]:
-        terms = Terms(self._timeout, self._cpu_seconds, self._output_bytes, cancelled)
+        terms = Terms(
+            self._timeout, WAITING_SECONDS, self._cpu_seconds, self._output_bytes, cancelled
+        )
         with self._pool.worker() as worker:
             judged = evaluate(worker, suite, code, terms, in_process=self._in_process)
             worker.fit = worker.fit and not self._worn(judged)
             return judged, worker.about
-
-    def _starved(self, judged: Judged) -> bool:
-        """Whether a timeout may be the machine's fault, and not its own: it gets one more try."""
-        report = judged.finished.report
-        waited = report.waited > STARVED * self._timeout
-        return waited and not report.left and sum(report.cpu) < (1 - STARVED) * self._timeout
 
 
 def _outcome(judged: Judged, about: Mapping[str, Any]) -> Outcome:

@@ -9,13 +9,13 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from gatekeeper.sandbox.inside.codec import MAX_BYTES, frames
 from gatekeeper.sandbox.worker import Child, LostError, Report, Worker
 
-__all__ = ["TAIL_BYTES", "End", "Finished", "Job", "drive"]
+__all__ = ["TAIL_BYTES", "End", "Finished", "Job", "Terms", "drive"]
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 _CHUNK = 1 << 16
@@ -31,6 +31,26 @@ class End(Enum):
     DEADLINE = "deadline"
     OUTPUT = "output"  # it wrote more than allowed
     CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a run may take: wall-clock seconds, processor seconds, bytes of output.
+
+    `waiting`: at the end of its wall-clock time, a run gets the seconds back that it stood in the
+    queue for a processor, up to that many: a timeout should not be the machine's fault.
+    """
+
+    seconds: float
+    waiting: float
+    cpu_seconds: int
+    output_bytes: int
+    cancelled: threading.Event
+
+    def after(self, run: Finished) -> Terms:
+        """What is left for the next run on the same terms."""
+        over = run.seconds - self.seconds
+        return replace(self, seconds=max(0.01, -over), waiting=self.waiting - max(0.0, over))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +102,8 @@ class _Stream:
 def drive(
     worker: Worker,
     jobs: Sequence[Job],
+    terms: Terms,
     *,
-    seconds: float,
-    output_bytes: int,
-    cancelled: threading.Event,
     keep_output: bool = False,
 ) -> Finished:
     """Have each job done by a process of its own; the last one's answers are what counts.
@@ -103,13 +121,18 @@ def drive(
             for job in jobs:
                 if job.descriptor is not None:
                     os.close(job.descriptor)
-        keep = output_bytes if keep_output else TAIL_BYTES
-        exchange = _Exchange(children, keep=keep, output_bytes=output_bytes)
-        end = exchange.run(started + seconds, cancelled)
-        elapsed = time.monotonic() - started
+        keep = terms.output_bytes if keep_output else TAIL_BYTES
+        exchange = _Exchange(children, keep=keep, output_bytes=terms.output_bytes)
+        deadline = started + terms.seconds
+        end = exchange.run(deadline, terms.cancelled)
         try:
+            if end is End.DEADLINE:
+                deadline += min(worker.waited(children), terms.waiting)
+                end = exchange.run(deadline, terms.cancelled)
+            elapsed = time.monotonic() - started
             report = worker.end(children)
         except LostError:
+            elapsed = time.monotonic() - started
             worker.fit = False
             # Those verdicts stand without a report, unless all of it was halted from outside.
             if end not in (End.DEADLINE, End.OUTPUT) or not worker.runs():
@@ -131,7 +154,7 @@ def drive(
     )
 
 
-_NO_REPORT = Report(status=(), cpu=(), waited=0.0, left=True, memory=0, processes=0)
+_NO_REPORT = Report(status=(), cpu=(), left=True, memory=0, processes=0)
 
 
 class _Exchange:

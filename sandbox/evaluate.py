@@ -10,12 +10,11 @@ import os
 import secrets
 import signal
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gatekeeper.sandbox.drive import End, Finished, Job, drive
+from gatekeeper.sandbox.drive import End, Finished, Job, Terms, drive
 from gatekeeper.sandbox.inside.codec import MalformedError, decode
 from gatekeeper.sandbox.literal import LiteralTest
 from gatekeeper.sandbox.show import show
@@ -23,19 +22,9 @@ from gatekeeper.sandbox.suite import Suite, same_output
 from gatekeeper.sandbox.worker import Worker
 from gatekeeper.types import Verdict
 
-__all__ = ["Evaluation", "Judged", "Terms", "evaluate"]
+__all__ = ["Evaluation", "Judged", "evaluate"]
 
 Evaluation = Literal["literal", "judge", "in_process"]
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a run may take: wall-clock seconds, processor seconds, bytes of output."""
-
-    seconds: float
-    cpu_seconds: int
-    output_bytes: int
-    cancelled: threading.Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +44,20 @@ def evaluate(
     if suite.cases:
         return _programs(worker, suite, code, terms)
     if suite.literal:
-        judged = _literal(worker, suite, code, terms)
+        finished = _calls(worker, suite, code, terms)
+        if all(kind != b"S" for kind, _ in finished.answers):
+            return Judged(*_in_order(suite, finished, terms, _value(suite)), "literal", finished)
         # Setup code that fails may fail without a candidate, too: the judge tells which.
-        if judged is not None:
-            return judged
+        terms = terms.after(finished)
     if in_process:
         return _in_process(worker, suite, code, terms)
     return _judge(worker, suite, code, terms)
 
 
-def _drive(worker: Worker, terms: Terms, *jobs: Job, keep_output: bool = False) -> Finished:
-    return drive(
-        worker,
-        jobs,
-        seconds=terms.seconds,
-        output_bytes=terms.output_bytes,
-        cancelled=terms.cancelled,
-        keep_output=keep_output,
-    )
-
-
-def _literal(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged | None:
-    """The candidate computes values; they are compared here. None where setup code failed."""
+def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Finished:
+    """The candidate computes the values that the tests compare."""
     calls = [test.call for test in suite.literal]
-    finished = _drive(worker, terms, Job(["literal", code, suite.setup, *calls]))
-    if any(kind == b"S" for kind, _ in finished.answers):
-        return None
-    return Judged(*_in_order(suite, finished, terms, _value(suite)), "literal", finished)
+    return drive(worker, [Job(["literal", code, suite.setup, *calls])], terms)
 
 
 def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
@@ -92,7 +68,7 @@ def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged
     def wrong(_number: int, kind: bytes, payload: bytes) -> str | None:
         return "" if kind == b"P" and payload == nonce.encode() else None
 
-    finished = _drive(worker, terms, job)
+    finished = drive(worker, [job], terms)
     return Judged(*_in_order(suite, finished, terms, wrong), "in_process", finished)
 
 
@@ -186,7 +162,7 @@ def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     ours, theirs = socket.socketpair()
     candidate = Job(["serve", code, suite.setup], ours.detach())
     judge = Job(["judge", *texts, modules, *suite.tests], theirs.detach())
-    finished = _drive(worker, terms, candidate, judge)
+    finished = drive(worker, [candidate, judge], terms)
     return Judged(*_judged(suite, finished, terms), "judge", finished)
 
 
@@ -211,16 +187,16 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
 
 def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The candidate is a program: a fresh process for each input."""
-    seconds = terms.seconds
+    left, seconds = terms, 0.0
     for number, case in enumerate(suite.cases, 1):
         where = f"input {number} of {len(suite.cases)} ({show(case.stdin, 80)})"
-        left = Terms(seconds, terms.cpu_seconds, terms.output_bytes, terms.cancelled)
         stdin = os.memfd_create("stdin")
         with open(stdin, "wb", closefd=False) as file:
             file.write(case.stdin.encode("utf-8", "surrogateescape"))
-        finished = _drive(worker, left, Job(["script", code], stdin), keep_output=True)
-        seconds = max(0.01, seconds - finished.seconds)
-        finished = replace(finished, seconds=terms.seconds - seconds)  # of all inputs so far
+        finished = drive(worker, [Job(["script", code], stdin)], left, keep_output=True)
+        left = left.after(finished)
+        seconds += finished.seconds
+        finished = replace(finished, seconds=seconds)
         kind, payload = finished.answers[0] if finished.answers else (b"", b"")
         if not kind:
             verdict, detail = _unanswered(where, finished, terms)

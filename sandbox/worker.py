@@ -43,14 +43,13 @@ class Child:
 class Report:
     """How children ended, in the words of the supervisor.
 
-    `status` as in `os.waitstatus_to_exitcode`, `cpu` seconds, one for each; `waited` the seconds
-    that the first one stood in the queue for a processor; `left`: something outlived them;
-    `memory` and `processes`: how often the kernel refused that since the last report.
+    `status` as in `os.waitstatus_to_exitcode`, `cpu` seconds, one for each; `left`: something
+    outlived them; `memory` and `processes`: how often the kernel refused that since the last
+    report.
     """
 
     status: tuple[int, ...]
     cpu: tuple[float, ...]
-    waited: float
     left: bool
     memory: int
     processes: int
@@ -119,25 +118,21 @@ class Worker:
                 f"a process could not be locked in: {said[5:].decode(errors='replace')}"
             )
 
+    def waited(self, children: Iterable[Child]) -> float:
+        """Seconds that these processes were ready to run and had no processor."""
+        return float(self._ask("waited", children)["waited"])
+
     def end(self, children: Iterable[Child]) -> Report:
         """Kill these processes and what they left."""
         children = list(children)
         for child in children:
             child.close()
-        try:
-            self._control.send(json.dumps({"end": [c.number for c in children]}).encode())
-        except OSError as error:
-            raise LostError(f"the sandbox's supervisor is gone: {error}") from error
-        try:
-            while "ended" not in (message := self._receive()):
-                pass
-        except TimeoutError as error:
-            raise LostError("the sandbox's supervisor does not clean up") from error
+        message = self._ask("end", children)
         counts = (message["memory"], message["processes"])
         memory, processes = (now - before for now, before in zip(counts, self._counts, strict=True))
         self._counts = counts
         status, cpu = tuple(message["status"]), tuple(message["cpu"])
-        return Report(status, cpu, message["waited"], message["left"], memory, processes)
+        return Report(status, cpu, message["left"], memory, processes)
 
     def close(self) -> None:
         """End the supervisor and everything under it. Safe to call twice."""
@@ -146,6 +141,19 @@ class Worker:
         while self._ready:
             self._ready.popleft().close()
         self._stop()
+
+    def _ask(self, what: str, children: Iterable[Child]) -> dict[str, Any]:
+        """The answer to a question about these."""
+        try:
+            self._control.send(json.dumps({what: [c.number for c in children]}).encode())
+        except OSError as error:
+            raise LostError(f"the sandbox's supervisor is gone: {error}") from error
+        try:
+            while what not in (message := self._receive()):
+                pass
+        except TimeoutError as error:
+            raise LostError(f"the sandbox's supervisor does not answer ({what})") from error
+        return message
 
     def _receive(self) -> dict[str, Any]:
         """The next message; a process that comes with it is kept. Raises TimeoutError too."""

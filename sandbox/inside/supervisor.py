@@ -9,8 +9,10 @@ later candidate inherits ever holds anything of an earlier one. Messages on the 
     supervisor -> host   {"ready": …}       hello; or {"failed": why}, and the end
                          {"child": n}       a process stands ready; its socket, stdout and stderr
                                             come along as descriptors
+    host -> supervisor   {"waited": [n, …]}     how long have these waited for a processor?
+    supervisor -> host   {"waited": seconds}
     host -> supervisor   {"end": [n, …]}    kill these and whatever they left
-    supervisor -> host   {"ended": [n, …], …}   it is done: `_end`
+    supervisor -> host   {"end": [n, …], …}     it is done: `_end`
 """
 
 from __future__ import annotations
@@ -120,7 +122,11 @@ class Supervisor:
             message = self._control.recv(1 << 16)
             if not message:
                 return
-            self._end(json.loads(message)["end"])
+            match json.loads(message):
+                case {"waited": numbers}:
+                    self._say({"waited": sum(_waited(self._alive[n]) for n in numbers)})
+                case {"end": numbers}:
+                    self._end(numbers)
 
     def close(self) -> None:
         pids = list(self._alive.values())
@@ -195,20 +201,17 @@ class Supervisor:
     def _end(self, numbers: list[int]) -> None:
         """Kill, reap, look for what is left, and report:
 
-        `status` and processor seconds of each; `waited`, the seconds the first one stood in the
-        queue for a processor; `left`, whether a process or a file outlived them; and how often
-        since the start the kernel refused memory or a process.
+        `status` and processor seconds of each; `left`, whether a process or a file outlived them;
+        and how often since the start the kernel refused memory or a process.
         """
         pids = [self._alive.pop(number) for number in numbers]
-        waited = _waited(pids[0])
         for pid in pids:
             _signal(pid, signal.SIGKILL)
         ended = [os.wait4(pid, 0) for pid in pids]
         report = {
-            "ended": numbers,
+            "end": numbers,
             "status": [os.waitstatus_to_exitcode(status) for _, status, _ in ended],
             "cpu": [usage.ru_utime + usage.ru_stime for *_, usage in ended],
-            "waited": waited,
             "left": self._left(numbers),
             "memory": _count(self._files["memory"], "oom_kill"),
             "processes": _count(self._files["processes"], "max"),
