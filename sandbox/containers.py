@@ -207,7 +207,8 @@ def _born(pid: int) -> str:
 def reap(client: Any) -> int:
     """Remove what dead owners left: containers, which are counted, and their folders.
 
-    Raises LostError.
+    And what an engine made when nobody waited for it any more: containers that were never started,
+    and whose folder is gone. Raises LostError.
     """
     for folder in Path(tempfile.gettempdir()).glob("gatekeeper-*-????????"):
         pid = folder.name.split("-")[1]
@@ -218,8 +219,14 @@ def reap(client: Any) -> int:
         found = client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)
         for container in found:
             host, pid, born = container.labels[OWNER].split()
-            if host == socket.gethostname() and _born(int(pid)) != born:
+            dead = _born(int(pid)) != born
+            if host == socket.gethostname() and (dead or _forgotten(container)):
                 with contextlib.suppress(docker.errors.APIError):
                     container.remove(force=True)
                     removed += 1
     return removed
+
+
+def _forgotten(container: Any) -> bool:
+    folders = [mount["Source"] for mount in container.attrs["Mounts"] if mount["Type"] == "bind"]
+    return container.status == "created" and not any(map(os.path.exists, folders))

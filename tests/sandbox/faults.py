@@ -462,6 +462,8 @@ def test_an_engine_that_does_not_answer(
         fine(sandbox, generation)
         relay.speaking.clear()  # a sandbox can be closed all the same
     relay.speaking.set()
+    time.sleep(1.0)  # what the engine was asked for while it was silent, it does now
+    DockerSandbox().close()
 
 
 def test_an_engine_that_is_slow(relay: Relay, generation: Make) -> None:
