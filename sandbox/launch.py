@@ -10,6 +10,7 @@ import json
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -59,11 +60,6 @@ def introduce(
     paths: Sequence[str] = (),
 ) -> None:
     """Send the supervisor its program and its settings; `paths` are what an enclosure shows."""
-    inside = resources.files("gatekeeper.sandbox.inside")
-    program: list[tuple[str, str | None]] = [(name, None) for name in _PACKAGES]
-    for name in _MODULES:
-        source = inside.joinpath(f"{name}.py").read_text(encoding="utf-8")
-        program.append((f"{_PACKAGES[-1]}.{name}", source))
     # Docker loads the same rules itself, and everything that it starts inherits them.
     rules = b""
     if level not in ("docker", "none"):
@@ -76,5 +72,15 @@ def introduce(
         "first_uid": (0x7000 + secrets.randbelow(0x7000)) << 16,
         "seccomp": base64.b64encode(rules).decode(),
     }
-    control.send(json.dumps(program).encode())
+    control.send(_program())
     control.send(json.dumps(settings).encode())
+
+
+@cache  # and so the same for all, even if the package is replaced meanwhile
+def _program() -> bytes:
+    inside = resources.files("gatekeeper.sandbox.inside")
+    program: list[tuple[str, str | None]] = [(name, None) for name in _PACKAGES]
+    for name in _MODULES:
+        source = inside.joinpath(f"{name}.py").read_text(encoding="utf-8")
+        program.append((f"{_PACKAGES[-1]}.{name}", source))
+    return json.dumps(program).encode()

@@ -18,6 +18,7 @@ import platform
 import re
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from gatekeeper.errors import BadInputError
@@ -226,6 +227,7 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # where they lie in struct seccom
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 
 
+@cache
 def program(machine: str | None = None, *, network: bool = True) -> bytes:
     """The same rules for `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: an array of sock_filter.
 
