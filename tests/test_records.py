@@ -48,7 +48,7 @@ def lines(*rows: dict[str, Any]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-PACKED = gzip.compress(lines(GOOD).encode())
+PACKED = gzip.compress(lines(GOOD).encode(), mtime=0)
 CORRUPT = PACKED[:12] + bytes(byte ^ 255 for byte in PACKED[12:])
 
 
@@ -228,8 +228,8 @@ def test_bad_lines_are_skipped_whole(read: Callable[..., RecordTable]) -> None:
         ("a.jsonl", b"", "holds no record"),
         ("a.jsonl", b"\n \n", "holds no record"),
         ("a.jsonl.gz", lines(GOOD).encode(), "cannot be read: Not a gzipped file"),
-        ("a.jsonl.gz", gzip.compress(lines(GOOD).encode())[:-9], "cannot be read"),
-        ("a.jsonl", gzip.compress(lines(GOOD).encode()), "cannot be read"),
+        ("a.jsonl.gz", PACKED[:-9], "cannot be read"),
+        ("a.jsonl", PACKED, "cannot be read"),
         ("a.jsonl.gz", CORRUPT, "cannot be read: Error -3 while decompressing"),
         ("a.jsonl", b"[1]\n", "line 1: a JSON object is needed"),
         ("a.jsonl", b"{\n", "line 1: not JSON"),
