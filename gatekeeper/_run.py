@@ -50,8 +50,9 @@ def _take(run: Run, kind: str, id_: str, data: Mapping[str, Any]) -> None:
         candidate, decision = _codec.candidate_of(id_, data), _codec.decision_of(data)
         denied = decision.reason is Reason.BUDGET_EXHAUSTED
         warmup = decision.reason is Reason.WARMUP or (denied and data["phase"] == "warmup")
-        wanted = decision.verify or denied
-        run.ledger.see(id_, candidate.cost_estimate, warmup=warmup, verify=wanted)
+        hold = run.ledger.see(candidate.cost_estimate, warmup=warmup)
+        if decision.verify:
+            run.ledger.reserve(id_, hold)
         run.results[id_] = GateResult(id_, candidate.signals, decision)
     elif kind == "outcome":
         charged = run.ledger.settle(id_, nan if data["taken"] is None else data["taken"])

@@ -9,12 +9,21 @@ from typing import Any, Literal, get_args
 
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies import T0
-from gatekeeper.protocols import AsyncVerifier, Policy, Verifier
+from gatekeeper.policies import T0, make_policy
+from gatekeeper.protocols import AsyncVerifier, ObservingPolicy, Policy, Verifier
 
-__all__ = ["OnUnavailable", "as_json", "check_arguments", "describe", "max_cost_of", "rate_of"]
+__all__ = [
+    "OnUnavailable",
+    "as_json",
+    "chance_of",
+    "check_arguments",
+    "describe",
+    "max_cost_of",
+    "named_policy",
+]
 
 OnUnavailable = Literal["raise", "pass"]
+ANY_RATE = 0.5  # of a policy whose wishes decide nothing, everything being verified
 
 
 def check_arguments(
@@ -25,6 +34,7 @@ def check_arguments(
     on_unavailable: object,
     workers: object,
     seed: object,
+    explore: object,
 ) -> None:
     if isinstance(policy, type) or not isinstance(policy, str | Policy):
         raise BadInputError(f"policy={policy!r}: give a name or an instance, such as CST(0.2)")
@@ -43,25 +53,64 @@ def check_arguments(
         raise BadInputError(f"workers={workers!r}: a whole number of threads, at least 1")
     if type(seed) is not int or seed < 0:
         raise BadInputError(f"seed={seed!r}: a whole number of at least 0")
+    if isinstance(explore, bool) or not isinstance(explore, int | float) or not 0 <= explore < 1:
+        raise BadInputError(
+            f"explore={explore!r}: the share of the budget to draw at random lies in [0, 1), for "
+            "example 0.1"
+        )
 
 
-def rate_of(budget: Budget, policy: str) -> float:
-    """β for a policy given by name: the share of the candidates after the warm-up to verify."""
-    if budget.fraction is not None:
-        return budget.fraction
+def chance_of(budget: Budget, explore: float) -> float:
+    """ε: with what probability a candidate after the warm-up is drawn whatever the policy says.
+
+    `explore` times β where the budget says β. A total without a horizon does not: it is used up
+    somewhere, and what comes after has no chance anyway. At a fraction of 1 everything is drawn.
+    """
+    if budget.fraction == 1.0:
+        return 1.0
+    return explore * (_beta(budget) or 0.0)
+
+
+def named_policy(name: str, budget: Budget, chance: float, seed: int) -> Policy:
+    """A policy that, with draws of probability `chance` beside it, spends the budget's rate β.
+
+    One that hears what is verified sees the draws' spending too, and makes up for it: it gets β.
+    Any other gets what the draws leave, p of 1 - (1 - ε)(1 - p) = β.
+    """
+    beta = _rate(budget, name)
+    if beta == 1.0:
+        return make_policy(name, ANY_RATE, horizon=budget.horizon, seed=seed)
+    policy = make_policy(name, beta, horizon=budget.horizon, seed=seed)
+    if isinstance(policy, ObservingPolicy) or not chance:
+        return policy
+    left = (beta - chance) / (1.0 - chance)
+    return make_policy(name, left, horizon=budget.horizon, seed=seed)
+
+
+def _rate(budget: Budget, policy: str) -> float:
+    beta = _beta(budget)
+    if beta is not None:
+        return beta
     if budget.total is None or budget.horizon is None or budget.unit != "verifications":
         raise BadInputError(
             f"policy={policy!r} needs a rate: give Budget(fraction=...), or a total of "
             "verifications with horizon=..., or a policy instance with its own beta"
         )
+    raise BadInputError(
+        f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {T0} the "
+        f"rest of the total must cover some, but not all, of the {max(budget.horizon - T0, 0)} "
+        "candidates to come; or give a policy instance with its own beta and warmup"
+    )
+
+
+def _beta(budget: Budget) -> float | None:
+    """The share of the candidates after the warm-up to verify, where the budget says it."""
+    if budget.fraction is not None:
+        return budget.fraction
+    if budget.total is None or budget.horizon is None or budget.unit != "verifications":
+        return None
     left, to_come = budget.total - T0, budget.horizon - T0
-    if not 0 < left < to_come:
-        raise BadInputError(
-            f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {T0} the "
-            f"rest of the total must cover some, but not all, of the {max(to_come, 0)} candidates "
-            "to come; or give a policy instance with its own beta and warmup"
-        )
-    return left / to_come
+    return left / to_come if 0 < left < to_come else None
 
 
 def as_json(more: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, inf, isfinite
+from math import floor, inf, isfinite, sqrt
 from numbers import Real
 from typing import Literal, get_args
 
@@ -13,22 +13,24 @@ from numpy.typing import NDArray
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import FloatArray
 
-__all__ = ["Budget", "Ledger", "Unit", "affordable"]
+__all__ = ["Budget", "Hold", "Ledger", "Unit", "affordable"]
 
 Unit = Literal["verifications", "seconds", "usd"]
 
 MOST = 1e18  # units: more than anything can cost
 TICKS = 10**9  # the ledger counts whole billionths of the unit: integer sums are exact
+SAFE = 3.0  # standard deviations of the number of draws to come
+IN_A_ROW = 10.0  # draws kept for per share of the cap's growth that draws take, of unknown many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """What verification may cost. Give `fraction`, `total`, or both (then both hold).
 
-    fraction   share of what verifying every candidate would cost, in (0, 1). It refers to the
+    fraction   share of what verifying every candidate would cost, in (0, 1]. It refers to the
                candidates seen so far after the warm-up (true cost where known, an estimate
                otherwise), or, with `horizon`, to the whole stream. The warm-up is charged to an
-               account of its own.
+               account of its own. At 1 everything is verified, and only a `total` caps.
     total      cap in `unit`, the warm-up included.
     unit       "verifications" (each costs 1), "seconds" (of the verifier) or "usd" (as the
                verifier reports in `Outcome.cost`).
@@ -60,9 +62,10 @@ class Budget:
                 )
             if value is not None:  # numpy's numbers are no JSON
                 object.__setattr__(self, name, float(value))
-        if self.fraction is not None and not 0.0 < self.fraction < 1.0:
+        if self.fraction is not None and not 0.0 < self.fraction <= 1.0:
             raise BadInputError(
-                f"fraction={self.fraction!r}: must lie strictly between 0 and 1, for example 0.2"
+                f"fraction={self.fraction!r}: must lie between 0 and 1, for example 0.2, or be 1 "
+                "to verify everything"
             )
         if self.unit not in get_args(Unit):
             raise BadInputError(f"unit={self.unit!r}: choose one of {', '.join(get_args(Unit))}")
@@ -81,8 +84,8 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hold:
-    """A reservation. Amounts are whole billionths of the unit."""
+class Hold:
+    """What a candidate's reservation takes. Amounts are whole billionths of the unit."""
 
     amount: int
     accrued: int  # what the candidate added to the running cap's base
@@ -99,12 +102,21 @@ class Ledger:
 
     Why the running cap never falls below what is committed: a candidate adds an estimate e <= r,
     its reservation, later replaced by the true cost c <= r. This moves the cap by β (c - e) and
-    what is committed by c - r, and c - r <= β (c - e) for all β <= 1.
+    what is committed by c - r, and c - r <= β (c - e) for all β <= 1. At β = 1 it adds e = r, so
+    that whatever is under way every candidate fits.
+
+    With `explore` > 0 every candidate after the warm-up is to have at least that chance of being
+    verified, to the end. So a policy's wish must leave room for the draws to come (`has_room` with
+    `spare`); a draw, once there, needs room for itself only.
     """
 
-    def __init__(self, budget: Budget, max_cost: float) -> None:
-        """`max_cost`: what is reserved for one verification, in the budget's unit."""
+    def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
+        """
+        max_cost   what is reserved for one verification, in the budget's unit
+        explore    probability in [0, 1] with which a candidate is drawn whatever the policy says
+        """
         self.budget = budget
+        self.explore = explore
         self.seen = 0
         self._max_cost = _ticks(max_cost)
         self._total = None if budget.total is None else _ticks(budget.total)
@@ -113,8 +125,8 @@ class Ledger:
             exact = budget.unit == "verifications" and budget.horizon is not None
             startup = 0.0 if exact else max_cost
         self._startup = _ticks(startup)
-        self._holds: dict[str, _Hold] = {}
-        self._released: dict[str, _Hold] = {}  # wanted, not verified: may be reserved again
+        self._holds: dict[str, Hold] = {}
+        self._released: dict[str, Hold] = {}  # wanted, not verified: may be reserved again
         self._spent = {False: 0, True: 0}  # by account: of the warm-up?
         self._held = {False: 0, True: 0}
         self._overrun = 0
@@ -123,6 +135,7 @@ class Ledger:
         self._projected: int | None = None  # the same for the whole stream, by `horizon`
         self._known = 0  # verifications settled, with their Σ c and Σ ĉ
         self._known_cost = 0
+        self._dearest = 0
         self._known_estimate = 0.0
 
     @property
@@ -158,8 +171,8 @@ class Ledger:
             caps.append((self._total - self._spent[True] - self._held[True]) / TICKS)
         return min(caps)
 
-    def see(self, id_: str, cost_estimate: float, *, warmup: bool, verify: bool) -> bool:
-        """A candidate came by. Returns whether its verification was wanted *and* reserved.
+    def see(self, cost_estimate: float, *, warmup: bool) -> Hold:
+        """A candidate came by. Returns what `reserve` would hold for it.
 
         Its cost counts towards the cap either way: the unit's price for verifications, else ĉ
         times the mean true cost per ĉ so far; nothing while no true cost is known.
@@ -172,11 +185,19 @@ class Ledger:
             accrued = self._price(cost_estimate)
             self._base += accrued
             self._project()
-        return verify and self._hold(id_, _Hold(self._max_cost, accrued, cost_estimate, warmup))
+        return Hold(self._max_cost, accrued, cost_estimate, warmup)
+
+    def reserve(self, id_: str, hold: Hold) -> bool:
+        """Whether there was room; then it is held."""
+        if not self.has_room(warmup=hold.warmup):
+            return False
+        self._holds[id_] = hold
+        self._held[hold.warmup] += hold.amount
+        return True
 
     def reserve_again(self, id_: str) -> bool:
         """Reserve for a candidate whose reservation was released."""
-        if not self._hold(id_, self._released[id_]):
+        if not self.reserve(id_, self._released[id_]):
             return False
         del self._released[id_]
         return True
@@ -194,6 +215,7 @@ class Ledger:
         self._spent[hold.warmup] += charge
         self._known += 1
         self._known_cost += charge
+        self._dearest = max(self._dearest, charge)
         self._known_estimate += hold.cost_estimate
         if not hold.warmup:
             self._base += charge - hold.accrued
@@ -204,23 +226,38 @@ class Ledger:
         hold = self._released[id_] = self._holds.pop(id_)
         self._held[hold.warmup] -= hold.amount
 
-    def has_room(self, *, warmup: bool) -> bool:
-        """Whether one more verification could be reserved now."""
-        committed = self._spent[False] + self._held[False] + self._max_cost
+    def has_room(self, *, warmup: bool, spare: bool = False) -> bool:
+        """Whether one more verification could be reserved now, with `spare` beside the draws to
+        come."""
+        more = self._max_cost + (self._spare() if spare else 0)
+        committed = self._spent[False] + self._held[False] + more
         if not warmup and self.budget.fraction is not None and committed > self._fraction_cap():
             return False
-        everything = sum(self._spent.values()) + sum(self._held.values()) + self._max_cost
+        everything = sum(self._spent.values()) + sum(self._held.values()) + more
         return self._total is None or everything <= self._total
 
-    def _hold(self, id_: str, hold: _Hold) -> bool:
-        if not self.has_room(warmup=hold.warmup):
-            return False
-        self._holds[id_] = hold
-        self._held[hold.warmup] += hold.amount
-        return True
+    def _spare(self) -> int:
+        """What the draws among the candidates to come will hardly exceed.
+
+        At the mean cost so far, but one of them, and what the policy takes now, may be as dear as
+        any so far. Without a horizon the cap grows as they come: a few are enough, more where
+        they take a larger share of what it grows by.
+        """
+        if not self.explore:
+            return 0
+        if self.budget.horizon is None:
+            draws = 1.0 + IN_A_ROW * self.explore / (self.budget.fraction or 1.0)
+        else:
+            to_come = max(self.budget.horizon - self.seen, 0)
+            expected = self.explore * to_come
+            draws = min(expected + SAFE * sqrt(expected * (1.0 - self.explore)), to_come)
+        if not draws:
+            return 0
+        mean = self._known_cost / self._known if self._known else self._max_cost
+        return round((draws - 1.0) * mean) + (self._dearest if self._known else self._max_cost)
 
     def _price(self, cost_estimate: float) -> int:
-        if self.budget.unit == "verifications":
+        if self.budget.unit == "verifications" or self.budget.fraction == 1.0:
             return self._max_cost
         if not self._known_estimate:
             return 0
@@ -240,6 +277,8 @@ class Ledger:
         """Ticks. Rounds half up: unlike `round`, that moves by whole ticks as its argument does."""
         assert self.budget.fraction is not None
         base = max(self._base, self._projected or 0)
+        if self.budget.fraction == 1.0:
+            return self._startup + base  # to the tick, also where floats no longer are
         return self._startup + floor(self.budget.fraction * base + 0.5)
 
 

@@ -17,14 +17,17 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import numpy as np
+
 from gatekeeper import _codec, costs
 from gatekeeper._settings import (
     OnUnavailable,
     as_json,
+    chance_of,
     check_arguments,
     describe,
     max_cost_of,
-    rate_of,
+    named_policy,
 )
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.convert import as_generation
@@ -37,7 +40,6 @@ from gatekeeper.errors import (
     VerifierUnavailableError,
 )
 from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
-from gatekeeper.policies import make_policy
 from gatekeeper.protocols import (
     AsyncVerifier,
     CostEstimator,
@@ -112,6 +114,7 @@ class VerificationGate:
         on_unavailable: OnUnavailable = "raise",
         workers: int = 4,
         seed: int = 0,
+        explore: float = 0.1,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """
@@ -122,16 +125,24 @@ class VerificationGate:
         on_unavailable   what a verifier that cannot tell does to the caller: "raise"
                          VerifierUnavailableError, or "pass" the result with its `infra_error`
         workers          threads that run a synchronous verifier for `verify_batch` and asyncio
-        seed             of a policy given by name
+        seed             of a policy given by name, and of the draws of `explore`
+        explore          share of the budget, in [0, 1), for drawing candidates uniformly whatever
+                         the policy says: so each has a known chance, its decision's `propensity`,
+                         and what was verified says something of all outputs. A policy given by
+                         name leaves room for it; an instance keeps its own beta. 0: no draws, and
+                         no such estimate. Where a budget has no rate (a total without a horizon)
+                         there are none either
         settings         more of what a resumed log must have been written with, JSON values: the
                          model, the task file
 
         Raises BadInputError for settings that cannot be, LogError for a log that cannot be used
         or was written under other settings.
         """
-        check_arguments(policy, budget, verifier, log, on_unavailable, workers, seed)
+        check_arguments(policy, budget, verifier, log, on_unavailable, workers, seed, explore)
+        self._chance = chance_of(budget, explore)
+        self._draws = np.random.default_rng((seed, 2))  # others than a policy's of the same seed
         if isinstance(policy, str):
-            policy = make_policy(policy, rate_of(budget, policy), horizon=budget.horizon, seed=seed)
+            policy = named_policy(policy, budget, self._chance, seed)
         self.policy = policy
         self._observer = policy if isinstance(policy, ObservingPolicy) else None
         self.budget = budget
@@ -140,7 +151,7 @@ class VerificationGate:
         self._cost_estimate = cost_estimate
         self._on_unavailable = on_unavailable
         self._max_cost = max_cost_of(budget, verifier)
-        self._ledger = Ledger(budget, self._max_cost)
+        self._ledger = Ledger(budget, self._max_cost, explore=self._chance)
         self._pid = os.getpid()
         self._closed = False
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
@@ -153,7 +164,14 @@ class VerificationGate:
             log = MemoryLog()
         self._log = SQLiteLog(log) if isinstance(log, str | Path) else log
         try:
-            self._resume(settings or {})
+            self._resume(
+                {
+                    "exploration": {"explore": explore, "seed": seed if explore else 0},
+                    "policy": describe(policy),
+                    "budget": asdict(budget) | {"max_cost": self._max_cost},
+                    "more": as_json(settings or {}),
+                }
+            )
         except BaseException:
             self._log.close()
             raise
@@ -588,19 +606,29 @@ class VerificationGate:
     # -- the changes themselves: by a call, or again from the log ------------------------------
 
     def _decide(self, candidate: Candidate, *, force: bool = False) -> Decision:
-        decision = self.policy.decide(candidate)
-        warmup = decision.reason is Reason.WARMUP
+        wish = self.policy.decide(candidate)
+        drawn = self._draws.random() < self._chance  # for each, so that a resumed run draws alike
+        warmup = wish.reason is Reason.WARMUP
         if force and not warmup:
-            decision = replace(decision, verify=True, reason=Reason.FORCED, propensity=1.0)
-        granted = self._ledger.see(
-            candidate.id, candidate.cost_estimate, warmup=warmup, verify=decision.verify
-        )
-        if decision.verify and not granted:
-            decision = replace(
-                decision, verify=False, reason=Reason.BUDGET_EXHAUSTED, propensity=0.0
-            )
-        elif decision.propensity and not (granted or self._ledger.has_room(warmup=warmup)):
-            decision = replace(decision, propensity=0.0)  # it could not have been verified
+            wish = replace(wish, verify=True, reason=Reason.FORCED, propensity=1.0)
+        hold = self._ledger.see(candidate.cost_estimate, warmup=warmup)
+        room = self._ledger.has_room(warmup=warmup)
+        if warmup or force:
+            granted, chance = room, 0.0
+        else:
+            granted = self._ledger.has_room(warmup=False, spare=True)
+            chance = self._chance if room else 0.0
+        verify = (wish.verify and granted) or (drawn and chance > 0.0)
+        reason = wish.reason
+        if verify and not wish.verify:
+            reason = Reason.EXPLORE
+        elif wish.verify and not verify:
+            reason = Reason.BUDGET_EXHAUSTED
+        p = wish.propensity if granted else 0.0
+        propensity = p + chance * (1.0 - p)  # 1 - (1 - ε)(1 - p), exact at 0 and 1
+        decision = replace(wish, verify=verify, reason=reason, propensity=propensity)
+        if verify:
+            self._ledger.reserve(candidate.id, hold)
         if self._observer is not None:
             self._observer.observe(candidate, decision)
         self._ids.add(candidate.id)
@@ -686,17 +714,12 @@ class VerificationGate:
     def _decided(self, id_: str) -> Mapping[str, Any]:
         return next(self._log.events(id_)).data  # the first that is logged of any output
 
-    def _resume(self, more: Mapping[str, Any]) -> None:
+    def _resume(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
         """Go through the log's events: the policy, the ledger and the open ones as they were."""
-        settings = {
-            "policy": describe(self.policy),
-            "budget": asdict(self.budget) | {"max_cost": self._max_cost},
-            "more": as_json(more),
-        }
-        known = self._log.settings()
-        if not known:
+        if not self._log.settings():
             self._log.configure(settings)
-            known = settings
+        # logs from before there was any exploration do not say so
+        known = {"exploration": {"explore": 0.0, "seed": 0}} | self._log.settings()
         for group, mine in settings.items():
             theirs = known.get(group, {})
             for name in sorted(mine.keys() | theirs.keys()):

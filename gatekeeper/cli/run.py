@@ -47,8 +47,14 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--temperature", type=float, default=0.0, help="0: greedy (default)")
     parser.add_argument("--policy", default="cst", help=f"one of {', '.join(policy_names())}")
     parser.add_argument(
-        "--budget", type=float, default=0.2, metavar="SHARE", help="share of the full cost"
-    )
+        "--budget", type=float, default=0.2, metavar="SHARE",
+        help="share of the full cost; 1: verify everything",
+    )  # fmt: skip
+    parser.add_argument(
+        "--explore", type=float, default=0.1, metavar="SHARE",
+        help="share of the budget for outputs drawn at random (default 0.1); at 0 nothing can be "
+        "said of the error rate among all outputs",
+    )  # fmt: skip
     parser.add_argument("--unit", choices=get_args(Unit)[:2], default="verifications")
     parser.add_argument(
         "--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier"
@@ -81,6 +87,7 @@ def main(args: argparse.Namespace) -> int:
         on_unavailable="pass",
         workers=args.workers,
         seed=args.seed,
+        explore=args.explore,
         settings={
             "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
             "generator": args.generator,
