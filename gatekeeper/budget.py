@@ -243,7 +243,7 @@ class Ledger:
         any so far. Without a horizon the cap grows as they come: a few are enough, more where
         they take a larger share of what it grows by.
         """
-        if not self.explore:
+        if self.explore in (0.0, 1.0):  # no draws, or nothing else
             return 0
         if self.budget.horizon is None:
             draws = 1.0 + IN_A_ROW * self.explore / (self.budget.fraction or 1.0)

@@ -618,11 +618,10 @@ class VerificationGate:
         else:
             granted = self._ledger.has_room(warmup=False, spare=True)
             chance = self._chance if room else 0.0
-        verify = (wish.verify and granted) or (drawn and chance > 0.0)
-        reason = wish.reason
-        if verify and not wish.verify:
-            reason = Reason.EXPLORE
-        elif wish.verify and not verify:
+        verify, reason = wish.verify and granted, wish.reason
+        if not verify and drawn and chance:
+            verify, reason = True, Reason.EXPLORE
+        elif wish.verify and not granted:
             reason = Reason.BUDGET_EXHAUSTED
         p = wish.propensity if granted else 0.0
         propensity = p + chance * (1.0 - p)  # 1 - (1 - ε)(1 - p), exact at 0 and 1

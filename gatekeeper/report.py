@@ -664,9 +664,12 @@ def _cost(value: float) -> str:
 
 
 def _beta_of(run: Run | None) -> float:
-    """The rate of the log's policy or budget; BETA where there is none."""
+    """The rate of the log's budget or policy; BETA where there is none."""
     if run is not None:
-        for value in (run.settings["policy"].get("beta"), run.ledger.budget.fraction):
+        fraction = run.ledger.budget.fraction
+        if fraction == 1.0:  # what the policy would do with less is the question
+            return BETA
+        for value in (fraction, run.settings["policy"].get("beta")):
             if isinstance(value, float) and 0.0 < value < 1.0:
                 return value
     return BETA

@@ -54,7 +54,7 @@ def budgets() -> st.SearchStrategy[Budget]:
         unit = draw(st.sampled_from(["verifications", "seconds", "usd"]))
         which = draw(st.sampled_from(["fraction", "total", "both"]))
         fraction = draw(
-            st.sampled_from([0.1, 0.2, 0.3, 1 / 3, 0.5, 0.9, 0.999]) | st.floats(0.001, 0.999)
+            st.sampled_from([0.1, 0.2, 0.3, 1 / 3, 0.5, 0.9, 0.999, 1.0]) | st.floats(0.001, 0.999)
         )
         total = draw(st.integers(1, 12).map(float) | st.floats(0.5, 12.0))
         return Budget(
@@ -145,6 +145,8 @@ class AnyOrder(RuleBasedStateMachine):
         if not seen.warmup:
             if self.budget.unit == "verifications":
                 seen.accrued = Fraction(TICK)
+            elif self.budget.fraction == 1.0:
+                seen.accrued = Fraction(round(self.reserve * TICK))
             elif rate is not None:
                 seen.accrued = min(rate * Fraction(estimate), Fraction(round(self.reserve * TICK)))
             if self.budget.horizon is not None and self.projected is None:
@@ -157,6 +159,8 @@ class AnyOrder(RuleBasedStateMachine):
         granted = see(self.ledger, id_, estimate, warmup=seen.warmup, verify=verify)
         self.seen[id_] = seen
         assert granted == (verify and self.room(warmup=seen.warmup))
+        if self.budget.fraction == 1.0 and self.budget.total is None:
+            assert granted == verify  # who asked for everything is never turned away
         if granted:
             self.held.append(id_)
 
@@ -206,6 +210,7 @@ class AnyOrder(RuleBasedStateMachine):
         id_ = data.draw(st.sampled_from(self.released))
         room, before = self.room(warmup=self.seen[id_].warmup), self.figures()
         assert self.ledger.reserve_again(id_) == room
+        assert room or self.budget.fraction != 1.0 or self.budget.total is not None
         if room:
             self.released.remove(id_)
             self.held.append(id_)
@@ -397,6 +402,29 @@ def test_with_a_horizon_the_whole_streams_budget_is_there_from_the_start() -> No
         assert see(ledger, f"w{i}", 1.0, warmup=True, verify=True)
     granted = [see(ledger, f"c{i}", 1.0, warmup=False, verify=True) for i in range(50)]
     assert granted == [True] * 10 + [False] * 40
+
+
+@pytest.mark.parametrize("horizon", [None, 1500])
+@pytest.mark.parametrize("explore", [0.01, 0.02])
+def test_a_wish_with_room_to_spare_leaves_the_draws_theirs(
+    explore: float, horizon: int | None
+) -> None:
+    """A policy that wants everything, draws in between, dear and cheap: the draws have room on
+    practically every candidate to the last, and what is left of the budget is little."""
+    rng = np.random.default_rng(11)
+    budget = Budget(fraction=0.2, unit="usd", max_cost=3.0, horizon=horizon)
+    ledger = Ledger(budget, 3.0, explore=explore)
+    none = 0
+    for n in range(1500):
+        hold = ledger.see(1.0, warmup=n < 50)
+        none += not ledger.has_room(warmup=n < 50)
+        wish = ledger.has_room(warmup=n < 50, spare=True)
+        assert not wish or ledger.has_room(warmup=n < 50)
+        if (wish or rng.random() < explore) and ledger.reserve(f"c{n}", hold):
+            ledger.settle(f"c{n}", float(rng.uniform(0.2, 1.8)))
+        assert ticks(ledger.spent) + ticks(ledger.held) <= ticks(ledger.cap)
+    assert none <= 1
+    assert ledger.spent >= 0.96 * ledger.cap - 3.0
 
 
 BAD = [

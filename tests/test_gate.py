@@ -146,7 +146,9 @@ def test_the_warm_up_has_an_account_of_its_own() -> None:
     """The warm-up does not eat the fraction, is shown apart, and counts towards the total."""
     labels = {f"g{i}": i % 2 for i in range(60)}
     verifier = ScriptedVerifier(labels)
-    gate = VerificationGate(Random(0.9, warmup=10), budget=Budget(fraction=0.2), verifier=verifier)
+    gate = VerificationGate(
+        Random(0.9, warmup=10), budget=Budget(fraction=0.2), verifier=verifier, explore=0
+    )
     for g in stream(10):
         assert gate.maybe_verify(g).decision.reason is Reason.WARMUP
     status = gate.status()

@@ -111,6 +111,17 @@ def test_ctrl_c_stops_with_one_line_and_the_same_command_goes_on(
     assert json.loads(again.stdout)["outputs"] == N
 
 
+def test_a_budget_of_one_verifies_everything(tasks: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.db"
+    ran = subprocess.run(
+        [*command(tasks, log, "cst"), "--budget", "1", "--json"], check=True, capture_output=True
+    )
+    summary = json.loads(ran.stdout)
+    assert (summary["warmup_verified"], summary["verified"]) == (50, N - 50)
+    assert (summary["spent"], summary["cap"]) == (N - 50, N - 50)
+    assert summary["errors_found"] == summary["errors"] == summary["best_found"]
+
+
 def test_checking_the_rest_tells_the_truth_and_changes_nothing(tasks: Path, tmp_path: Path) -> None:
     """`--check-all` finds what verifying everything plainly finds, outside budget and policy."""
     plain, checked = tmp_path / "plain.db", tmp_path / "checked.db"
