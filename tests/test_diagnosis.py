@@ -308,11 +308,21 @@ def test_exit_codes_and_json(diagnosed: Callable[..., tuple[int, str, str]]) -> 
         assert result["conclusion"].split()[0] in out
 
 
-def test_a_log_is_diagnosed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("explore", "note"),
+    [(0.1, "each label counts 1 / propensity"), (0, "only labels drawn at random count")],
+)
+def test_a_log_is_diagnosed(
+    explore: float, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "run.db"
     labels: Any = {f"g{i}": int(i % 3 == 0) for i in range(200)}
     with VerificationGate(
-        "hga", budget=Budget(fraction=0.3), verifier=ScriptedVerifier(labels), log=path
+        "hga",
+        budget=Budget(fraction=0.3),
+        verifier=ScriptedVerifier(labels),
+        log=path,
+        explore=explore,
     ) as gate:
         for i in range(200):
             gate.maybe_verify(
@@ -321,7 +331,7 @@ def test_a_log_is_diagnosed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["diagnose", str(path)]) == 4
     out = capsys.readouterr().out
     out = " ".join(out.split())
-    assert "only labels drawn at random count" in out
+    assert note in out
     assert "replays need every one" in out
 
 
