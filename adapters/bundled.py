@@ -18,7 +18,7 @@ import gatekeeper.bundled
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.types import FloatArray, Generation
 
-__all__ = ["BundledModel"]
+__all__ = ["BundledModel", "Decoding"]
 
 TASK, ANSWER, END, PAD = "<|task|>", "<|answer|>", "<|end|>", "<|pad|>"
 
@@ -54,17 +54,17 @@ class BundledModel:
         self._session = onnxruntime.InferenceSession(
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
-        self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._batch_size = batch_size
-        self._end = self._tokenizer.token_to_id(END)
-        self._pad = self._tokenizer.token_to_id(PAD)
+        self._end = self.tokenizer.token_to_id(END)
+        self._pad = self.tokenizer.token_to_id(PAD)
         layers, pair, _, heads, _, width = self._session.get_inputs()[3].shape
         self._empty_cache = (layers, pair, heads, width)
         self.context_length = gatekeeper.bundled.CONTEXT_LENGTH
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of the prompt as the model was trained to see it."""
-        ids: list[int] = self._tokenizer.encode(f"{TASK}{prompt}{ANSWER}").ids
+        ids: list[int] = self.tokenizer.encode(f"{TASK}{prompt}{ANSWER}").ids
         return ids
 
     def generate(
@@ -98,20 +98,24 @@ class BundledModel:
                     f"prompt of id={name!r} has {len(tokens)} tokens; with {max_new_tokens=} the "
                     f"bundled model has room for {limit}: shorten the prompt or ask for fewer"
                 )
-        # Neighbours of similar length waste little on padding.
-        order = sorted(range(len(prompts)), key=lambda i: len(encoded[i]))
-        results: dict[int, Generation] = {}
-        for start in range(0, len(order), self._batch_size):
-            items = [
-                _Item(ids[i], encoded[i], temperature, seed)
-                for i in order[start : start + self._batch_size]
-            ]
-            self._run(items, max_new_tokens)
-            for i, item in zip(order[start:], items, strict=False):
-                results[i] = self._generation(item)
-        return [results[i] for i in range(len(prompts))]
+        items = [
+            Decoding(name, tokens, temperature=temperature, seed=seed)
+            for name, tokens in zip(ids, encoded, strict=True)
+        ]
+        self.decode(items, max_new_tokens)
+        return [self._generation(item) for item in items]
 
-    def _run(self, items: list["_Item"], max_new_tokens: int) -> None:
+    def decode(self, items: Sequence["Decoding"], max_new_tokens: int) -> None:
+        """Continue every item up to the end token, or by `max_new_tokens`.
+
+        Prompt and new tokens together must fit into `context_length`.
+        """
+        # Neighbours of similar length waste little on padding.
+        order = sorted(items, key=lambda item: len(item.prompt))
+        for start in range(0, len(order), self._batch_size):
+            self._run(order[start : start + self._batch_size], max_new_tokens)
+
+    def _run(self, items: list["Decoding"], max_new_tokens: int) -> None:
         """Decode one batch; a finished item leaves it."""
         width = max(len(item.prompt) for item in items)
         tokens = np.full((len(items), width), self._pad, np.int64)
@@ -145,13 +149,13 @@ class BundledModel:
             positions = positions[going, -1:] + 1
             mask = np.pad(mask[going], ((0, 0), (0, 1)), constant_values=1)
 
-    def _generation(self, item: "_Item") -> Generation:
+    def _generation(self, item: "Decoding") -> Generation:
         stopped = item.tokens[-1] == self._end
-        logprob, top1, top2 = np.array(item.logprobs).T
+        top1, top2 = np.array([logprobs for _, logprobs in item.best]).T
         return Generation(
             id=item.id,
-            text=self._tokenizer.decode(item.tokens),
-            logprob=logprob,
+            text=self.tokenizer.decode(item.tokens),
+            logprob=np.array(item.logprobs),
             top1=top1,
             top2=top2,
             prompt_tokens=len(item.prompt),
@@ -162,16 +166,24 @@ class BundledModel:
         )
 
 
-class _Item:
-    """One prompt being answered, with a random generator of its own."""
+class Decoding:
+    """One prompt (token ids) being continued, with a random generator of its own.
 
-    def __init__(self, name: str, prompt: list[int], temperature: float, seed: int) -> None:
-        self.id = name
+    `logprobs` has the log-probability of each of `tokens`, and `best` the `k` most probable tokens
+    at its place with theirs, the most probable first.
+    """
+
+    def __init__(
+        self, id: str, prompt: Sequence[int], *, temperature: float, seed: int, k: int = 2
+    ) -> None:
+        self.id = id
         self.prompt = prompt
         self.tokens: list[int] = []
-        self.logprobs: list[tuple[float, float, float]] = []
+        self.logprobs: list[float] = []
+        self.best: list[tuple[NDArray[np.intp], FloatArray]] = []
+        self._k = k
         self._temperature = temperature
-        digest = hashlib.sha256(name.encode()).digest()
+        digest = hashlib.sha256(id.encode()).digest()
         self._rng = np.random.default_rng([seed, int.from_bytes(digest[:8])])
 
     def choose(self, logprobs: FloatArray) -> int:
@@ -182,9 +194,11 @@ class _Item:
             # Gumbel's trick: the largest of log p / T + noise is a sample at temperature T.
             noise = self._rng.gumbel(size=logprobs.size)
             token = int((logprobs / self._temperature + noise).argmax())
-        second, first = np.partition(logprobs, -2)[-2:]
+        best = np.argpartition(logprobs, -self._k)[-self._k :]
+        best = best[np.argsort(-logprobs[best])]
         self.tokens.append(token)
-        self.logprobs.append((float(logprobs[token]), float(first), float(second)))
+        self.logprobs.append(float(logprobs[token]))
+        self.best.append((best, logprobs[best]))
         return token
 
 

@@ -1,0 +1,366 @@
+"""The bundled model behind OpenAI's HTTP API, on loopback, to try a client or a harness with.
+
+    python -m gatekeeper.bundled.serve --port 8011
+
+`GET /v1/models`, `POST /v1/chat/completions` and `POST /v1/completions`, with log-probabilities:
+of the raw distribution and with the end token, as vLLM gives them. What is not known here (tools,
+penalties, keys) is ignored, and streams are refused. A chat prompt is the last user message; a
+prompt longer than the model's context of 512 tokens keeps its end. The same request with the same
+`seed` gets the same answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from gatekeeper.adapters.bundled import END, BundledModel, Decoding
+from gatekeeper.errors import GatekeeperError
+
+__all__ = ["Server", "main"]
+
+Json = dict[str, Any]
+MOST_CHOICES = 64
+MOST_ALTERNATIVES = 20
+DEFAULT_TOKENS = 200
+
+
+class Server(ThreadingHTTPServer):
+    """Listens as soon as it is made; `serve_forever` answers. Port 0 picks a free one.
+
+    With `refuse_logprobs` it answers as a model does that gives no log-probabilities: HTTP 400 to
+    who asks for them.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int = 0, *, refuse_logprobs: bool = False) -> None:
+        self.model = BundledModel(threads=1)  # each request has a thread of its own
+        self.refuse_logprobs = refuse_logprobs
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class _RefusalError(Exception):
+    """What the client is told instead of an answer."""
+
+    def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Server
+
+    def do_GET(self) -> None:
+        if self.path == "/v1/models":
+            model = {
+                "id": BundledModel.name,
+                "object": "model",
+                "created": 0,
+                "owned_by": "bundled",
+            }
+            self._send(HTTPStatus.OK, {"object": "list", "data": [model]})
+        else:
+            self._refuse(_RefusalError(f"no such path: {self.path}", HTTPStatus.NOT_FOUND))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        try:
+            self._send(HTTPStatus.OK, self._answer(body))
+        except _RefusalError as refusal:
+            self._refuse(refusal)
+
+    def _answer(self, body: bytes) -> Json:
+        routes = {"/v1/chat/completions": _chat, "/v1/completions": _completions}
+        if self.path not in routes:
+            raise _RefusalError(f"no such path: {self.path}", HTTPStatus.NOT_FOUND)
+        try:
+            request = json.loads(body)
+        except ValueError as e:
+            raise _RefusalError(f"the body is not JSON: {e}") from None
+        if not isinstance(request, dict):
+            raise _RefusalError("the body must be a JSON object")
+        if request.get("model") != BundledModel.name:
+            known = (
+                f"The model {request.get('model')!r} does not exist: here is {BundledModel.name}"
+            )
+            raise _RefusalError(known, HTTPStatus.NOT_FOUND)
+        if request.get("stream"):
+            raise _RefusalError("stream=true: this server answers in one piece")
+        if self.server.refuse_logprobs and request.get("logprobs") not in (None, False):
+            raise _RefusalError("You are not allowed to request logprobs from this model")
+        return routes[self.path](self.server.model, request)
+
+    def _refuse(self, refusal: _RefusalError) -> None:
+        kind = "invalid_request_error"
+        error = {"message": str(refusal), "type": kind, "param": None, "code": None}
+        self._send(refusal.status, {"error": error})
+
+    def _send(self, status: HTTPStatus, answer: Json) -> None:
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def _chat(model: BundledModel, request: Json) -> Json:
+    wants = bool(request.get("logprobs"))
+    if request.get("top_logprobs") is not None and not wants:
+        raise _RefusalError("top_logprobs needs logprobs=true")
+    k = _number(request, "top_logprobs", 0, most=MOST_ALTERNATIVES)
+    prompt = model.encode(_last_user_message(request))
+    newer = request.get("max_completion_tokens") is not None
+    limit = "max_completion_tokens" if newer else "max_tokens"
+    outputs = _outputs(model, request, [prompt], k=k, limit=limit)
+
+    def choice(index: int, output: _Output) -> Json:
+        return {
+            "index": index,
+            "message": {"role": "assistant", "content": output.text, "refusal": None},
+            "logprobs": {"content": _entries(model, output), "refusal": None} if wants else None,
+            "finish_reason": output.finish_reason,
+        }
+
+    choices = [choice(i, output) for i, output in enumerate(outputs)]
+    return _response("chat.completion", choices, outputs)
+
+
+def _completions(model: BundledModel, request: Json) -> Json:
+    if request.get("echo"):
+        raise _RefusalError("echo=true: this server does not give the prompt back")
+    wants = request.get("logprobs") is not None
+    k = _number(request, "logprobs", 0, most=MOST_ALTERNATIVES)
+    prompts = _raw_prompts(model, request.get("prompt"))
+    outputs = _outputs(model, request, prompts, k=k, limit="max_tokens")
+    choices = [
+        {
+            "index": i,
+            "text": output.text,
+            "logprobs": _arrays(model, output) if wants else None,
+            "finish_reason": output.finish_reason,
+        }
+        for i, output in enumerate(outputs)
+    ]
+    return _response("text_completion", choices, outputs)
+
+
+def _response(kind: str, choices: list[Json], outputs: Sequence[_Output]) -> Json:
+    prompt = sum(output.prompt_tokens for output in outputs)
+    completion = sum(len(output.tokens) for output in outputs)
+    return {
+        "id": f"{'chatcmpl' if kind.startswith('chat') else 'cmpl'}-{secrets.token_hex(12)}",
+        "object": kind,
+        "created": int(time.time()),
+        "model": BundledModel.name,
+        "choices": choices,
+        "usage": {
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "total_tokens": prompt + completion,
+        },
+    }
+
+
+class _Output(NamedTuple):
+    prompt_tokens: int  # of its own; 0 for the further outputs of one prompt
+    text: str
+    tokens: Sequence[int]
+    logprobs: Sequence[float]
+    best: Sequence[Sequence[tuple[int, float]]]  # token and log-probability, the first the largest
+    finish_reason: str
+
+
+def _outputs(
+    model: BundledModel, request: Json, prompts: Sequence[Sequence[int]], *, k: int, limit: str
+) -> list[_Output]:
+    """`n` outputs for each prompt, in order."""
+    n = _number(request, "n", 1, least=1, most=MOST_CHOICES)
+    asked = _number(request, limit, DEFAULT_TOKENS, least=1)
+    temperature = request.get("temperature", 1.0)
+    temperature = 1.0 if temperature is None else temperature
+    if not isinstance(temperature, int | float) or not temperature >= 0:
+        raise _RefusalError(f"temperature={temperature!r}: a number >= 0 is needed")
+    seed = request.get("seed")
+    seed = secrets.randbits(32) if seed is None else _number(request, "seed", 0)
+    stops = request.get("stop") or []
+    stops = [stops] if isinstance(stops, str) else stops
+    if not isinstance(stops, list) or not all(stop and isinstance(stop, str) for stop in stops):
+        raise _RefusalError(f"stop={stops!r:.80}: a string or a list of them is needed")
+    outputs = []
+    for prompt in prompts:
+        # The output is promised half of the context; the prompt may have what that leaves.
+        room = model.context_length - min(asked, model.context_length // 2)
+        kept = prompt[-room:]
+        items = [
+            Decoding(f"{i}", kept, temperature=temperature, seed=seed, k=max(k, 1))
+            for i in range(n)
+        ]
+        model.decode(items, min(asked, model.context_length - len(kept)))
+        outputs += [
+            _output(model, item, k, stops, 0 if i else len(kept)) for i, item in enumerate(items)
+        ]
+    return outputs
+
+
+def _output(
+    model: BundledModel, item: Decoding, k: int, stops: Sequence[str], prompt_tokens: int
+) -> _Output:
+    """The text up to the first stop string, and the tokens up to the one that completes it."""
+    decode = model.tokenizer.decode
+    text, length = decode(item.tokens), len(item.tokens)
+    reason = "stop" if item.tokens[-1] == model.tokenizer.token_to_id(END) else "length"
+    ends = [text.find(stop) for stop in stops if stop in text]
+    if ends:
+        shorter = (n for n in range(1, length) if any(s in decode(item.tokens[:n]) for s in stops))
+        text, length, reason = text[: min(ends)], next(shorter, length), "stop"
+    best = [
+        [(int(token), float(logprob)) for token, logprob in zip(*pair, strict=True)][:k]
+        for pair in item.best[:length]
+    ]
+    return _Output(prompt_tokens, text, item.tokens[:length], item.logprobs[:length], best, reason)
+
+
+def _entries(model: BundledModel, output: _Output) -> list[Json]:
+    """Of a chat completion: {token, logprob, bytes, top_logprobs} for each token."""
+
+    def entry(token: int, logprob: float) -> Json:
+        raw = _bytes_of(model, token)
+        return {
+            "token": raw.decode("utf-8", "replace"),
+            "logprob": logprob,
+            "bytes": list(raw),
+        }
+
+    rows = zip(output.tokens, output.logprobs, output.best, strict=True)
+    return [
+        {**entry(token, logprob), "top_logprobs": [entry(*pair) for pair in best]}
+        for token, logprob, best in rows
+    ]
+
+
+def _arrays(model: BundledModel, output: _Output) -> Json:
+    """Of a text completion: parallel arrays. A piece of a character goes by its bytes."""
+
+    def name(token: int) -> str:
+        raw = _bytes_of(model, token)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
+
+    offsets = [len(model.tokenizer.decode(output.tokens[:i])) for i in range(len(output.tokens))]
+    return {
+        "tokens": [name(token) for token in output.tokens],
+        "token_logprobs": output.logprobs,
+        "top_logprobs": [{name(token): p for token, p in best} for best in output.best],
+        "text_offset": offsets,
+    }
+
+
+def _last_user_message(request: Json) -> str:
+    messages = request.get("messages")
+    if isinstance(messages, list):
+        for message in reversed(messages):
+            if isinstance(message, dict) and message.get("role") == "user":
+                content = message.get("content")
+                if isinstance(content, str):
+                    return content
+                if isinstance(content, list):
+                    parts = [part for part in content if isinstance(part, dict)]
+                    return "\n".join(str(part.get("text", "")) for part in parts)
+    raise _RefusalError("messages: a list with at least one user message of text is needed")
+
+
+def _raw_prompts(model: BundledModel, prompt: Any) -> list[Sequence[int]]:
+    """Text or token ids, one prompt or a list of them; text is taken as it is."""
+    prompts = prompt if isinstance(prompt, list) and prompt else [prompt]
+    if all(type(each) is int for each in prompts):
+        prompts = [prompts]
+    size = model.tokenizer.get_vocab_size()
+    tokens: list[Sequence[int]] = []
+    for each in prompts:
+        found = model.tokenizer.encode(each).ids if isinstance(each, str) else each
+        if not isinstance(found, list) or not all(type(t) is int and 0 <= t < size for t in found):
+            raise _RefusalError(f"prompt={prompt!r:.80}: text, token ids, or a list of either")
+        if not found:
+            raise _RefusalError("prompt: at least one token is needed")
+        tokens.append(found)
+    return tokens
+
+
+def _number(
+    request: Mapping[str, Any], name: str, default: int, *, least: int = 0, most: int | None = None
+) -> int:
+    """A whole number of the request, `default` where it is absent or null."""
+    value = request.get(name)
+    if value is None or value is False or value is True:
+        return default
+    if not isinstance(value, int) or value < least or (most is not None and value > most):
+        bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise _RefusalError(f"{name}={value!r}: a whole number {bounds} is needed")
+    return value
+
+
+def _bytes_of(model: BundledModel, token: int) -> bytes:
+    """What a token stands for; a special one, its own name."""
+    return bytes(_BYTE_OF[c] for c in model.tokenizer.id_to_token(token) or "")
+
+
+def _byte_level() -> dict[str, int]:
+    """Byte-level BPE writes each byte as a visible character: this is back from there."""
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {chr(b): b for b in visible} | {chr(256 + i): b for i, b in enumerate(hidden)}
+
+
+_BYTE_OF = _byte_level()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m gatekeeper.bundled.serve",
+        description="The bundled model behind OpenAI's HTTP API, on 127.0.0.1.",
+    )
+    parser.add_argument("--port", type=int, default=8011, help="0 picks a free one")
+    parser.add_argument(
+        "--refuse-logprobs", action="store_true", help="as models do that give no such figures"
+    )
+    args = parser.parse_args(argv)
+    try:
+        server = Server(args.port, refuse_logprobs=args.refuse_logprobs)
+    except (OSError, OverflowError) as e:
+        print(f"port={args.port}: cannot be listened on: {e}", file=sys.stderr)
+        return 2
+    except GatekeeperError as e:
+        print(e, file=sys.stderr)
+        return 2
+    with server:
+        print(f"serving on {server.base_url}", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
