@@ -75,10 +75,12 @@ class BundledModel:
         max_new_tokens: int = 200,
         temperature: float = 0.0,
         seed: int = 0,
+        truncate: bool = False,
     ) -> list[Generation]:
         """One generation per prompt, in order.
 
-        Temperature 0 is greedy; above, `seed` and the item's id fix what is drawn.
+        Temperature 0 is greedy; above, `seed` and the item's id fix what is drawn. With `truncate`
+        a prompt that leaves no room for the output keeps its end; otherwise it is refused.
         """
         if len(ids) != len(prompts):
             raise BadInputError(
@@ -92,6 +94,8 @@ class BundledModel:
             raise BadInputError(f"max_new_tokens={max_new_tokens!r}: give at least 1")
         encoded = [self.encode(prompt) for prompt in prompts]
         limit = self.context_length - max_new_tokens
+        if truncate:
+            encoded = [tokens[-limit:] for tokens in encoded]
         for name, tokens in zip(ids, encoded, strict=True):
             if len(tokens) > limit:
                 raise BadInputError(

@@ -22,7 +22,22 @@ from gatekeeper.adapters.openai_stream import StreamReader
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
-__all__ = ["Scope", "StreamReader", "generation_of", "generations_of"]
+__all__ = [
+    "ALTERNATIVES",
+    "Scope",
+    "StreamReader",
+    "generation_of",
+    "generations_of",
+    "refuses_logprobs",
+]
+
+ALTERNATIVES = 5  # k: enough for a true margin from every server, and the most that some give
+_REFUSALS = (400, 403, 422)  # status codes with which providers refuse a parameter
+
+
+def refuses_logprobs(error: Any) -> bool:
+    """Whether an APIStatusError of `openai` is about the log-probabilities asked for."""
+    return error.status_code in _REFUSALS and "logprobs" in f"{error} {error.body}".lower()
 
 
 def generations_of(

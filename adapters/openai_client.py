@@ -18,6 +18,7 @@ from typing import Any
 
 from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI
 
+from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
 from gatekeeper.adapters.openai_watch import CallSettings, Receipt, Watch, attach, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
@@ -25,8 +26,6 @@ from gatekeeper.types import Undecided, UndecidedState
 
 __all__ = ["wrap"]
 
-ALTERNATIVES = 5  # k: enough for a true margin from every server, and the most that some give
-REFUSALS = (400, 403, 422)  # status codes with which providers refuse a parameter
 _LOG = logging.getLogger("gatekeeper")
 
 
@@ -144,8 +143,7 @@ class _Exchange:
 
     def refused(self, error: Any) -> bool:
         """Is it what was asked for that the provider does not like? Then ask no more."""
-        text = f"{error} {error.body}".lower()
-        if not self._asked or error.status_code not in REFUSALS or "logprobs" not in text:
+        if not self._asked or not refuses_logprobs(error):
             return False
         self._asked = {}
         return True

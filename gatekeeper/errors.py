@@ -4,6 +4,7 @@
     ├── BadInputError (also ValueError)   what the caller gave cannot be used; the message shows it
     ├── MissingDependencyError (also ImportError)   an extra is not installed; the message names it
     ├── SandboxUnavailableError           this machine cannot run a sandbox as it was asked for
+    ├── GeneratorUnavailableError         what should answer the prompts does not
     ├── LogError                          the log cannot be read, written or resumed
     │   ├── LogLockedError                another process or gate has it open
     │   ├── LogSchemaError                written by a newer gatekeeper
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BadInputError",
     "GatekeeperError",
+    "GeneratorUnavailableError",
     "LogError",
     "LogLockedError",
     "LogMismatchError",
@@ -52,6 +54,10 @@ class MissingDependencyError(GatekeeperError, ImportError):
 
 class SandboxUnavailableError(GatekeeperError):
     """A sandbox cannot be had here: no engine, no image, no isolation. Nothing runs without."""
+
+
+class GeneratorUnavailableError(GatekeeperError):
+    """What should answer the prompts does not: no connection, a refusal, no such model."""
 
 
 class LogError(GatekeeperError):

@@ -8,39 +8,60 @@ statements, run in order after the candidate) with an optional `test_setup_code`
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.jsonl import field, read_jsonl
 
-__all__ = ["Task", "read_tasks"]
+__all__ = ["Convert", "Task", "as_tasks", "read_tasks"]
 
 Task = Mapping[str, Any]
+
+Convert = Callable[[Mapping[str, Any]], Task]
+"""From a row of a published data set to a task; see `gatekeeper.datasets`."""
 
 
 def read_tasks(
     path: str | Path,
     *,
+    convert: Convert = dict,
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> list[Task]:
     """All tasks, in file order. Raises BadInputError for a bad line (see `read_jsonl`), for an id
     that stands twice, and for a file without tasks."""
+    tasks = list(read_jsonl(path, _parser(convert), skip_bad=skip_bad, on_bad=on_bad))
+    if not tasks:
+        raise BadInputError(f"{path} holds no task")
+    return tasks
+
+
+def as_tasks(rows: Iterable[Mapping[str, Any]], *, convert: Convert = dict) -> list[Task]:
+    """The same for rows that are in memory. Raises BadInputError, naming the row by its number."""
+    parse = _parser(convert)
+    tasks = []
+    for number, row in enumerate(rows, 1):
+        try:
+            tasks.append(parse(row))
+        except BadInputError as e:
+            raise BadInputError(f"row {number}: {e}") from None
+    return tasks
+
+
+def _parser(convert: Convert) -> Convert:
+    """Converts and checks; remembers the ids."""
     ids: set[str] = set()
 
-    def parse(data: Task) -> Task:
-        task = _checked(data)
+    def parse(data: Mapping[str, Any]) -> Task:
+        task = _checked(convert(data))
         if task["id"] in ids:
             raise BadInputError(f"id {task['id']!r} stands twice: each task needs one of its own")
         ids.add(task["id"])
         return task
 
-    tasks = list(read_jsonl(path, parse, skip_bad=skip_bad, on_bad=on_bad))
-    if not tasks:
-        raise BadInputError(f"{path} holds no task")
-    return tasks
+    return parse
 
 
 def _checked(data: Task) -> Task:

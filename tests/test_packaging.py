@@ -27,7 +27,8 @@ LAYERS = (
     {"types", "errors"},
     {"protocols"},
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
-    | {"_codec", "_settings", "convert", "jsonl", "records", "tasks", "summary", "verifiers"},
+    | {"_codec", "_settings", "convert", "datasets", "jsonl", "records", "tasks"}
+    | {"summary", "verifiers"},
     {"gate", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"},
     {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"} | {"_html", "_run"},

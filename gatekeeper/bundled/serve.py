@@ -47,6 +47,10 @@ class Server(ThreadingHTTPServer):
         self.refuse_logprobs = refuse_logprobs
         super().__init__(("127.0.0.1", port), _Handler)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client that no longer waits
+            super().handle_error(request, client_address)
+
     @property
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 from gatekeeper.cli import (
@@ -21,7 +21,7 @@ from gatekeeper.cli import (
 )
 from gatekeeper.errors import GatekeeperError
 
-__all__ = ["main"]
+__all__ = ["guarded", "main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,8 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for command in (run, replay, diagnose, report, paper, verify, sandbox, signals, doctor):
         command.add(commands)
     args = parser.parse_args(argv)
+    return guarded(lambda: args.run(args))
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """The exit code of a command: what it returns, or what its error comes to, in one line."""
     try:
-        code: int = args.run(args)
+        code = work()
         sys.stdout.flush()
     except GatekeeperError as e:
         print(f"gatekeeper: {e}", file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.adapters.generate import bundled_generator, openai_generator, vllm_generator
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.cli._progress import progress
-from gatekeeper.errors import BadInputError
+from gatekeeper.datasets import FORMATS
+from gatekeeper.errors import BadInputError, GeneratorUnavailableError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import policy_names
 from gatekeeper.protocols import Verifier
@@ -29,7 +32,7 @@ from gatekeeper.tasks import Task, read_tasks
 from gatekeeper.types import GateStatus
 from gatekeeper.verifiers import ByKind, make_verifier
 
-__all__ = ["add", "main"]
+__all__ = ["add", "add_options", "main", "run"]
 
 DOUBT = 1.645  # standard deviations above random that chance exceeds one time in twenty
 
@@ -42,7 +45,32 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("tasks", type=Path, help="JSONL: id, prompt, kind, tests | gold")
     parser.add_argument(
-        "--generator", choices=["bundled"], default="bundled", help="what answers the prompts"
+        "--format",
+        choices=FORMATS,
+        default="tasks",
+        help="what a line is: a task (default), or a row of MBPP or MATH-500",
+    )
+    parser.add_argument(
+        "--generator",
+        choices=["bundled", "openai", "vllm"],
+        default="bundled",
+        help="what answers the prompts: the bundled model (default), an endpoint, vLLM offline",
+    )
+    parser.add_argument("--model", metavar="NAME", help="openai, vllm: the model's name or folder")
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    add_options(parser)
+    parser.set_defaults(run=main)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What `run` takes besides the tasks and the generator, for other commands that call `run`."""
+    parser.add_argument("--base-url", metavar="URL", help="openai: the endpoint, ending in /v1")
+    parser.add_argument(
+        "--api-key-env", default="OPENAI_API_KEY", metavar="NAME", help="where its key stands"
+    )
+    parser.add_argument("--concurrency", type=int, default=8, help="openai: requests at once")
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="of an answer (default: the model's own limit)"
     )
     parser.add_argument("--temperature", type=float, default=0.0, help="0: greedy (default)")
     parser.add_argument("--policy", default="cst", help=f"one of {', '.join(policy_names())}")
@@ -67,18 +95,26 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         action="store_true",
         help="afterwards verify the rest too, outside the budget, to compare with other choices",
     )
-    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     bad: list[BadInputError] = []
-    tasks = read_tasks(args.tasks, skip_bad=args.skip_bad, on_bad=bad.append)
+    convert = FORMATS[args.format]
+    tasks = read_tasks(args.tasks, convert=convert, skip_bad=args.skip_bad, on_bad=bad.append)
     for error in bad:
         print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    return run(tasks, args)
+
+
+def run(tasks: Sequence[Task], args: argparse.Namespace) -> int:
+    """Take the tasks through the loop and print the closing report; returns the exit code.
+
+    `args` has what `add_options` adds, and `generator` and `model`.
+    """
     budget = Budget(fraction=args.budget, unit=args.unit, horizon=len(tasks))
     verifier = _verifier(tasks, args)
+    generate = _generate(args)  # before the log is made: a model that is not there leaves none
     with VerificationGate(
         args.policy,
         budget=budget,
@@ -91,11 +127,12 @@ def main(args: argparse.Namespace) -> int:
         settings={
             "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
             "generator": args.generator,
+            "model": args.model,
+            "max_tokens": args.max_tokens,
             "temperature": args.temperature,
             "seed": args.seed,
         },
     ) as gate:
-        generate = _generate(args)
         try:
             with _watched(gate, f"{args.policy}: answer, decide, verify", len(tasks)) as advance:
                 run_tasks(gate, tasks, generate, on_progress=advance)
@@ -104,13 +141,15 @@ def main(args: argparse.Namespace) -> int:
                 rest = status.seen - status.verified - status.warmup_verified - status.audited
                 with _watched(gate, "check the rest, to compare", rest) as advance:
                     check_the_rest(gate, tasks, verifier, workers=args.workers, on_progress=advance)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, GeneratorUnavailableError) as stop:
+            asked = isinstance(stop, KeyboardInterrupt)
             later = (
                 "the same command goes on from there" if args.log else "without --log all is lost"
             )
             done = f"{gate.status().seen} of {len(tasks)} outputs"
-            print(f"gatekeeper: interrupted after {done}; {later}", file=sys.stderr)
-            return 130
+            why = "interrupted" if asked else f"{stop}; stopped"
+            print(f"gatekeeper: {why} after {done}; {later}", file=sys.stderr)
+            return 130 if asked else 2
         results = [result for task in tasks if (result := gate.find(task["id"])) is not None]
         status = gate.status()
     summary = summarise(results)
@@ -127,7 +166,7 @@ def _verifier(tasks: Sequence[Task], args: argparse.Namespace) -> ByKind:
     if "code" in kinds:
         if args.sandbox is None:
             raise BadInputError(
-                f"{args.tasks} has tasks of kind 'code': say what runs the model's code, for "
+                "there are tasks of kind 'code': say what runs the model's code, for "
                 "example --sandbox docker or --sandbox local (docs/sandbox.md says what each stops)"
             )
         verifiers["code"] = make_verifier(args.sandbox)
@@ -137,11 +176,28 @@ def _verifier(tasks: Sequence[Task], args: argparse.Namespace) -> ByKind:
 
 
 def _generate(args: argparse.Namespace) -> Generate:
-    from gatekeeper.adapters.bundled import BundledModel
-
-    model = BundledModel()
-    return lambda prompts, ids: model.generate(
-        prompts, ids=ids, temperature=args.temperature, seed=args.seed
+    how = {"temperature": args.temperature, "seed": args.seed, "max_tokens": args.max_tokens}
+    if not args.temperature >= 0:
+        raise BadInputError(f"--temperature {args.temperature}: give a number >= 0, 0 being greedy")
+    if args.max_tokens is not None and args.max_tokens < 1:
+        raise BadInputError(f"--max-tokens {args.max_tokens}: give at least 1")
+    if args.base_url and args.generator != "openai":
+        raise BadInputError("--base-url is an endpoint's: it goes with a model that it serves")
+    if bool(args.model) == (args.generator == "bundled"):
+        raise BadInputError("--model goes with --generator openai or vllm, and they need it")
+    if args.generator == "bundled":
+        return bundled_generator(**how)
+    if args.generator == "vllm":
+        return vllm_generator(args.model, **how)
+    key = os.environ.get(args.api_key_env)
+    if not key and not args.base_url:
+        raise BadInputError(f"no key in {args.api_key_env}, and no --base-url of a server without")
+    return openai_generator(
+        args.model,
+        base_url=args.base_url,
+        api_key=key or "none",
+        concurrency=args.concurrency,
+        **how,
     )
 
 
