@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -141,6 +142,7 @@ def vllm_generator(
     Raises MissingDependencyError without vLLM, GeneratorUnavailableError where it cannot load the
     model; a call raises GeneratorUnavailableError where vLLM refuses a prompt.
     """
+    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is ours
     try:
         from vllm import LLM, SamplingParams
     except ImportError as error:

@@ -8,6 +8,7 @@ A task keeps the data set's own solution as `reference`, for whoever wants to tr
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -70,6 +71,9 @@ def load_tasks(dataset: str, *, split: str, convert: Convert) -> list[Task]:
         raise MissingDependencyError(
             "datasets", extra="datasets", needed_for=f"dataset={dataset!r}"
         ) from error
+    log = logging.getLogger("huggingface_hub")
+    level = log.level
+    log.setLevel(logging.ERROR)  # its retries, one by one: what we say of them is enough
     try:
         rows = load_dataset(dataset, split=split)
     except Exception as e:  # of many kinds: no network, no such name, no such split
@@ -78,6 +82,8 @@ def load_tasks(dataset: str, *, split: str, convert: Convert) -> list[Task]:
             f"dataset={dataset!r}, {split=!r} cannot be had: {reason:.300}; a file is read without "
             "the hub (--data)"
         ) from e
+    finally:
+        log.setLevel(level)
     tasks = as_tasks(rows, convert=convert)
     if not tasks:
         raise BadInputError(f"dataset={dataset!r}, {split=!r} holds no task")

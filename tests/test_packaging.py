@@ -31,7 +31,8 @@ LAYERS = (
     | {"summary", "verifiers"},
     {"gate", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"},
-    {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"} | {"_html", "_run"},
+    {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"}
+    | {"_html", "_run", "mutants"},
     {"cli", "__main__", "examples"},
 )
 LAYER = {name: i for i, layer in enumerate(LAYERS) for name in layer}

@@ -49,11 +49,11 @@ def events(log: Path) -> int:
         return 0
 
 
-def final_state(log: Path, policy: str) -> tuple[str, GateStatus, list, dict]:
+def final_state(log: Path, policy: str, n: int = N) -> tuple[str, GateStatus, list, dict]:
     """Policy state, gate status, decisions in order, and verdict and charge of each output."""
     with SQLiteLog(log, read_only=True) as opened:
         settings, logged = opened.settings(), list(opened.events())
-    budget = Budget(fraction=0.3, horizon=N)
+    budget = Budget(fraction=0.3, horizon=n)
     with VerificationGate(
         policy, budget=budget, log=log, seed=3, settings=settings["more"]
     ) as gate:

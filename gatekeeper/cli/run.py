@@ -178,9 +178,9 @@ def _verifier(tasks: Sequence[Task], args: argparse.Namespace) -> ByKind:
 def _generate(args: argparse.Namespace) -> Generate:
     how = {"temperature": args.temperature, "seed": args.seed, "max_tokens": args.max_tokens}
     if not args.temperature >= 0:
-        raise BadInputError(f"--temperature {args.temperature}: give a number >= 0, 0 being greedy")
+        raise BadInputError(f"temperature={args.temperature!r}: give a number >= 0, 0 being greedy")
     if args.max_tokens is not None and args.max_tokens < 1:
-        raise BadInputError(f"--max-tokens {args.max_tokens}: give at least 1")
+        raise BadInputError(f"max_tokens={args.max_tokens!r}: give at least 1")
     if args.base_url and args.generator != "openai":
         raise BadInputError("--base-url is an endpoint's: it goes with a model that it serves")
     if bool(args.model) == (args.generator == "bundled"):

@@ -1,5 +1,5 @@
 """Real solutions pass and spoilt ones get the verdict of a plain run. The data lies beside the
-repository, not in it. `python tests/sandbox/mutate.py` compares thousands of mutants."""
+repository, not in it. `python examples/mbpp.py --check-references` compares thousands."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutate import MBPP, SLOW, Trusted, agreed, mutants
 
+from gatekeeper.datasets import mbpp_task
 from gatekeeper.errors import SandboxUnavailableError
+from gatekeeper.mutants import Trusted, agreed, mutants
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
+from gatekeeper.tasks import Task, as_tasks
 from gatekeeper.types import Generation, Outcome
 
+MBPP = Path(__file__).resolve().parents[2] / "../shared/data/mbpp.jsonl"
 HUMAN_EVAL = MBPP.with_name("HumanEval.jsonl.gz")
-NOT_LITERAL = {596}  # compares with sys.getsizeof(...)
+NOT_LITERAL = {"Mbpp/596"}  # compares with sys.getsizeof(...)
+SLOW = {"Mbpp/123", "Mbpp/765", "Mbpp/922"}  # their own solutions take a second and more
 MUTANTS = 200
 
 
@@ -34,8 +38,8 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[DockerSandbox | LocalSan
 
 
 @pytest.fixture(scope="module")
-def mbpp() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in lines_of(MBPP)]
+def mbpp() -> list[Task]:
+    return as_tasks(map(json.loads, lines_of(MBPP)), convert=mbpp_task)
 
 
 def lines_of(path: Path) -> list[str]:
@@ -59,18 +63,8 @@ def not_passed(outcomes: Mapping[Any, Outcome]) -> dict[Any, Outcome]:
     return {i: outcome for i, outcome in outcomes.items() if outcome.verdict != "passed"}
 
 
-def test_mbpp_solutions_pass(
-    sandbox: DockerSandbox | LocalSandbox, mbpp: list[dict[str, Any]]
-) -> None:
-    jobs = [
-        (
-            t["task_id"],
-            t["code"],
-            {"tests": t["test_list"], "test_setup_code": t["test_setup_code"]},
-        )
-        for t in mbpp
-    ]
-    outcomes = verify_all(sandbox, jobs)
+def test_mbpp_solutions_pass(sandbox: DockerSandbox | LocalSandbox, mbpp: list[Task]) -> None:
+    outcomes = verify_all(sandbox, [(t["id"], t["reference"], t) for t in mbpp])
     assert len(outcomes) == 974
     assert not_passed(outcomes) == {}
     other = {i for i, outcome in outcomes.items() if outcome.meta["evaluation"] != "literal"}
@@ -102,9 +96,9 @@ def test_human_eval_completions_pass(sandbox: DockerSandbox | LocalSandbox) -> N
 
 @pytest.mark.parametrize("judge", [False, True], ids=["literal", "judge"])
 def test_mutants_are_judged_as_in_a_plain_run(
-    sandbox: DockerSandbox | LocalSandbox, mbpp: list[dict[str, Any]], judge: bool
+    sandbox: DockerSandbox | LocalSandbox, mbpp: list[Task], judge: bool
 ) -> None:
-    tasks = [task for task in mbpp if task["task_id"] not in SLOW]
+    tasks = [task for task in mbpp if task["id"] not in SLOW]
     with Trusted() as trusted:
         judged = [(m, trusted.verdict(m)) for m in islice(mutants(tasks, seed=judge), MUTANTS)]
     ended = [(mutant, verdict) for mutant, verdict in judged if verdict != "timeout"]

@@ -1,20 +1,18 @@
 """Wrong programs made of right ones, and the plain trusted run that says which are wrong.
 
-    python tests/sandbox/mutate.py [--count 5000] [--sandbox docker|local] [--judge] [--seed 0]
+    judged = trusted_verdicts(mutants(tasks), workers=2)
+    disagreeing = [each for each in compare(sandbox, judged) if not each.agree]
 
-spoils MBPP's reference solutions until `count` of them fail in the trusted run, has the sandbox
-judge those and every one that still passes, and prints how far the two agree: by label, a timeout
-being a failure. `--judge` puts the asserts into a function, so that the host cannot judge them
-itself and the judge's process has to. Exits 1 where the two do not agree. A program on which
-trusted runs under other hash seeds disagree among themselves decides nothing; they are counted.
+To try a sandbox on: examples/mbpp.py does it with `--check-references`. Tasks are those of
+`gatekeeper.datasets.mbpp_task`, with their `reference` solution.
 
 The trusted run forks, executes candidate, setup and tests in one namespace, and reads the exit
-code: it believes the program, so it is for these mutants only.
+code: it believes the program, so it is for references and their mutants only. This file is also
+the program that does it, and so imports nothing but the standard library at its top.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import contextlib
 import json
@@ -25,25 +23,35 @@ import select
 import signal
 import subprocess
 import sys
-import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
+from itertools import islice
 from operator import setitem
-from pathlib import Path
 from textwrap import indent
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-__all__ = ["MBPP", "SLOW", "Mutant", "Trusted", "agreed", "mutants", "read_mbpp"]
+if TYPE_CHECKING:
+    from gatekeeper.sandbox.base import Sandbox
+    from gatekeeper.tasks import Task
+    from gatekeeper.types import Outcome
 
-MBPP = Path(__file__).resolve().parents[2] / "../shared/data/mbpp.jsonl"
-SLOW = {123, 765, 922}  # their own solutions take a second and more
+__all__ = [
+    "Judged",
+    "Mutant",
+    "Trusted",
+    "agreed",
+    "compare",
+    "mutants",
+    "reference_of",
+    "trusted_verdicts",
+]
+
 TRUSTED_SECONDS = 2.0
 TRUSTED_BYTES = 512 << 20
 HASH_SEEDS = range(1, 7)
+AHEAD = 50  # candidates per worker
 
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Div, ast.Pow, ast.BitXor)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -75,35 +83,58 @@ SPOILT = (
 
 
 class Mutant(NamedTuple):
-    task_id: int
+    """A candidate, right or wrong, with the tests of its task."""
+
+    task_id: str
     code: str
     setup: str
     tests: tuple[str, ...]
 
     def task(self, *, judge: bool = False) -> dict[str, Any]:
-        """As a sandbox takes it; with `judge` the asserts are in a function of their own."""
+        """As a sandbox takes it.
+
+        With `judge` the asserts are in a function of their own, so that the host cannot judge them
+        itself and the judge's process has to.
+        """
         if not judge:
             return {"tests": self.tests, "test_setup_code": self.setup}
         body = indent("\n".join(self.tests), "    ")
         return {"test": f"def test_all():\n{body}\n", "test_setup_code": self.setup}
 
 
-def read_mbpp() -> list[dict[str, Any]]:
-    with MBPP.open() as lines:
-        return [json.loads(line) for line in lines]
+class Judged(NamedTuple):
+    """A candidate, what the trusted run says ("passed", "failed" or "timeout"), and the sandbox."""
+
+    mutant: Mutant
+    trusted: str
+    outcome: Outcome
+
+    @property
+    def agree(self) -> bool:
+        """By label, a timeout being a failure."""
+        return self.outcome.error == (self.trusted != "passed")
 
 
-def mutants(tasks: Iterable[dict[str, Any]], seed: int = 0) -> Iterator[Mutant]:
-    """One mutant of each task, then another of each, for ever; all different."""
-    tasks = list(tasks)
+def reference_of(task: Task) -> Mutant:
+    """The data set's own solution."""
+    tests, setup = tuple(task["tests"]), task["test_setup_code"]
+    return Mutant(task["id"], task["reference"], setup, tests)
+
+
+def mutants(tasks: Iterable[Task], *, per_task: int = 1, seed: int = 0) -> Iterator[Mutant]:
+    """One mutant of each task's reference, then another of each; all different.
+
+    Fewer than `per_task` of a program in which there is little to change.
+    """
+    references = [reference_of(task) for task in tasks]
     seen = set()
-    for turn in count():
-        for task in tasks:
-            code = mutate(task["code"], random.Random(f"{seed}/{turn}/{task['task_id']}"))
-            if code is not None and (task["task_id"], code) not in seen:
-                seen.add((task["task_id"], code))
-                setup = task["test_setup_code"]
-                yield Mutant(task["task_id"], code, setup, tuple(task["test_list"]))
+    for turn in range(per_task):
+        for reference in references:
+            id_ = reference.task_id
+            code = mutate(reference.code, random.Random(f"{seed}/{turn}/{id_}"))
+            if code is not None and (id_, code) not in seen:
+                seen.add((id_, code))
+                yield reference._replace(code=code)
 
 
 def mutate(code: str, rng: random.Random) -> str | None:
@@ -137,7 +168,7 @@ def _places(tree: ast.AST) -> Iterator[tuple[Callable[[ast.AST], None], ast.AST]
                         yield partial(setitem, value, i), item
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:
+def _changes(node: Any) -> Iterator[tuple[str, list[ast.AST]]]:
     """What could stand in place of the node, by kind."""
     match node:
         case ast.BinOp(left, op, right):
@@ -151,8 +182,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:
         case ast.Compare(left, [op], [right]) if type(op) in MEMBERSHIP:
             yield "comparison", [ast.Compare(left, [MEMBERSHIP[type(op)]], [right])]
         case ast.Compare(left, [op], [right]):
-            others = [ast.Compare(left, [o()], [right]) for o in COMPARISONS]
-            yield "comparison", [*others, ast.Compare(right, [op], [left])]
+            compared = [ast.Compare(left, [o()], [right]) for o in COMPARISONS]
+            yield "comparison", [*compared, ast.Compare(right, [op], [left])]
         case ast.BoolOp(op, values):
             other = ast.Or() if isinstance(op, ast.And) else ast.And()
             yield "boolean", [ast.BoolOp(other, values), *values]
@@ -164,8 +195,14 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:
             changed = [value + 1, value - 1, 0, 1, float(value), str(value)]
             yield "constant", [ast.Constant(v) for v in changed]
         case ast.Constant(str() as value):
-            changed = [value + " ", value[1:], value.swapcase(), "", value.encode()]
-            yield "string", [ast.Constant(v) for v in changed]
+            texts: list[str | bytes] = [
+                value + " ",
+                value[1:],
+                value.swapcase(),
+                "",
+                value.encode(),
+            ]
+            yield "string", [ast.Constant(text) for text in texts]
         case ast.Return(ast.expr() as value):
             text = ast.unparse(value)
             yield "return", [ast.parse(f"return ((lambda v: {s})({text}))").body[0] for s in SPOILT]
@@ -197,14 +234,13 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, list[ast.AST]]]:
             yield "arguments", [ast.arguments(**swapped)]
     match node:
         case ast.Call(ast.Name("range"), args):
-            one = ast.Constant(1)
             for i, bound in enumerate(args[:2]):
                 for op in (ast.Add(), ast.Sub()):
-                    changed = [*args[:i], ast.BinOp(bound, op, one), *args[i + 1 :]]
-                    yield "range", [ast.Call(node.func, changed, [])]
-        case ast.Call(func, [first, second, *more], keywords):
-            yield "arguments", [ast.Call(func, [second, first, *more], keywords)]
-            yield "arguments", [ast.Call(func, [first, *more], keywords)]
+                    bounds = [*args[:i], ast.BinOp(bound, op, ast.Constant(1)), *args[i + 1 :]]
+                    yield "range", [ast.Call(node.func, bounds, [])]
+        case ast.Call(func, [one, two, *rest], keywords):
+            yield "arguments", [ast.Call(func, [two, one, *rest], keywords)]
+            yield "arguments", [ast.Call(func, [one, *rest], keywords)]
         case ast.Subscript(value, ast.expr() as index, ast.Load()) if not isinstance(
             index, ast.Slice | ast.Tuple
         ):
@@ -217,7 +253,7 @@ class Trusted:
 
     def __init__(self, *, seconds: float = TRUSTED_SECONDS, hash_seed: int = 0) -> None:
         self._server = subprocess.Popen(
-            [sys.executable, "-S", "-W", "ignore", __file__, "--serve", str(seconds)],
+            [sys.executable, "-P", "-S", "-W", "ignore", __file__, str(seconds)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
@@ -286,81 +322,47 @@ def agreed(mutant: Mutant) -> bool:
 
 
 def trusted_verdicts(
-    candidates: Iterator[Mutant], wrong: int, workers: int
-) -> list[tuple[Mutant, str]]:
-    """Mutants with their trusted verdicts, until `wrong` of them fail."""
-    found: list[tuple[Mutant, str]] = []
+    candidates: Iterable[Mutant], *, workers: int, seconds: float = TRUSTED_SECONDS
+) -> Iterator[tuple[Mutant, str]]:
+    """Candidates, read a little ahead, with their trusted verdicts: "timeout" after `seconds`."""
+    candidates = iter(candidates)
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(Trusted()) for _ in range(workers)]
+        servers = [stack.enter_context(Trusted(seconds=seconds)) for _ in range(workers)]
         pool = stack.enter_context(ThreadPoolExecutor(workers))
 
-        def judge(number: int, batch: list[Mutant]) -> list[tuple[Mutant, str]]:
-            return [(mutant, servers[number].verdict(mutant)) for mutant in batch]
+        def judge(number: int, batch: list[Mutant]) -> list[str]:
+            return [servers[number].verdict(mutant) for mutant in batch]
 
-        missing = wrong
-        while missing > 0:
-            batches = [[next(candidates) for _ in range(50)] for _ in range(workers)]
-            for batch in pool.map(judge, range(workers), batches):
-                found += batch
-            missing = wrong - sum(verdict != "passed" for _, verdict in found)
-    return found
+        while batch := list(islice(candidates, AHEAD * workers)):
+            verdicts = [""] * len(batch)
+            shares = [batch[i::workers] for i in range(workers)]
+            for i, found in enumerate(pool.map(judge, range(workers), shares)):
+                verdicts[i::workers] = found
+            yield from zip(batch, verdicts, strict=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--sandbox", choices=("docker", "local"), default="docker")
-    parser.add_argument("--judge", action="store_true")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=2)
-    args = parser.parse_args()
+def compare(
+    sandbox: Sandbox, judged: Iterable[tuple[Mutant, str]], *, judge: bool = False
+) -> Iterator[Judged]:
+    """Have the sandbox judge what the trusted run has judged, in order.
 
+    Where the two do not agree, `agreed` tells whether the trusted run agrees with itself.
+    """
     import numpy as np
 
-    from gatekeeper.sandbox import DockerSandbox, LocalSandbox
     from gatekeeper.types import Generation
 
-    tasks = [task for task in read_mbpp() if task["task_id"] not in SLOW]
-    started = time.monotonic()
-    judged = trusted_verdicts(mutants(tasks, args.seed), args.count, args.workers)
-    trusted_seconds = time.monotonic() - started
-    pairs = [
+    judged = list(judged)
+    pairs = (
         (
-            Generation(f"{mutant.task_id}/{n}", mutant.code, *np.empty((3, 0))),
-            mutant.task(judge=args.judge),
+            Generation(f"{mutant.task_id}#{n}", mutant.code, *np.empty((3, 0))),
+            mutant.task(judge=judge),
         )
         for n, (mutant, _) in enumerate(judged)
-    ]
-    kind = {"docker": DockerSandbox, "local": LocalSandbox}[args.sandbox]
-    with kind(timeout=TRUSTED_SECONDS, workers=args.workers) as sandbox:
-        started = time.monotonic()
-        outcomes = list(sandbox.verify_many(pairs))
-        seconds = time.monotonic() - started
-
-    disagreeing = [
-        (mutant, verdict, outcome)
-        for (mutant, verdict), outcome in zip(judged, outcomes, strict=True)
-        if outcome.error != (verdict != "passed")
-    ]
-    real = [entry for entry in disagreeing if agreed(entry[0])]
-    cells = Counter((t, o.verdict) for (_, t), o in zip(judged, outcomes, strict=True))
-    ways = Counter(outcome.meta.get("evaluation") for outcome in outcomes)
-    print(f"{len(judged)} mutants of {len(tasks)} solutions, seed {args.seed}")
-    print(f"trusted run {trusted_seconds:.0f} s; {args.sandbox} sandbox {seconds:.0f} s")
-    print(f"evaluation: {dict(ways)}")
-    for (trusted, verdict), number in sorted(cells.items()):
-        print(f"  {trusted:8} in the trusted run, {verdict:18} in the sandbox: {number}")
-    print(f"not the same under every hash seed, left out: {len(disagreeing) - len(real)}")
-    wrong = sum(verdict != "passed" for _, verdict in judged)
-    print(f"wrong ones: {wrong}; disagreements: {len(real)}")
-    for mutant, verdict, outcome in real:
-        print(f"\n--- task {mutant.task_id}: trusted {verdict}, sandbox {outcome}")
-        print(mutant.code, *mutant.tests, sep="\n")
-    sys.exit(bool(real))
+    )
+    for (mutant, trusted), outcome in zip(judged, sandbox.verify_many(pairs), strict=True):
+        yield Judged(mutant, trusted, outcome)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--serve"]:
-        serve(float(sys.argv[2]))
-    else:
-        main()
+    serve(float(sys.argv[1]))

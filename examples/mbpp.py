@@ -1,0 +1,109 @@
+"""MBPP through the gate: a model writes the programs, the doubtful ones are run.
+
+    python examples/mbpp.py --data mbpp.jsonl --sandbox docker --log mbpp.db \\
+        --model my-model --base-url http://127.0.0.1:8000/v1
+
+`--dataset google-research-datasets/mbpp` takes the test split from the Hugging Face hub instead
+(pip install 'llm-gatekeeper[datasets]'), `--vllm MODEL` runs vLLM in this process, and without a
+model the bundled one answers: nonsense, for it knows other tasks, but the loop is the same. The
+same command with the same log goes on where it was interrupted. docs/datasets.md has more.
+
+    python examples/mbpp.py --data mbpp.jsonl --sandbox docker --check-references
+
+asks no model: it has the sandbox judge the data set's own solutions, and wrong programs made of
+them, and compares each verdict with that of a plain run. Exits 1 where they do not agree.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gatekeeper.cli import guarded
+from gatekeeper.cli._dataset import add_data, go, tasks_of
+from gatekeeper.datasets import mbpp_task
+from gatekeeper.errors import BadInputError
+from gatekeeper.mutants import (
+    Judged,
+    Mutant,
+    agreed,
+    compare,
+    mutants,
+    reference_of,
+    trusted_verdicts,
+)
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox
+from gatekeeper.tasks import Task
+
+SANDBOXES = {"docker": DockerSandbox, "local": LocalSandbox}
+REFERENCE_SECONDS = 30.0  # three of MBPP's own solutions take seconds
+MUTANT_SECONDS = 2.0
+QUICK_SECONDS = 0.5
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="MBPP through the gate.")
+    add_data(
+        parser,
+        name="google-research-datasets/mbpp",
+        fields="task_id, text, code, test_list, test_setup_code",
+    )
+    parser.add_argument(
+        "--check-references",
+        action="store_true",
+        help="judge the data set's own solutions and spoilt ones in the sandbox and in a plain run",
+    )
+    parser.add_argument("--mutants", type=int, default=1, help="spoilt ones of each (default: 1)")
+    parser.add_argument(
+        "--judge", action="store_true", help="have the sandbox's judge see every assert"
+    )
+    args = parser.parse_args(argv)
+
+    def work() -> int:
+        tasks = tasks_of(args, mbpp_task)
+        return check_references(tasks, args) if args.check_references else go(tasks, args)
+
+    return guarded(work)
+
+
+def check_references(tasks: Sequence[Task], args: argparse.Namespace) -> int:
+    if args.sandbox not in SANDBOXES:
+        raise BadInputError(f"sandbox={args.sandbox!r}: choose one of {', '.join(SANDBOXES)}")
+
+    def agree(name: str, candidates: Iterable[Mutant], seconds: float) -> bool:
+        judged = list(trusted_verdicts(candidates, workers=args.workers, seconds=seconds))
+        with SANDBOXES[args.sandbox](timeout=seconds, workers=args.workers) as sandbox:
+            return show(name, list(compare(sandbox, judged, judge=args.judge)))
+
+    right = agree("solutions", map(reference_of, tasks), REFERENCE_SECONDS)
+    # Of those that take long by themselves, a run's end would depend on how busy the machine is.
+    within = trusted_verdicts(map(reference_of, tasks), workers=args.workers, seconds=QUICK_SECONDS)
+    quick = [task for task, (_, verdict) in zip(tasks, within, strict=True) if verdict == "passed"]
+    spoilt = mutants(quick, per_task=args.mutants, seed=args.seed)
+    wrong = agree("spoilt ones", spoilt, MUTANT_SECONDS)
+    return 0 if right and wrong else 1
+
+
+def show(name: str, judged: Sequence[Judged]) -> bool:
+    """Print how far the verdicts agree; whether they do.
+
+    A program on which plain runs under other hash seeds disagree among themselves decides nothing.
+    """
+    different = [each for each in judged if not each.agree]
+    real = [each for each in different if agreed(each.mutant)]
+    undecided = len(different) - len(real)
+    total = len(judged) - undecided
+    print(f"{name}: {total - len(real)} of {total} verdicts agree with a plain run's")
+    if undecided:
+        print(f"  {undecided} more: plain runs do not agree among themselves")
+    cells = Counter((each.trusted, each.outcome.verdict.value) for each in judged)
+    for (plain, verdict), number in sorted(cells.items()):
+        print(f"  {plain} in the plain run, {verdict} in the sandbox: {number}")
+    for mutant, trusted, outcome in real:
+        print(f"\n{mutant.task_id}: {trusted} in the plain run, in the sandbox {outcome}")
+        print(mutant.code, *mutant.tests, sep="\n")
+    return not real
+
+
+if __name__ == "__main__":
+    sys.exit(main())
