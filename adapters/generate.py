@@ -70,10 +70,11 @@ def openai_generator(
     seed          sent where the temperature is above 0
     max_tokens    of each answer; None: as the server pleases
 
-    Retries are the package's. A model that refuses log-probabilities is asked without them, which
-    the logger `gatekeeper` says once. Raises MissingDependencyError without the extra "openai",
-    BadInputError for impossible settings; a call raises GeneratorUnavailableError where a prompt
-    is not answered, and then the other answers of its block are lost.
+    Retries are the package's; the requests of a block run in an event loop of their own. A model
+    that refuses log-probabilities is asked without them, which the logger `gatekeeper` says once.
+    Raises MissingDependencyError without the extra "openai", BadInputError for impossible
+    settings; a call raises GeneratorUnavailableError where a prompt is not answered, and then the
+    other answers of its block are lost.
     """
     if concurrency < 1:
         raise BadInputError(f"{concurrency=!r}: at least 1 request at once is needed")
@@ -165,7 +166,7 @@ def vllm_generator(
                 outputs = llm.chat(talks, params, use_tqdm=False)
             else:
                 outputs = llm.generate(list(prompts), params, use_tqdm=False)
-        except ValueError as error:  # a prompt that is longer than the context
+        except Exception as error:  # a prompt that is longer than the context, an engine that died
             raise GeneratorUnavailableError(
                 f"vLLM refuses one of {list(ids)!r:.80}: {_one_line(error)}"
             ) from error

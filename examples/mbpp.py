@@ -71,8 +71,8 @@ def check_references(tasks: Sequence[Task], args: argparse.Namespace) -> int:
         raise BadInputError(f"sandbox={args.sandbox!r}: choose one of {', '.join(SANDBOXES)}")
 
     def agree(name: str, candidates: Iterable[Mutant], seconds: float) -> bool:
-        judged = list(trusted_verdicts(candidates, workers=args.workers, seconds=seconds))
         with SANDBOXES[args.sandbox](timeout=seconds, workers=args.workers) as sandbox:
+            judged = list(trusted_verdicts(candidates, workers=args.workers, seconds=seconds))
             return show(name, list(compare(sandbox, judged, judge=args.judge)))
 
     right = agree("solutions", map(reference_of, tasks), REFERENCE_SECONDS)

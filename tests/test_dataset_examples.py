@@ -1,5 +1,5 @@
-"""examples/mbpp.py and examples/math_dataset.py: on real data where it is at hand, which lies beside
-the repository and is never shipped, and on rows of the same shape."""
+"""examples/mbpp.py and examples/math_dataset.py: on real data where it is at hand, which lies
+beside the repository and is never shipped, and on rows of the same shape."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "../shared/data"
 FILES = {"mbpp": DATA / "mbpp.jsonl", "math_dataset": DATA / "math_500.jsonl"}
 N = 64
-KILLS = 3
+KILLS = 2
 Example = Callable[[Sequence[str]], int]
 
 MBPP_ROWS: list[dict[str, Any]] = [
@@ -135,8 +135,8 @@ def test_math_references(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_mutants_are_few_where_little_can_be_changed() -> None:
     tasks = as_tasks(MBPP_ROWS, convert=mbpp_task)
-    found = list(mutants(tasks, per_task=1000))
-    assert len({(m.task_id, m.code) for m in found}) == len(found) < 5 * 1000
+    found = list(mutants(tasks, per_task=200))
+    assert len({(m.task_id, m.code) for m in found}) == len(found) < 5 * 200
     assert {m.task_id for m in found} == {task["id"] for task in tasks}
 
 
@@ -173,6 +173,10 @@ def test_a_wrong_answer_of_the_data_set_is_found_out(
     assert "test/algebra/5.json: failed, found '25', gold '26'" in out
 
 
+@pytest.mark.filterwarnings(  # of the package `docker`, where no engine answers
+    "ignore:unclosed <socket:ResourceWarning",
+    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning",
+)
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
@@ -182,11 +186,11 @@ def test_a_wrong_answer_of_the_data_set_is_found_out(
         ("mbpp", ["--data", "math.jsonl"], "math.jsonl, line 1: field 'test_list' is missing"),
         ("mbpp", ["--data", "mbpp.jsonl"], "say what runs the model's code"),
         ("mbpp", ["--data", "mbpp.jsonl", "--check-references"], "sandbox=None: choose one of"),
-        ("mbpp", ["--data", "mbpp.jsonl", "--sandbox", "docker"], "sandbox build"),
+        ("mbpp", ["--data", "mbpp.jsonl", "--sandbox", "docker"], "no Docker engine answers"),
         (
             "mbpp",
             ["--data", "mbpp.jsonl", "--check-references", "--sandbox", "docker"],
-            "sandbox build",
+            "no Docker engine answers",
         ),
         ("math_dataset", ["--data", "mbpp.jsonl"], "line 1: field 'unique_id' is missing"),
         ("math_dataset", ["--data", "math.jsonl", "--limit", "0"], "limit=0: give at least 1"),
