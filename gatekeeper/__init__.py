@@ -4,6 +4,7 @@ gate = VerificationGate("cst", budget=Budget(fraction=0.2), verifier=..., log="r
 result = gate.maybe_verify(response, task)
 """
 
+from gatekeeper.best import Choice
 from gatekeeper.budget import Budget
 from gatekeeper.errors import (
     BadInputError,
@@ -13,6 +14,7 @@ from gatekeeper.errors import (
     VerifierUnavailableError,
 )
 from gatekeeper.gate import VerificationGate
+from gatekeeper.loop import Attempt, LoopResult, Stopped
 from gatekeeper.policies import (
     CST,
     HGA,
@@ -46,17 +48,20 @@ __all__ = [
     "CST",
     "HGA",
     "AsyncVerifier",
+    "Attempt",
     "BadInputError",
     "Budget",
     "CSTMemory",
     "Calibrated",
     "Candidate",
+    "Choice",
     "Decision",
     "GateResult",
     "GateStatus",
     "GatekeeperError",
     "Generation",
     "LogError",
+    "LoopResult",
     "MPAdapt",
     "MPStrat",
     "MissingDependencyError",
@@ -68,6 +73,7 @@ __all__ = [
     "SignalState",
     "Signals",
     "SplitConformal",
+    "Stopped",
     "Threshold",
     "Undecided",
     "UndecidedState",

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from gatekeeper import _codec, costs
+from gatekeeper import _codec, best, costs, loop
 from gatekeeper._settings import (
     OnUnavailable,
     as_json,
@@ -293,6 +293,57 @@ class VerificationGate:
                 raise _RefusedError(f"id={id!r}: the budget has no room for this verdict any more")
             self._settle(entry, outcome, learn=True)
             return entry.result()
+
+    # -- loops around it ------------------------------------------------------------------------
+
+    def run_loop(
+        self, generate: loop.Generate, task: object = None, *, id: str, max_attempts: int = 3
+    ) -> loop.LoopResult:
+        """Generate an output and hand it in; as long as one is found wrong, generate another.
+
+        generate       called with the task and the earlier attempts, whose `feedback()` belongs
+                       into the next prompt; returns one output, in any shape that `maybe_verify`
+                       takes. It may ask a wrapped client: the output is decided on once
+        task           what the verifier needs besides the output, and `generate` too
+        id             of the task; its outputs are `id/1`, `id/2`, ... Called again with the same
+                       id, after a crash too, the loop goes on where it was
+        max_attempts   outputs at most, this call's and earlier ones' together
+
+        It ends with an output that passed, that the policy did not select, that the budget has no
+        room for or that the verifier cannot judge, and after `max_attempts`. Raises what
+        `maybe_verify` and `generate` raise; with `on_unavailable="raise"` that includes
+        VerifierUnavailableError.
+        """
+        return loop.run_loop(self, generate, task, id=id, max_attempts=max_attempts)
+
+    async def arun_loop(
+        self, generate: loop.AsyncGenerate, task: object = None, *, id: str, max_attempts: int = 3
+    ) -> loop.LoopResult:
+        """`run_loop` for asyncio; `generate` is a coroutine function."""
+        return await loop.arun_loop(self, generate, task, id=id, max_attempts=max_attempts)
+
+    def best_of(
+        self, responses: Sequence[object], task: object = None, *, id: str | None = None
+    ) -> best.Choice:
+        """Choose one of several outputs to one prompt.
+
+        They are handed in one after the other, the most doubtful (largest h1) first, until one is
+        verified and passes: that one is chosen. Else it is the least doubtful one that did not
+        fail, else the least doubtful. Equal texts are handed in once.
+
+        responses   a list, of any shapes that `maybe_verify` takes, with one or several outputs
+        task        what the verifier needs besides an output
+        id          of the task: the outputs are named `id/0`, `id/1`, ... instead of their own ids
+
+        Raises what `maybe_verify` raises.
+        """
+        return best.best_of(self, responses, task, id=id)
+
+    async def abest_of(
+        self, responses: Sequence[object], task: object = None, *, id: str | None = None
+    ) -> best.Choice:
+        """`best_of` for asyncio."""
+        return await best.abest_of(self, responses, task, id=id)
 
     # -- around a client ------------------------------------------------------------------------
 

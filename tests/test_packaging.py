@@ -29,7 +29,7 @@ LAYERS = (
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
     | {"_codec", "_settings", "convert", "datasets", "jsonl", "records", "tasks"}
     | {"summary", "verifiers"},
-    {"gate", "replay", "testing", "runner", "estimates", "streams"}
+    {"gate", "loop", "best", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"},
     {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"}
     | {"_html", "_run", "mutants"},

@@ -1,0 +1,157 @@
+"""Loops around a gate: try again with the reason of the failure, and the best of several outputs.
+
+Both hand outputs in and read what the gate says; policy, budget and log are the gate's. Outputs
+are named after their task, `id/1`, `id/2`, ..., so that a loop that was cut off goes on where it
+was: what the log knows is not generated, decided on or charged again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import GateResult, Reason
+
+if TYPE_CHECKING:
+    from gatekeeper.gate import VerificationGate
+
+__all__ = [
+    "AsyncGenerate",
+    "Attempt",
+    "Generate",
+    "LoopResult",
+    "Stopped",
+    "arun_loop",
+    "run_loop",
+]
+
+
+class Stopped(StrEnum):
+    """Why a loop made no further attempt."""
+
+    PASSED = "passed"  # the last attempt was verified, and is right
+    UNVERIFIED = "unverified"  # the policy did not select it: accepted unchecked
+    BUDGET = "budget"  # it was to be verified, and the budget had no room
+    NO_VERDICT = "no_verdict"  # the verifier could not tell, or the verdict is yet to come
+    ATTEMPTS = "attempts"  # all that were allowed have been verified, and are wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One output of a loop, and what became of it. `number` counts from 1."""
+
+    number: int
+    text: str
+    result: GateResult
+
+    def feedback(self, limit: int = 2000) -> str:
+        """Why the output is wrong, as plain text for the next prompt: at most `limit` characters.
+
+        The verdict, the outcome's detail, and what its meta has as `stdout` and `stderr`; of what
+        is too long, the beginning and the end. "" for an output that nobody found wrong.
+        """
+        if not limit > 0:
+            raise BadInputError(f"limit={limit!r}: give a number of characters, at least 1")
+        outcome = self.result.outcome
+        if outcome is None or outcome.error != 1:
+            return ""
+        parts = {"verdict": outcome.verdict, "detail": outcome.detail} | {
+            name: str(outcome.meta.get(name, "")) for name in ("stdout", "stderr")
+        }
+        lines = [f"{name}: {text.strip()}" for name, text in parts.items() if text.strip()]
+        room = limit // len(lines) - 1  # and a line break
+        return "\n".join(_shortened(line, room) for line in lines)[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """What a loop came to. `stopped` says how far its `text` can be trusted."""
+
+    id: str
+    attempts: tuple[Attempt, ...]
+    stopped: Stopped
+
+    @property
+    def text(self) -> str:
+        """The last attempt's: it passed, or nobody knows, or it had the most to learn from."""
+        return self.attempts[-1].text
+
+    @property
+    def verified(self) -> bool:
+        """True where a verdict on that text was reached; right only if `stopped` is PASSED."""
+        return self.attempts[-1].result.verified
+
+
+Generate = Callable[[object, tuple[Attempt, ...]], object]
+"""(task, attempts) -> a response of any shape that `maybe_verify` takes, with one output.
+
+`attempts` are the earlier ones, all found wrong; empty the first time.
+"""
+
+AsyncGenerate = Callable[[object, tuple[Attempt, ...]], Awaitable[object]]
+
+
+def run_loop(
+    gate: VerificationGate, generate: Generate, task: object, *, id: str, max_attempts: int
+) -> LoopResult:
+    """See `VerificationGate.run_loop`."""
+    attempts: tuple[Attempt, ...] = ()
+    for output_id in _output_ids(id, max_attempts):
+        if gate.find(output_id) is not None:
+            response: object = gate.output(output_id)
+        else:
+            with gate.task(task, id=output_id):
+                response = generate(task, attempts)
+        result = gate.maybe_verify(response, task, id=output_id)
+        attempts += (Attempt(len(attempts) + 1, gate.output(output_id).text, result),)
+        if stopped := _stopped(result):
+            return LoopResult(id, attempts, stopped)
+    return LoopResult(id, attempts, Stopped.ATTEMPTS)
+
+
+async def arun_loop(
+    gate: VerificationGate, generate: AsyncGenerate, task: object, *, id: str, max_attempts: int
+) -> LoopResult:
+    """See `VerificationGate.arun_loop`."""
+    attempts: tuple[Attempt, ...] = ()
+    for output_id in _output_ids(id, max_attempts):
+        if gate.find(output_id) is not None:
+            response: object = gate.output(output_id)
+        else:
+            with gate.task(task, id=output_id):
+                response = await generate(task, attempts)
+        result = await gate.amaybe_verify(response, task, id=output_id)
+        attempts += (Attempt(len(attempts) + 1, gate.output(output_id).text, result),)
+        if stopped := _stopped(result):
+            return LoopResult(id, attempts, stopped)
+    return LoopResult(id, attempts, Stopped.ATTEMPTS)
+
+
+def _output_ids(id: str, max_attempts: int) -> Iterator[str]:
+    if not (isinstance(id, str) and id):
+        raise BadInputError(f"id={id!r:.80}: give the task a name of its own, a non-empty string")
+    if type(max_attempts) is not int or max_attempts < 1:
+        raise BadInputError(f"max_attempts={max_attempts!r}: give a whole number of at least 1")
+    for number in range(1, max_attempts + 1):
+        yield f"{id}/{number}"
+
+
+def _stopped(result: GateResult) -> Stopped | None:
+    """None for an attempt that was found wrong, by whomever: the next one may be better."""
+    if result.outcome is not None and result.outcome.error is not None:
+        return None if result.outcome.error else Stopped.PASSED
+    if result.decision.verify:
+        return Stopped.NO_VERDICT
+    exhausted = result.decision.reason is Reason.BUDGET_EXHAUSTED
+    return Stopped.BUDGET if exhausted else Stopped.UNVERIFIED
+
+
+def _shortened(text: str, room: int) -> str:
+    """At most about `room` characters: both ends, where it is longer."""
+    if len(text) <= room:
+        return text
+    half = max((room - 5) // 2, 0)
+    return f"{text[:half]} ... {text[len(text) - half :]}"
