@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gatekeeper.convert import as_generations
 from gatekeeper.errors import BadInputError
-from gatekeeper.signals import batch_signals
+from gatekeeper.signals import signals_of
 from gatekeeper.types import GateResult, Generation, Label
 
 if TYPE_CHECKING:
@@ -54,25 +54,23 @@ def best_of(
     gate: VerificationGate, responses: Sequence[object], task: object, *, id: str | None
 ) -> Choice:
     """See `VerificationGate.best_of`."""
-    outputs = _outputs(responses, id)
-    doubts, results = _doubts(outputs), _Results([None] * len(outputs))
-    for i in _most_doubtful_first(outputs, doubts, results):
-        results[i] = gate.maybe_verify(outputs[i], task)
-    return _choice(outputs, doubts, results)
+    outputs, results = _outputs(responses, id), _ByText()
+    for output in _most_doubtful_first(outputs, results):
+        results[output.text] = gate.maybe_verify(output, task)
+    return _choice(outputs, results)
 
 
 async def abest_of(
     gate: VerificationGate, responses: Sequence[object], task: object, *, id: str | None
 ) -> Choice:
     """See `VerificationGate.abest_of`."""
-    outputs = _outputs(responses, id)
-    doubts, results = _doubts(outputs), _Results([None] * len(outputs))
-    for i in _most_doubtful_first(outputs, doubts, results):
-        results[i] = await gate.amaybe_verify(outputs[i], task)
-    return _choice(outputs, doubts, results)
+    outputs, results = _outputs(responses, id), _ByText()
+    for output in _most_doubtful_first(outputs, results):
+        results[output.text] = await gate.amaybe_verify(output, task)
+    return _choice(outputs, results)
 
 
-_Results = list[GateResult | None]
+_ByText = dict[str, GateResult]
 
 
 def _outputs(responses: Sequence[object], id: str | None) -> list[Generation]:
@@ -92,30 +90,27 @@ def _outputs(responses: Sequence[object], id: str | None) -> list[Generation]:
     return found
 
 
-def _doubts(outputs: list[Generation]) -> list[float]:
-    """h1 of each, nats per token. Without log-probabilities: more than any."""
-    return [inf if isnan(signals.h1) else signals.h1 for signals in batch_signals(outputs)]
+def _doubt(output: Generation) -> float:
+    """h1, nats per token. Without log-probabilities: more than any."""
+    h1 = signals_of(output).h1
+    return inf if isnan(h1) else h1
 
 
-def _most_doubtful_first(
-    outputs: list[Generation], doubts: list[float], results: _Results
-) -> Iterator[int]:
+def _most_doubtful_first(outputs: list[Generation], results: _ByText) -> Iterator[Generation]:
     """What to hand in next, until one has passed; the caller puts its result into `results`."""
-    first: dict[str, int] = {}
-    for i in sorted(range(len(outputs)), key=doubts.__getitem__, reverse=True):
-        same = first.setdefault(outputs[i].text, i)
-        if same == i:
-            yield i
-        results[i] = results[same]
-        if _error(results[i]) == 0:
-            return
+    for output in sorted(outputs, key=_doubt, reverse=True):
+        if output.text not in results:
+            yield output
+            if _error(results[output.text]) == 0:
+                return
 
 
-def _choice(outputs: list[Generation], doubts: list[float], results: _Results) -> Choice:
+def _choice(outputs: list[Generation], results: _ByText) -> Choice:
     """One that passed, else the least doubtful that did not fail, else the least doubtful."""
     rank = {0: 0, None: 1, 1: 2}
-    best = min(range(len(outputs)), key=lambda i: (rank[_error(results[i])], doubts[i]))
-    return Choice(tuple(outputs), tuple(results), best)
+    ranks = [(rank[_error(results.get(output.text))], _doubt(output)) for output in outputs]
+    found = tuple(results.get(output.text) for output in outputs)
+    return Choice(tuple(outputs), found, ranks.index(min(ranks)))
 
 
 def _error(result: GateResult | None) -> Label | None:

@@ -62,8 +62,12 @@ class Attempt:
             name: str(outcome.meta.get(name, "")) for name in ("stdout", "stderr")
         }
         lines = [f"{name}: {text.strip()}" for name, text in parts.items() if text.strip()]
-        room = limit // len(lines) - 1  # and a line break
-        return "\n".join(_shortened(line, room) for line in lines)[:limit]
+        left = limit
+        for n, i in enumerate(sorted(range(len(lines)), key=lambda i: len(lines[i]))):
+            # The short ones first: what they leave is for the long ones.
+            lines[i] = _shortened(lines[i], left // (len(lines) - n) - 1)
+            left -= len(lines[i]) + 1
+        return "\n".join(lines)[:limit]
 
 
 @dataclass(frozen=True, slots=True)
