@@ -32,7 +32,7 @@ from gatekeeper import (
 from gatekeeper.bundled import TASKS
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.loop import Generate
-from gatekeeper.tasks import Task, read_tasks
+from gatekeeper.tasks import read_tasks
 from gatekeeper.verifiers import ByKind, make_verifier
 
 

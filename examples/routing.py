@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gatekeeper.adapters.generate import bundled_generator, openai_generator
+
 from gatekeeper import (
     BadInputError,
     Budget,
@@ -31,7 +33,6 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
 )
-from gatekeeper.adapters.generate import bundled_generator, openai_generator
 from gatekeeper.bundled import TASKS
 from gatekeeper.costs import prompt_length
 from gatekeeper.maths import MathChecker
