@@ -128,9 +128,9 @@ def main() -> None:
     without = 1 - np.mean([errors[least_doubtful(outputs).id] for outputs in each])
     console = Console()
     console.print(
-        f"{len(each)} tasks, {args.n} answers each at temperature {args.temperature:g}: {right:.1%} "
-        f"of the answers are right, {without:.1%} of the least doubtful ones, and {hopeful:.1%} of "
-        "the tasks have a right one."
+        f"{len(each)} tasks, {args.n} answers each at temperature {args.temperature:g}: right are "
+        f"{right:.1%} of the answers and {without:.1%} of the least doubtful ones; {hopeful:.1%} "
+        "of the tasks have a right one."
     )
     for name in ("h1", "h2", "h3"):
         console.print(

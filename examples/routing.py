@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -119,12 +120,14 @@ def route(args: argparse.Namespace) -> int:
         raise BadInputError(f"{args.tasks} has no maths task: only such answers can be compared")
     if args.records and not args.compare:
         raise BadInputError("--records needs --compare: a record has the answers of both models")
+    key = os.environ.get("OPENAI_API_KEY", "none")
     if args.cheap:
-        cheap = openai_generator(args.cheap, base_url=args.base_url)
+        cheap = openai_generator(args.cheap, base_url=args.base_url, api_key=key)
     else:
         cheap = bundled_generator(temperature=1.0)
     if args.dear:
-        dear = openai_generator(args.dear, base_url=args.dear_base_url or args.base_url)
+        url = args.dear_base_url or args.base_url
+        dear = openai_generator(args.dear, base_url=url, api_key=key)
     else:
         dear = least_doubtful_of(SAMPLES, bundled_generator(temperature=0.7))
 
