@@ -1,6 +1,6 @@
 """Does verification help to choose among several answers? `gate.best_of` on the bundled model.
 
-    python benchmarks/best_of.py [--n 4] [--temperature 0.7] [--seeds 20]
+    python benchmarks/best_of.py [--n 4] [--temperature 0.7] [--seeds 10]
 
 The model draws n answers to each maths task of its task file; MathChecker judges them all, once.
 Then a real gate spends its budget on them, over shuffles of the tasks, and "right" is the share of
@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gatekeeper import Budget, Generation, Outcome, Signals, Verdict, VerificationGate
+from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
 from gatekeeper.adapters.bundled import BundledModel
 from gatekeeper.bundled import TASKS
 from gatekeeper.maths import MathChecker
 from gatekeeper.signals import signals_of
 from gatekeeper.tasks import read_tasks
 
+Outputs = Sequence[Sequence[Generation]]
 POLICIES = ("random", "threshold", "cst", "calibrated")
 BUDGETS = (0.1, 0.2, 0.3)
 
@@ -38,8 +40,8 @@ class Known:
         return Outcome(Verdict.FAILED if self._errors[generation.id] else Verdict.PASSED)
 
 
-def draw(n: int, temperature: float) -> tuple[list[list[Generation]], dict[str, int]]:
-    """n outputs of each task, and which are wrong."""
+def draw(n: int, temperature: float) -> tuple[Outputs, dict[str, int]]:
+    """n outputs of each task, the least doubtful first, and which are wrong."""
     tasks = [task for task in read_tasks(TASKS) if task["kind"] == "math"]
     prompts = [task["prompt"] for task in tasks for _ in range(n)]
     ids = [f"{task['id']}/{i}" for task in tasks for i in range(n)]
@@ -48,49 +50,38 @@ def draw(n: int, temperature: float) -> tuple[list[list[Generation]], dict[str, 
     with MathChecker() as checker:
         pairs = zip(golds, (output.text for output in outputs), strict=True)
         errors = [int(outcome.error != 0) for outcome in checker.check_many(pairs)]
-    each = [outputs[i : i + n] for i in range(0, len(outputs), n)]
+    each = [
+        sorted(outputs[i : i + n], key=lambda output: signals_of(output).h1)
+        for i in range(0, len(outputs), n)
+    ]
     return each, dict(zip(ids, errors, strict=True))
 
 
-def concordance(
-    each: Sequence[Sequence[Generation]], errors: Mapping[str, int], name: str
-) -> float:
+def concordance(each: Outputs, errors: Mapping[str, int], name: str) -> float:
     """How often, of a wrong and a right answer to one task, the wrong one has the larger signal."""
-    wins = [
-        (a > b) + (a == b) / 2
-        for outputs in each
-        for wrong in outputs
-        for right in outputs
-        if errors[wrong.id] > errors[right.id]
-        for a, b in [(value(wrong, name), value(right, name))]
-    ]
+    wins = []
+    for outputs in each:
+        signal = {output.id: getattr(signals_of(output), name) for output in outputs}
+        for a, b in permutations(signal, 2):
+            if errors[a] > errors[b]:
+                wins.append((signal[a] > signal[b]) + (signal[a] == signal[b]) / 2)
     return float(np.mean(wins))
 
 
-def value(output: Generation, name: str) -> float:
-    signals: Signals = signals_of(output)
-    return float(getattr(signals, name))
-
-
-def least_doubtful(outputs: Sequence[Generation]) -> Generation:
-    return min(outputs, key=lambda output: value(output, "h1"))
-
-
 def likely_first(gate: VerificationGate, outputs: Sequence[Generation]) -> Generation:
-    """The other order: until one passes, or else the likeliest that did not fail."""
-    ordered = sorted(outputs, key=lambda output: value(output, "h1"))
+    """The other order: until one passes, or else the first that did not fail."""
     errors: dict[str, int | None] = {}
-    for output in ordered:
+    for output in outputs:
         if output.text not in errors:
             outcome = gate.maybe_verify(output).outcome
             errors[output.text] = outcome.error if outcome else None
             if errors[output.text] == 0:
                 return output
-    return min(ordered, key=lambda output: errors[output.text] == 1)
+    return min(outputs, key=lambda output: errors[output.text] == 1)
 
 
 def spend(
-    each: Sequence[Sequence[Generation]],
+    each: Outputs,
     errors: Mapping[str, int],
     policy: str,
     beta: float,
@@ -111,7 +102,7 @@ def spend(
                 choice = gate.best_of(each[i])
                 chosen = choice.outputs[choice.index]
             if steady:
-                gained.append((1 - errors[chosen.id], 1 - errors[least_doubtful(each[i]).id]))
+                gained.append((1 - errors[chosen.id], 1 - errors[each[i][0].id]))
         right, without = np.mean(gained, axis=0)
         return right, without, gate.status().verified / len(gained)
 
@@ -120,12 +111,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--n", type=int, default=4, help="answers to each task")
     parser.add_argument("--temperature", type=float, default=0.7)
-    parser.add_argument("--seeds", type=int, default=20, help="shuffles of the tasks")
+    parser.add_argument("--seeds", type=int, default=10, help="shuffles of the tasks")
     args = parser.parse_args()
     each, errors = draw(args.n, args.temperature)
     right = 1 - np.mean(list(errors.values()))
     hopeful = np.mean([min(errors[o.id] for o in outputs) == 0 for outputs in each])
-    without = 1 - np.mean([errors[least_doubtful(outputs).id] for outputs in each])
+    without = 1 - np.mean([errors[outputs[0].id] for outputs in each])
     console = Console()
     console.print(
         f"{len(each)} tasks, {args.n} answers each at temperature {args.temperature:g}: right are "

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,7 +75,7 @@ def interrupt(command: list[str], log: Path, events: int, how: signal.Signals) -
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as child:
         while child.poll() is None and count(log) < events:
-            pass
+            time.sleep(0.01)
         child.send_signal(how)
         _, said = child.communicate()
     return child.returncode, said
@@ -199,7 +200,10 @@ def test_the_page_on_agents_runs(serve: Callable[..., str], tmp_path: Path) -> N
         return boxed("19/12") if "Try again." in messages[-1]["content"] else boxed("18")
 
     env = os.environ | {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": serve(answer)}
-    told = ["passed 2 \\boxed{19/12}", "True \\boxed{19/12} ['failed', 'passed', None]"]
+    told = [
+        "passed 2 \\boxed{19/12}",
+        "True \\boxed{19/12}\n\\boxed{18} failed\n\\boxed{19/12} passed\n\\boxed{19} not handed in",
+    ]
     for program_, line in zip(programs, told, strict=True):
         for _ in range(2):  # the second time from the log
             assert run([sys.executable, "-c", program_], cwd=tmp_path, env=env) == f"{line}\n"
