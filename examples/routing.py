@@ -19,9 +19,10 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 from pathlib import Path
 
-from gatekeeper.adapters.generate import bundled_generator, openai_generator
+import numpy as np
 
 from gatekeeper import (
     BadInputError,
@@ -34,6 +35,7 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
 )
+from gatekeeper.adapters.generate import bundled_generator, openai_generator
 from gatekeeper.bundled import TASKS
 from gatekeeper.costs import prompt_length
 from gatekeeper.maths import MathChecker
@@ -187,19 +189,23 @@ def report(
         print("nothing is left after the warm-up: more tasks are needed")
         return
     calls = status.verified
-    rows = [("the cheap model alone", 0, sum(cheap_right) / n)]
-    rows.append((f"routed by {args.policy}", calls, sum(routed) / n))
+    rows = [
+        ("the cheap model alone", 0, f"{np.mean(cheap_right):.1%}"),
+        (f"routed by {args.policy}", calls, f"{np.mean(routed):.1%}"),
+    ]
     if args.compare:
-        better = sum(b and not a for a, b in zip(cheap_right, dear_right, strict=True))
-        gain = sum(dear_right) - sum(cheap_right)
-        rows.append(("at random, as many calls", calls, (sum(cheap_right) + gain * calls / n) / n))
-        rows.append(
-            ("the best choice of as many", calls, (sum(cheap_right) + min(calls, better)) / n)
-        )
-        rows.append(("the dear model alone", n, sum(dear_right) / n))
-    print(f"{f'the other {n}':28}{'dear calls':>12}{'right':>8}")
+        gains = np.subtract(dear_right, cheap_right, dtype=float)
+        best = min(calls, int((gains > 0).sum()))
+        lucky = 1.96 * gains.std(ddof=1) * sqrt(calls * (1 - calls / n)) / n
+        at_random = np.mean(cheap_right) + gains.mean() * calls / n
+        rows += [
+            ("at random, as many calls", calls, f"{at_random:.1%} ± {lucky:.1%}"),
+            ("the best choice of as many", calls, f"{np.mean(cheap_right) + best / n:.1%}"),
+            ("the dear model alone", n, f"{np.mean(dear_right):.1%}"),
+        ]
+    print(f"{f'the other {n}':28}{'dear calls':>12}  right")
     for name, number, right in rows:
-        print(f"{name:28}{number:>12}{right:>8.1%}")
+        print(f"{name:28}{number:>12}  {right}")
     if args.records:
         write_records(args.records, records)
 

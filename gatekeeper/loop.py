@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import GateResult, Reason
@@ -89,13 +89,13 @@ class LoopResult:
         return self.attempts[-1].result.verified
 
 
-Generate = Callable[[object, tuple[Attempt, ...]], object]
+Generate = Callable[[Any, tuple[Attempt, ...]], object]
 """(task, attempts) -> a response of any shape that `maybe_verify` takes, with one output.
 
 `attempts` are the earlier ones, all found wrong; empty the first time.
 """
 
-AsyncGenerate = Callable[[object, tuple[Attempt, ...]], Awaitable[object]]
+AsyncGenerate = Callable[[Any, tuple[Attempt, ...]], Awaitable[object]]
 
 
 def run_loop(

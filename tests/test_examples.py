@@ -50,7 +50,7 @@ def maths(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for line in TASKS.read_text().splitlines(keepends=True)
         if json.loads(line)["kind"] == "math"
     ]
-    path.write_text("".join(lines[:56]))
+    path.write_text("".join(sorted(lines, key=len)[:56]))  # short answers, soon given
     return path
 
 
@@ -141,15 +141,20 @@ def serve() -> Iterator[Callable[[Callable[[str, list[Any]], str]], str]]:
         server.server_close()
 
 
+def answers_of(tasks: Path) -> dict[str, str]:
+    lines = map(json.loads, tasks.read_text().splitlines())
+    return {task["prompt"]: task["gold"] for task in lines}
+
+
 def boxed(number: object) -> str:
     return f"\\boxed{{{number}}}"
 
 
-def page(name: str) -> tuple[list[str], list[str]]:
-    """Its programs and its commands."""
+def page(name: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Its programs, each with what it prints, and its commands."""
     text = (ROOT / "docs" / name).read_text()
     commands = re.findall(r"^    ((?:python|gatekeeper|head) .*)$", text, re.MULTILINE)
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL), commands
+    return re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL), commands
 
 
 # -- the agent -----------------------------------------------------------------------------------
@@ -174,9 +179,7 @@ def test_the_agent_tells_an_endpoint_why(
     serve: Callable[..., str], maths: Path, tmp_path: Path
 ) -> None:
     """A model that mends its answer when it is told what was wrong passes at the second attempt."""
-    golds = {
-        task["prompt"]: task["gold"] for task in map(json.loads, maths.read_text().splitlines())
-    }
+    golds = answers_of(maths)
     asked: list[int] = []
 
     def answer(model: str, messages: list[Any]) -> str:
@@ -200,13 +203,10 @@ def test_the_page_on_agents_runs(serve: Callable[..., str], tmp_path: Path) -> N
         return boxed("19/12") if "Try again." in messages[-1]["content"] else boxed("18")
 
     env = os.environ | {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": serve(answer)}
-    told = [
-        "passed 2 \\boxed{19/12}",
-        "True \\boxed{19/12}\n\\boxed{18} failed\n\\boxed{19/12} passed\n\\boxed{19} not handed in",
-    ]
-    for program_, line in zip(programs, told, strict=True):
+    assert len(programs) == 2
+    for program_, printed in programs:
         for _ in range(2):  # the second time from the log
-            assert run([sys.executable, "-c", program_], cwd=tmp_path, env=env) == f"{line}\n"
+            assert run([sys.executable, "-c", program_], cwd=tmp_path, env=env) == printed
 
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     (tmp_path / "gatekeeper" / "bundled").mkdir(parents=True)
@@ -224,8 +224,8 @@ def test_the_page_on_routing_runs_and_goes_on_where_it_was_killed(
     maths: Path, tmp_path: Path
 ) -> None:
     """Its program; its commands, on few tasks; and what is printed agrees with the records."""
-    (program_,), (route, replay) = page("routing.md")
-    assert run([sys.executable, "-c", program_]) == "YES\n"
+    ((program_, printed),), (route, replay) = page("routing.md")
+    assert run([sys.executable, "-c", program_]) == printed
     start, options = "python examples/routing.py ", "--log routing.db --records routing.jsonl"
     assert route.startswith(start)
     assert route.endswith(options)
@@ -239,12 +239,10 @@ def test_the_page_on_routing_runs_and_goes_on_where_it_was_killed(
 
     table = read_records(records)
     assert table.benefit is not None
-    rows = dict(re.findall(r"^(.*?)  .* ([\d.]+)%$", expected, re.MULTILINE))
+    rows = dict(re.findall(r"^(.*?)  +\d+  ([\d.]+)%", expected, re.MULTILINE))
     right, benefits = (1 - table.error[50:]).sum(), table.benefit[50:].sum()  # after the warm-up
     n = len(table) - 50
-    for name, count_ in (("the cheap model alone", right), ("the dear model alone", None)):
-        assert name in rows
-        assert count_ is None or float(rows[name]) == round(100 * count_ / n, 1)
+    assert float(rows["the cheap model alone"]) == round(100 * right / n, 1)
     best = float(rows["the best choice of as many"])
     assert best == round(100 * (right + min(benefits, round(0.2 * n))) / n, 1)
     run([sys.executable, "-m", *replay.split(), "--seeds", "2"], cwd=tmp_path)
@@ -254,9 +252,7 @@ def test_the_router_between_two_models_of_an_endpoint(
     serve: Callable[..., str], maths: Path
 ) -> None:
     """The cheap model is asked everything, the dear one the warm-up and its share of the rest."""
-    golds = {
-        task["prompt"]: task["gold"] for task in map(json.loads, maths.read_text().splitlines())
-    }
+    golds = answers_of(maths)
     asked: Counter[str] = Counter()
 
     def answer(model: str, messages: list[Any]) -> str:
