@@ -1,9 +1,9 @@
 """The best of several outputs of one task, with verification spent on the most doubtful first.
 
 Doubt is h1 here, the mean negative log-likelihood. Of outputs to one prompt it says most about
-which are wrong: all answer the same question, so what makes likelihoods of different prompts
-hard to compare falls away, while h2 and h3, made of margins, are mostly about the question.
-`benchmarks/best_of.py` measures it.
+which are wrong: they answer the same question, so what makes the likelihoods of different prompts
+hard to compare falls away, while the margins of h2 and h3 are mostly about the question.
+`benchmarks/best_of.py` measures it, and what the verification gains (docs/agent.md).
 """
 
 from __future__ import annotations
