@@ -20,6 +20,7 @@ from gatekeeper._html import Markup, definitions, element, figure, page, section
 from gatekeeper._run import Run, read_run
 from gatekeeper.diagnosis import Condition, Diagnosis, diagnose
 from gatekeeper.errors import BadInputError
+from gatekeeper.estimates import Estimates, estimate, interval, rates
 from gatekeeper.experiment import Comparison, Estimate, Protocol, compare
 from gatekeeper.policies import T0
 from gatekeeper.policies._checks import check_beta
@@ -116,6 +117,7 @@ def report(
         diagnose(records, beta=beta, strata=STRATA, warmup=warmup),
         fixed_score(records.h, records.cost_estimate, records.error, warmup=warmup),
         strata_of(records.cost_estimate, STRATA, warmup=warmup),
+        estimate(records) if records.propensity is not None else None,
     )
     return page(
         f"gatekeeper: {seen.name}",
@@ -124,6 +126,7 @@ def report(
         _in_short(seen),
         _what(seen),
         *(_run_sections(run) if run else ()),
+        *(_error_rate(seen.rate) if seen.rate else ()),
         _signal(seen),
         _strata(seen),
         _policies(seen),
@@ -143,6 +146,7 @@ class _Seen:
     diagnosis: Diagnosis
     scores: FloatArray  # s in [0, 1]; NaN without a signal
     stratum: NDArray[np.intp]  # 0 … STRATA - 1, by expected cost
+    rate: Estimates | None  # of errors among all, where propensities are known
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -168,12 +172,12 @@ def _in_short(seen: _Seen) -> Markup:
         of_these = f"; {y.mean():.1%} of these are wrong" if y.size else ""
         sentences.append(f"{len(seen.records):,} records, {y.size:,} with a known label{of_these}.")
     else:
-        sentences.extend(_run_in_short(summarise(seen.run.results.values())))
+        sentences.extend(_run_in_short(summarise(seen.run.results.values()), seen.rate))
     sentences.append(seen.diagnosis.conclusion)
     return element("div", *(element("p", s) for s in sentences), class_="short")
 
 
-def _run_in_short(summary: Summary) -> list[str]:
+def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
     verified, found = summary.verified, summary.errors_found
     sentences = [
         f"{summary.outputs} outputs were seen. The first {summary.warmup_verified} were verified "
@@ -187,7 +191,13 @@ def _run_in_short(summary: Summary) -> list[str]:
         )
     if summary.above_random < LUCK:
         sentences.append("That difference is no better than luck would explain.")
-    if not summary.all_checked:
+    best = None if rate is None else rate.assisted
+    if not summary.all_checked and best is not None:
+        sentences.append(
+            f"Not every output was checked. By estimate {best.value:.1%} of all are wrong "
+            f"({interval(best)})."
+        )
+    elif not summary.all_checked:
         sentences.append(
             "Not every output was checked, so how many errors remain is not known; the share of "
             "errors among verified outputs is not the model's error rate, because doubtful ones "
@@ -361,6 +371,25 @@ def _verdicts(run: Run, results: Sequence[GateResult]) -> Markup:
         caption="“From outside” are checks that the budget did not pay for: a person's, or those "
         "made afterwards to compare. The policy never learns from them.",
     )
+
+
+def _error_rate(found: Estimates) -> Iterable[Markup]:
+    rows = [
+        (name, f"{rate.n:,}", f"{rate.value:.1%}", interval(rate))
+        for name, rate in rates(found)
+        if rate is not None
+    ]
+    notes = [element("p", note) for note in (found.why, *found.notes)]
+    if rows:
+        caption = (
+            "The naive rate is that of the verified outputs. The other two are about all: each "
+            "verdict weighs one over the chance that its output had to be verified; the last one "
+            "uses the signals as well, and is the narrower the more they tell. Of 100 such "
+            "intervals about 95 hold the true rate."
+        )
+        heads = ("error rate", "verdicts", "estimate", "95 % interval")
+        notes.insert(0, table(heads, rows, caption=caption))
+    yield section("How many of all outputs are wrong?", *notes)
 
 
 # -- what the signal is worth ------------------------------------------------------------------

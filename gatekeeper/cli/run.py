@@ -23,9 +23,11 @@ from gatekeeper.budget import Budget, Unit
 from gatekeeper.cli._progress import progress
 from gatekeeper.datasets import FORMATS
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError
+from gatekeeper.estimates import Estimates, as_json, estimate, show
 from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import policy_names
 from gatekeeper.protocols import Verifier
+from gatekeeper.records import records_of_log
 from gatekeeper.runner import Generate, check_the_rest, run_tasks
 from gatekeeper.summary import Summary, summarise
 from gatekeeper.tasks import Task, read_tasks
@@ -153,10 +155,12 @@ def run(tasks: Sequence[Task], args: argparse.Namespace) -> int:
         results = [result for task in tasks if (result := gate.find(task["id"])) is not None]
         status = gate.status()
     summary = summarise(results)
+    # The log's records know ĉ too, and are what `report` reads.
+    rate = estimate(records_of_log(args.log) if args.log and results else results)
     if args.json:
-        print(json.dumps(_as_json(summary, status, args), indent=2))
+        print(json.dumps(_as_json(summary, status, rate, args), indent=2))
     else:
-        _print(summary, status, args)
+        _print(summary, status, rate, args)
     return 1 if summary.could_not_tell else 0
 
 
@@ -215,7 +219,9 @@ def _watched(gate: VerificationGate, title: str, total: int) -> Iterator[Callabl
         yield note
 
 
-def _as_json(summary: Summary, status: GateStatus, args: argparse.Namespace) -> dict[str, Any]:
+def _as_json(
+    summary: Summary, status: GateStatus, rate: Estimates, args: argparse.Namespace
+) -> dict[str, Any]:
     return {
         "policy": args.policy,
         "budget": args.budget,
@@ -225,11 +231,12 @@ def _as_json(summary: Summary, status: GateStatus, args: argparse.Namespace) -> 
         "spent": status.spent,
         "cap": status.cap,
         "warmup_spent": status.warmup_spent,
+        "error_rate": as_json(rate),
         "log": None if args.log is None else str(args.log),
     }
 
 
-def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> None:
+def _print(summary: Summary, status: GateStatus, rate: Estimates, args: argparse.Namespace) -> None:
     """The closing table, for somebody who sees it for the first time."""
     title = Text(f"gatekeeper: policy {args.policy}, budget {args.budget:.0%}")
     table = Table(title=title, min_width=70)
@@ -276,6 +283,7 @@ def _print(summary: Summary, status: GateStatus, args: argparse.Namespace) -> No
         )
     if summary.missing_signal:
         console.print(f"{summary.missing_signal} outputs came without log-probabilities.")
+    console.print("", *show(rate), "", sep="\n", markup=False, highlight=False)
     log = f"Log: {args.log}" if args.log else "No log was kept; --log FILE keeps one."
     console.print(log, markup=False)
 

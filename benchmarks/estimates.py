@@ -1,0 +1,193 @@
+"""How often the intervals of `gatekeeper.estimates` cover the truth, by policy.
+
+    python benchmarks/estimates.py [--runs 2000] [--jobs 1] [--policy NAME ...]
+
+Streams of `gatekeeper.streams`, budgets and sizes as below, the runs of a policy spread over all
+combinations, every run on a stream drawn anew. What the gate does is done here with its parts but
+without outputs and log, which would take most of the time: policy, ledger, and ε = explore β of the
+candidates drawn whatever the policy says. tests/test_estimates.py runs the gate itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import product
+from math import ceil
+from time import perf_counter
+
+import numpy as np
+from _machine import machine
+
+from gatekeeper._settings import chance_of, named_policy
+from gatekeeper.budget import Budget, Ledger
+from gatekeeper.estimates import estimate
+from gatekeeper.protocols import ObservingPolicy
+from gatekeeper.records import RecordTable
+from gatekeeper.replay import outcome_of
+from gatekeeper.streams import make_stream
+from gatekeeper.types import Candidate, FloatArray, Reason, Signals
+
+POLICIES = (
+    *("random", "threshold", "cst", "cst-memory", "mp-adapt", "mp-strat"),
+    *("split-conformal", "hga", "calibrated"),
+)
+STREAMS = ("usual", "no-signal", "rare-errors", "drift", "sharp-signal")
+BETAS = (0.1, 0.2, 0.3)
+SIZES = {1000: 0.75, 3000: 0.25}  # share of the runs
+EXPLORE = 0.1
+MANY = 100_000  # runs of a cell, at most
+EXPECTED = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, np.inf)  # wrong outputs among those drawn by chance
+
+Cell = tuple[str, str, float, int]  # policy, stream, β, N
+
+
+def simulate(name: str, stream: RecordTable, beta: float, seed: int) -> RecordTable:
+    """What a gate with this policy would leave in its log: labels of the verified only."""
+    n = len(stream)
+    budget = Budget(fraction=beta, horizon=n)
+    epsilon = chance_of(budget, EXPLORE)
+    policy = named_policy(name, budget, epsilon, seed)
+    observe = policy.observe if isinstance(policy, ObservingPolicy) else None
+    ledger = Ledger(budget, 1.0, explore=epsilon)
+    lots = np.random.default_rng((seed, 1)).random(n) < epsilon
+    outcomes = [outcome_of(label, 1.0) for label in (0, 1)]
+    propensity, verified = np.empty(n), np.empty(n, dtype=bool)
+    rows = zip(
+        stream.ids,
+        stream.h.tolist(),
+        stream.cost_estimate.tolist(),
+        stream.error.astype(int).tolist(),
+        lots.tolist(),
+        strict=True,
+    )
+    for t, (id_, h, cost_estimate, error, drawn) in enumerate(rows):
+        candidate = Candidate(id_, Signals(*h), cost_estimate)
+        wish = policy.decide(candidate)
+        warmup = wish.reason is Reason.WARMUP
+        hold = ledger.see(cost_estimate, warmup=warmup)
+        granted = ledger.has_room(warmup=warmup, spare=not warmup)
+        chance = epsilon if not warmup and ledger.has_room(warmup=False) else 0.0
+        p = wish.propensity if granted else 0.0
+        propensity[t] = p + chance * (1.0 - p)
+        verified[t] = verify = (wish.verify and granted) or (drawn and chance > 0.0)
+        decision = wish if verify == wish.verify else replace(wish, verify=verify)
+        if verify:
+            ledger.reserve(id_, hold)
+        if observe:
+            observe(candidate, decision)
+        if verify:
+            ledger.settle(id_, 1.0)
+            policy.update(candidate, decision, outcomes[error])
+    return replace(
+        stream,
+        error=np.where(verified, stream.error, np.nan),
+        propensity=propensity,
+        verified=verified.astype(np.float64),
+    )
+
+
+def run(cell: Cell, seed: int) -> FloatArray:
+    """(3, 4): for each estimate its error, whether the truth lies below and above the interval,
+    and its width; then once more (4,): wrong outputs expected among those drawn by chance, outputs
+    drawn by chance, and without a chance."""
+    policy, stream, beta, n = cell
+    table = make_stream(stream, n, seed)
+    left = simulate(policy, table, beta, seed)
+    p, verified = left.propensity, left.verified
+    assert p is not None
+    assert verified is not None
+    truth = float(table.error[p > 0.0].mean())
+    found = estimate(left)
+    rows = []
+    for one in (found.naive, found.weighted, found.assisted):
+        if one is None:
+            rows.append([np.nan] * 4)
+            continue
+        low, high = one.low - 1e-9, one.high + 1e-9  # sums of floats
+        rows.append([one.value - truth, truth < low, truth > high, one.high - one.low])
+    by_chance = (p > 0.0) & (p < 1.0)
+    expected = float((p * table.error)[by_chance].sum())
+    rows.append([expected, verified[by_chance].sum(), (p == 0.0).mean(), truth])
+    return np.array(rows)
+
+
+def run_cell(cell: Cell, seeds: range) -> FloatArray:
+    """(len(seeds), 4, 4)"""
+    return np.stack([run(cell, seed) for seed in seeds])
+
+
+def coverage(x: FloatArray) -> FloatArray:
+    """(3,) in [0, 1], of the runs that have an estimate."""
+    return np.asarray(1.0 - np.nanmean(x[:, :3, 1] + x[:, :3, 2], axis=0))
+
+
+def header(title: str) -> str:
+    return (
+        f"\n{title:<17}   runs  by     no      coverage, %              width            "
+        f"  bias, points\n{'':<17}         lot    chance  naive weighted assisted  "
+        "weighted assisted  (of each)"
+    )
+
+
+def row(name: str, x: FloatArray) -> str:
+    refused = int(np.isnan(x[:, 1, 0]).sum())
+    cover = 100.0 * coverage(x)
+    width = np.nanmean(x[:, :3, 3], axis=0)
+    bias = 100.0 * np.nanmean(x[:, :3, 0], axis=0)
+    return (
+        f"{name:<17} {len(x):6} {x[:, 3, 1].mean():6.0f} {x[:, 3, 2].mean():7.1%} "
+        f"{cover[0]:7.1f} {cover[1]:8.1f} {cover[2]:8.1f} {width[1]:9.3f} {width[2]:8.3f}"
+        f"   {bias[0]:+6.1f} {bias[1]:+5.2f} {bias[2]:+5.2f}"
+        + (f"  ({refused} refused)" if refused else "")
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=2000, help="of each policy")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--policy", action="append", choices=POLICIES)
+    args = parser.parse_args()
+    start = perf_counter()
+    policies = args.policy or POLICIES
+    kinds = list(product(STREAMS, BETAS, SIZES))
+    cells = [(policy, *kind) for policy in policies for kind in kinds]
+    runs = [ceil(args.runs * SIZES[cell[3]] * len(SIZES) / len(kinds)) for cell in cells]
+    seeds = [range(MANY * k, MANY * k + n) for k, n in enumerate(runs)]  # none stands twice
+    found: dict[Cell, FloatArray] = {}
+
+    def of(which: Callable[[Cell], bool]) -> FloatArray:
+        return np.concatenate([x for cell, x in found.items() if which(cell)])
+
+    print(machine())
+    print(header("policy"))
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for cell, x in zip(cells, pool.map(run_cell, cells, seeds), strict=True):
+            found[cell] = x
+            if cell[1:] == kinds[-1]:
+                print(row(cell[0], of(lambda c, name=cell[0]: c[0] == name)), flush=True)
+    for title, at, values in (
+        ("stream", 1, STREAMS),
+        ("budget", 2, BETAS),
+        ("outputs", 3, list(SIZES)),
+    ):
+        print(header(title))
+        for value in values:
+            print(row(str(value), of(lambda c, at=at, value=value: c[at] == value)))
+    every = of(lambda c: True)
+    print(header("errors expected"))  # among the verdicts drawn by lot
+    low = np.digitize(every[:, 3, 0], EXPECTED) - 1
+    for k in np.unique(low).tolist():
+        print(row(f"{EXPECTED[k]:g} to {EXPECTED[k + 1]:g}", every[low == k]))
+    print("\ncoverage, %, weighted / assisted" + "".join(f"{name:>16}" for name in STREAMS))
+    for policy in policies:
+        shown = [coverage(of(lambda c, p=policy, s=s: c[:2] == (p, s))) for s in STREAMS]
+        print(f"{policy:<32}" + "".join(f"{100 * c[1]:9.1f} /{100 * c[2]:5.1f}" for c in shown))
+    print(f"\n{perf_counter() - start:.0f} s with {args.jobs} process(es)")
+
+
+if __name__ == "__main__":
+    main()
