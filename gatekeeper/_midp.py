@@ -11,9 +11,9 @@ def midp_interval(rate: float, n: float) -> tuple[float, float]:
     """95 % interval in [0, 1] where a share `rate` of `n` > 0 independent labels is wrong.
 
     The rates q at which P(X > x) + P(X = x)/2 and P(X < x) + P(X = x)/2 are at least 0.025, for
-    X ~ Binomial(n, q) and x = n `rate`; neither x nor n need be whole (Korn & Graubard 1998). It
-    covers in 95 % of all samples on average, for small counts as well, where a normal interval
-    has next to no width and an exact one covers in nearly all.
+    X ~ Binomial(n, q) and x = n `rate`; neither x nor n need be whole (Korn & Graubard 1998).
+    Averaged over q it covers in 95.6 % of all samples of 40, in 97 % of those of 10: a normal
+    interval would cover in too few, an exact one in more still.
     """
     from scipy.optimize import brentq
     from scipy.special import betainc

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from math import hypot, log, log1p, nan
+from math import hypot, isnan, log, log1p, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,12 +164,18 @@ class _Row(NamedTuple):
 
 def _row(output: Record | GateResult) -> _Row:
     if isinstance(output, Record):
-        return _row_of_record(output)
-    if isinstance(output, GateResult):
-        return _row_of_result(output)
-    raise BadInputError(
-        f"output={output!r:.80}: give a run's GateResults, or the records of its log"
-    )
+        row = _row_of_record(output)
+    elif isinstance(output, GateResult):
+        row = _row_of_result(output)
+    else:
+        raise BadInputError(
+            f"output={output!r:.80}: give a run's GateResults, or the records of its log"
+        )
+    if not (isnan(row.propensity) or 0.0 <= row.propensity <= 1.0):
+        raise BadInputError(
+            f"id={output.id!r:.80}: propensity={row.propensity!r} must lie in [0, 1]"
+        )
+    return row
 
 
 def _row_of_record(record: Record) -> _Row:
@@ -314,10 +320,12 @@ def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool
             f"{without:,} of {p.size:,} outputs had no chance to be verified, so that nothing can "
             "be said of them: a gate with explore above 0 leaves each a chance."
         )
-    if not drawn[by_chance if by_chance.any() else p > 0.0].any():
+    least = by_chance if by_chance.any() else p > 0.0
+    if not drawn[least].any():
+        which = "left to chance" if by_chance.any() else "selected"
         return (
-            f"{by_chance.sum():,} of {p.size:,} outputs were left to chance and none of them has a "
-            "verdict, so that nothing can be said of them yet."
+            f"None of the {least.sum():,} outputs {which} has a verdict yet, so that nothing can "
+            "be said of them."
         )
     return None
 
