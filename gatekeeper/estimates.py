@@ -38,6 +38,7 @@ from gatekeeper.types import FloatArray, GateResult, Record, Signals
 __all__ = ["Estimate", "Estimates", "as_json", "estimate", "interval", "rates", "show"]
 
 FOLDS = 5  # predictions for a fifth of the outputs come from the verdicts on the other four
+USUAL = 500  # outputs, at most, that tell predictions what is usual
 WITHIN = 2.0  # factor by which propensities may differ in one part
 CAUTION = 4.0  # labels' worth of doubt that the prediction tells anything: it may seem so by luck
 SURE = 1e-6  # no prediction is closer to 0 or 1
@@ -295,12 +296,13 @@ def _part(
 def _log_odds(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
     """Predicted log odds of an error (N,), each from the verdicts on outputs of other folds."""
     rows = np.array(raw)
+    usual = raw[:: -(-len(raw) // USUAL)]
     found = np.empty(len(raw))
     fold = np.arange(len(raw)) % FOLDS
     for k in range(FOLDS):
         others = np.flatnonzero(drawn & (fold != k)).tolist()
         known = [Known(raw[i], int(label[i]), nan) for i in others]
-        p = Prediction.fit(raw, known).of_rows(rows[fold == k])[0].clip(SURE, 1.0 - SURE)
+        p = Prediction.fit(usual, known).of_rows(rows[fold == k])[0].clip(SURE, 1.0 - SURE)
         found[fold == k] = np.log(p) - np.log1p(-p)
     return found
 

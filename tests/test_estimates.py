@@ -1,6 +1,9 @@
 """The error rate of all outputs: exact where it can be, unbiased, and covered as often as said."""
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -380,6 +383,20 @@ def test_the_report_shows_them(explored: tuple[Path, list[GateResult], float]) -
     lines = show(found)
     assert lines[0] == f"Error rate of all {N} outputs, with 95 % intervals:"
     assert json.loads(json.dumps(as_json(found)))["assisted"]["value"] == numbers(found.assisted)[0]
+
+
+def test_the_page_on_estimates_runs(explored: tuple[Path, list[GateResult], float]) -> None:
+    """docs/estimates.md: the program, beside a log."""
+    page = (Path(__file__).parents[1] / "docs" / "estimates.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    log = explored[0]
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=log.parent, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    told = show(estimate(load_records(log)))
+    assert ran.stdout.splitlines()[: len(told)] == told
+    assert ran.stdout.splitlines()[-1].startswith("pass rate 0.")
 
 
 def test_a_gate_that_does_not_explore(tmp_path: Path) -> None:
