@@ -27,7 +27,7 @@ LAYERS = (
     {"types", "errors"},
     {"protocols"},
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
-    | {"_codec", "_settings", "convert", "datasets", "jsonl", "records", "tasks"}
+    | {"_codec", "_midp", "_settings", "convert", "datasets", "jsonl", "records", "tasks"}
     | {"summary", "verifiers"},
     {"gate", "loop", "best", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"},
