@@ -320,7 +320,8 @@ def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool
     if without and not by_chance.any():
         return (
             f"{without:,} of {p.size:,} outputs had no chance to be verified, so that nothing can "
-            "be said of them: a gate with explore above 0 leaves each a chance."
+            "be said of them: explore above 0, and a budget with a fraction or a horizon, would "
+            "have left each a chance."
         )
     least = by_chance if by_chance.any() else p > 0.0
     if not drawn[least].any():
