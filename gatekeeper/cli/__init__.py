@@ -11,6 +11,7 @@ from importlib.metadata import version
 from gatekeeper.cli import (
     diagnose,
     doctor,
+    evalplus,
     paper,
     replay,
     report,
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=version("llm-gatekeeper"))
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (run, replay, diagnose, report, paper, verify, sandbox, signals, doctor):
+    for command in (run, replay, diagnose, report, paper, verify, evalplus, sandbox, signals, doctor):
         command.add(commands)
     args = parser.parse_args(argv)
     return guarded(lambda: args.run(args))

@@ -1,0 +1,135 @@
+"""EvalPlus: its code generation over an OpenAI endpoint, keeping the log-probabilities it drops."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openai
+from evalplus.gen.util import openai_request
+from evalplus.provider.openai import OpenAIChatDecoder
+from evalplus.sanitize import sanitize
+
+from gatekeeper.adapters.evalplus import ARRAYS, Dataset
+from gatekeeper.adapters.openai import generations_of
+from gatekeeper.errors import BadInputError
+from gatekeeper.jsonl import field, read_jsonl
+from gatekeeper.types import MASKED, FloatArray, Generation
+
+__all__ = ["GatedDecoder", "codegen"]
+
+ALTERNATIVES = 5  # log-probabilities per token to ask for
+AT_ONCE = 32  # samples in one request: EvalPlus's own limit
+REFUSALS = (400, 403, 404, 422)  # how servers say that they give no log-probabilities
+INSTRUCTION = (  # EvalPlus's own
+    "Please provide a self-contained Python script that solves the following problem in a "
+    "markdown code block:"
+)
+
+
+class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
+    """EvalPlus's chat decoder; `outputs` has the tokens that came with each text.
+
+    A server that refuses log-probabilities is asked without, then and later.
+    """
+
+    asks: dict[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+
+    def outputs(self, prompt: str, n: int) -> list[Generation]:
+        """Raises BadInputError where the endpoint does not answer."""
+        message = f"{self.instruction_prefix}\n```python\n{prompt.strip()}\n```"
+        try:
+            try:
+                response = self._request(message, n, **self.asks)
+            except openai.APIStatusError as error:
+                if error.status_code not in REFUSALS or not self.asks:
+                    raise
+                response = self._request(message, n)
+                self.asks = {}
+                print("gatekeeper: the server gives no log-probabilities", file=sys.stderr)
+        except openai.OpenAIError as error:
+            raise BadInputError(
+                f"the model {self.name!r} at {self.client.base_url} did not answer: {error}"
+            ) from error
+        return generations_of(response)
+
+    def codegen(self, prompt: str, do_sample: bool = True, num_samples: int = 200) -> list[str]:
+        n = min(self.batch_size, num_samples)
+        return [output.text for output in self.outputs(prompt, n)]
+
+    def _request(self, message: str, n: int, **asks: Any) -> Any:
+        # Once: EvalPlus's own `make_auto_request` tries for ever.
+        return openai_request.make_request(
+            self.client,
+            message=message,
+            model=self.name,
+            max_tokens=self.max_new_tokens,
+            temperature=self.temperature,
+            n=n,
+            **asks,
+        )
+
+
+def codegen(
+    path: Path,
+    dataset: Dataset,
+    *,
+    model: str,
+    base_url: str | None = None,
+    n_samples: int = 1,
+    temperature: float = 0.0,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Append to the file of samples those that it lacks: `n_samples` for each problem.
+
+    Raises BadInputError for a file with bad lines, and where the endpoint does not answer.
+    """
+    there = _count(path)
+    with contextlib.redirect_stdout(sys.stderr):  # it greets
+        decoder = GatedDecoder(
+            model,
+            base_url=base_url,
+            batch_size=min(n_samples, AT_ONCE),
+            temperature=temperature,
+            instruction_prefix=INSTRUCTION,
+        )
+    with path.open("a", encoding="utf-8") as out:
+        for task_id, problem in dataset.problems.items():
+            missing = n_samples - there[task_id]
+            while missing > 0:
+                prompt = problem["prompt"].strip() + "\n"
+                for output in decoder.outputs(prompt, min(missing, decoder.batch_size)):
+                    solution = sanitize(output.text, entrypoint=problem["entry_point"])
+                    line = {"task_id": task_id, "solution": solution, "logprobs": _arrays(output)}
+                    out.write(json.dumps(line) + "\n")
+                    out.flush()
+                    missing -= 1
+            on_progress(1)
+
+
+def _count(path: Path) -> Counter[str]:
+    """Samples in the file by problem, after cutting off a line that an interruption left half."""
+    if not path.exists():
+        return Counter()
+    with path.open("rb+") as file:
+        whole = file.read().rpartition(b"\n")
+        file.truncate(len(whole[0]) + len(whole[1]))
+    return Counter(read_jsonl(path, lambda line: field(line, "task_id", str)))
+
+
+def _arrays(output: Generation) -> dict[str, list[float | None]] | None:
+    """For `logprobs` of a sample; None without any."""
+    if not output.logprob.size:
+        return None
+    return {name: list(_rounded(getattr(output, name))) for name in ARRAYS}
+
+
+def _rounded(values: FloatArray) -> Iterator[float | None]:
+    for value in np.maximum(values, MASKED).round(6).tolist():
+        yield None if value != value else value

@@ -1,0 +1,141 @@
+"""lm-evaluation-harness: its API models, keeping the log-probabilities that they drop.
+
+Importing this registers the models `gated-chat` and `gated-completions` and the filter `gatekeeper`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from aiohttp import ClientResponseError
+from lm_eval.api.filter import Filter
+from lm_eval.api.registry import register_filter, register_model
+from lm_eval.models.openai_completions import LocalChatCompletion, LocalCompletionsAPI
+from requests import HTTPError
+
+from gatekeeper.adapters.openai import generations_of
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Generation
+
+__all__ = ["GatedChat", "GatedCompletions", "GatekeeperFilter", "Response"]
+
+ALTERNATIVES = 5  # log-probabilities per token to ask for
+REFUSALS = (400, 403, 404, 422)  # how servers say that they give no log-probabilities
+
+_logger = logging.getLogger(__name__)
+
+
+class Response(str):
+    """The text of a response, as the harness wants it, with the output that it came with.
+
+    A string in every respect, also in the harness's cache of responses.
+    """
+
+    generation: Generation
+
+
+class _Gated:
+    """Asks for log-probabilities and keeps them; in front of a class of the harness's.
+
+    A server that refuses them is asked without, and so are all later calls.
+    """
+
+    asks: dict[str, Any]
+    _refused = False
+
+    def model_call(
+        self, messages: Any, *, generate: bool = True, gen_kwargs: Any = None, **more: Any
+    ) -> Any:
+        call = super().model_call  # type: ignore[misc]
+        if not generate or self._refused:
+            return call(messages, generate=generate, gen_kwargs=gen_kwargs, **more)
+        try:
+            return call(messages, generate=True, gen_kwargs=self._asking(gen_kwargs), **more)
+        except HTTPError as error:
+            if error.response.status_code not in REFUSALS:
+                raise
+            answer = call(messages, generate=True, gen_kwargs=gen_kwargs, **more)
+        self._refuse()
+        return answer
+
+    async def amodel_call(
+        self, *, generate: bool = True, gen_kwargs: Any = None, **more: Any
+    ) -> Any:
+        call = super().amodel_call  # type: ignore[misc]
+        if not generate or self._refused:
+            return await call(generate=generate, gen_kwargs=gen_kwargs, **more)
+        try:
+            return await call(generate=True, gen_kwargs=self._asking(gen_kwargs), **more)
+        except ClientResponseError as error:
+            if error.status not in REFUSALS:
+                raise
+            answer = await call(generate=True, gen_kwargs=gen_kwargs, **more)
+        self._refuse()
+        return answer
+
+    def parse_generations(self, outputs: Any, **more: Any) -> list[str | None]:
+        texts: list[str | None] = super().parse_generations(outputs=outputs, **more)  # type: ignore[misc]
+        found = list(_generations(outputs if isinstance(outputs, list) else [outputs]))
+        if len(found) != len(texts):  # of a response that the harness could not read either
+            return texts
+        return [t if t is None or g is None else _response(t, g) for t, g in zip(texts, found)]
+
+    def _asking(self, gen_kwargs: Any) -> dict[str, Any]:
+        """What the user asked for, and at least what the signals need."""
+        wanted = dict(gen_kwargs or {})
+        for name, least in self.asks.items():
+            wanted[name] = max(wanted.get(name) or 0, least)
+        return wanted
+
+    def _refuse(self) -> None:
+        if not self._refused:
+            _logger.warning("the server gives no log-probabilities: decisions will be random")
+        self._refused = True
+
+
+@register_model("gated-chat")
+class GatedChat(_Gated, LocalChatCompletion):  # type: ignore[misc]
+    """`local-chat-completions` that keeps log-probabilities: same `--model_args`."""
+
+    asks = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+
+
+@register_model("gated-completions")
+class GatedCompletions(_Gated, LocalCompletionsAPI):  # type: ignore[misc]
+    """`local-completions` that keeps log-probabilities: same `--model_args`."""
+
+    asks = {"logprobs": ALTERNATIVES}
+
+
+@register_filter("gatekeeper")
+class GatekeeperFilter(Filter):  # type: ignore[misc]
+    """Says in a task's YAML which pipeline of filters, and what of its metrics, decides what is right.
+
+    Its arguments are those of `lm_eval_gate.Grading`. It changes nothing in the responses.
+    """
+
+    def __init__(self, **grading: Any) -> None:
+        super().__init__()
+
+    def apply(self, resps: Any, docs: Any) -> Any:
+        return resps
+
+
+def _response(text: str, generation: Generation) -> Response:
+    response = Response(text)
+    response.generation = generation
+    return response
+
+
+def _generations(outputs: Iterable[Any]) -> Iterable[Generation | None]:
+    """One per choice, by index; None where nothing can be read."""
+    for output in outputs:
+        try:
+            choices = sorted(output["choices"], key=lambda choice: choice["index"])
+            yield from generations_of(output | {"choices": choices})
+        except (BadInputError, KeyError, TypeError) as error:
+            _logger.warning("log-probabilities that cannot be read: %s", error)
+            choices = output.get("choices") if isinstance(output, dict) else None
+            yield from [None] * len(choices or [None])

@@ -1,0 +1,166 @@
+"""`gatekeeper evalplus --samples samples.jsonl`: HumanEval+ or MBPP+ within a budget."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.adapters._harness import Report, add_options, open_gate, options_of, report_of
+from gatekeeper.adapters.evalplus import (
+    Checker,
+    Dataset,
+    EvalPlusChecker,
+    Sample,
+    SandboxChecker,
+    pass_at_1,
+    read_samples,
+)
+from gatekeeper.cli._progress import progress
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import GateResult
+
+__all__ = ["add", "main"]
+
+PASS = "pass"  # of EvalPlus
+BLOCK = 32  # samples decided on before their verdicts are learned; part of what makes runs equal
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "evalplus",
+        help="check samples for HumanEval+ or MBPP+ within a budget",
+        description="Decides which samples EvalPlus's tests run on, and estimates pass@1 from "
+        "those. The same command with the same log goes on where it was interrupted.",
+    )
+    parser.add_argument("--samples", type=Path, required=True, help="EvalPlus's samples.jsonl")
+    parser.add_argument("--dataset", choices=["humaneval", "mbpp"], required=True)
+    add_options(parser)
+    parser.add_argument(
+        "--sandbox",
+        choices=["evalplus", "docker", "local"],
+        default="evalplus",
+        help="what runs the samples: EvalPlus's own check (default), or a sandbox: docs/sandbox.md",
+    )
+    parser.add_argument(
+        "--base-only", action="store_true", help="the original tests, without EvalPlus's additions"
+    )
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="checks at once")
+    parser.add_argument("--out", type=Path, help="JSONL to write: what became of each sample")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    made = parser.add_argument_group("to make the samples that the file lacks")
+    made.add_argument("--model", help="name of the model at the endpoint")
+    made.add_argument("--base-url", metavar="URL", help="of the OpenAI API; OPENAI_API_KEY is sent")
+    made.add_argument("--n-samples", type=int, default=1, metavar="N", help="for each problem")
+    made.add_argument("--temperature", type=float, default=0.0, help="0: greedy (default)")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0, or 1 where a check could not tell. Raises BadInputError."""
+    if args.workers < 1 or args.n_samples < 1:
+        raise BadInputError("--workers and --n-samples must be at least 1")
+    if args.base_url and not args.model:
+        raise BadInputError(f"--base-url {args.base_url} needs --model, the model's name there")
+    if not (args.model or args.samples.exists()):
+        raise BadInputError(f"--samples {args.samples} does not exist; --model can make it")
+    dataset = Dataset(args.dataset)
+    if args.model:
+        from gatekeeper.adapters.evalplus_codegen import codegen
+
+        with progress("ask the model", len(dataset.problems)) as advance:
+            codegen(
+                args.samples,
+                dataset,
+                model=args.model,
+                base_url=args.base_url,
+                n_samples=args.n_samples,
+                temperature=args.temperature,
+                on_progress=lambda done: advance(done, ""),
+            )
+    samples = read_samples(args.samples, dataset)
+    results = _gate(args, dataset, samples)
+    report, exact = report_of(results), _exact(args, samples, results)
+    if args.out is not None:
+        _write(args.out, results)
+    if args.json:
+        print(json.dumps({"pass@1": exact or None, **report.as_json()}, indent=2))
+    else:
+        _print(args, report, exact)
+        if absent := len(dataset.problems) - len({sample.task_id for sample in samples}):
+            print(f"{absent} of {len(dataset.problems)} problems have no sample and do not count.")
+    return 1 if report.summary.could_not_tell else 0
+
+
+def _gate(
+    args: argparse.Namespace, dataset: Dataset, samples: Sequence[Sample]
+) -> list[GateResult]:
+    checker: Checker
+    if args.sandbox == "evalplus":
+        checker = EvalPlusChecker(dataset, base_only=args.base_only, workers=args.workers)
+    else:
+        checker = SandboxChecker(
+            dataset, args.sandbox, base_only=args.base_only, workers=args.workers
+        )
+    settings = {"dataset": dataset.hash, "base_only": args.base_only, "sandbox": args.sandbox}
+    results: list[GateResult] = []
+    with (
+        closing(checker),
+        open_gate(
+            options_of(args), horizon=len(samples), settings=settings, workers=args.workers
+        ) as gate,
+        progress("decide, check", len(samples)) as advance,
+    ):
+        for start in range(0, len(samples), BLOCK):
+            block = samples[start : start + BLOCK]
+            pairs = [(sample.generation, partial(checker.check, sample)) for sample in block]
+            results += gate.verify_batch(pairs)
+            advance(len(block), "")
+    return results
+
+
+def _exact(
+    args: argparse.Namespace, samples: Sequence[Sample], results: Sequence[GateResult]
+) -> dict[str, float]:
+    """EvalPlus's pass@1 by kind of tests, where every sample has a verdict."""
+    outcomes = [result.outcome for result in results if result.verified]
+    if len(outcomes) < len(samples):
+        return {}
+    right = [outcome is not None and outcome.error == 0 for outcome in outcomes]
+    if args.base_only:
+        return {"base": pass_at_1(samples, right)}
+    base = [outcome.meta.get("base") for outcome in outcomes if outcome is not None]
+    exact = {"plus": pass_at_1(samples, right)}
+    if None not in base:  # EvalPlus's check, which runs them apart
+        exact["base"] = pass_at_1(samples, [status == PASS for status in base])
+    return exact
+
+
+def _write(path: Path, results: Sequence[GateResult]) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as out:
+            for result in results:
+                line = {
+                    "id": result.id,
+                    "verify": result.decision.verify,
+                    "reason": result.decision.reason.value,
+                    "propensity": result.decision.propensity,
+                    "verdict": result.outcome.verdict.value if result.outcome else None,
+                }
+                out.write(json.dumps(line) + "\n")
+    except OSError as e:
+        raise BadInputError(f"--out {path} cannot be written: {e.strerror}") from e
+
+
+def _print(args: argparse.Namespace, report: Report, exact: Mapping[str, float]) -> None:
+    print(*report.lines(), sep="\n")
+    for tests, name in (("base", "base tests"), ("plus", "base + extra tests")):
+        if tests in exact:
+            plus = "+" if tests == "plus" else ""
+            print(f"{args.dataset}{plus} ({name}), all samples checked: pass@1 {exact[tests]:.3f}")
+    if args.gate_log is None:
+        print("No log was kept; --log FILE keeps one.")
