@@ -13,7 +13,7 @@ from aiohttp import ClientResponseError
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter, register_model
 from lm_eval.models.openai_completions import LocalChatCompletion, LocalCompletionsAPI
-from requests import HTTPError
+from requests import HTTPError, RequestException, get
 
 from gatekeeper.adapters.openai import generations_of
 from gatekeeper.errors import BadInputError
@@ -22,6 +22,7 @@ from gatekeeper.types import Generation
 __all__ = ["GatedChat", "GatedCompletions", "GatekeeperFilter", "Response"]
 
 ALTERNATIVES = 5  # log-probabilities per token to ask for
+PATIENCE = 30  # seconds for an endpoint to say anything at all
 REFUSALS = (400, 403, 404, 422)  # how servers say that they give no log-probabilities
 
 _logger = logging.getLogger(__name__)
@@ -43,7 +44,18 @@ class _Gated:
     """
 
     asks: dict[str, Any]
+    base_url: str
     _refused = False
+
+    def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
+        """Raises BadInputError where nobody answers: before each request fails for itself."""
+        try:
+            get(self.base_url, timeout=PATIENCE, verify=False)
+        except (RequestException, ValueError) as error:
+            reason = getattr(error.__context__, "reason", error)
+            raise BadInputError(f"base_url={self.base_url!r} does not answer: {reason}") from error
+        answers: list[str] = super().generate_until(requests, disable_tqdm)  # type: ignore[misc]
+        return answers
 
     def model_call(
         self, messages: Any, *, generate: bool = True, gen_kwargs: Any = None, **more: Any
