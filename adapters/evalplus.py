@@ -175,7 +175,12 @@ class SandboxChecker:
     """EvalPlus's inputs and expected outputs, in a sandbox of gatekeeper's (docs/sandbox.md)."""
 
     def __init__(
-        self, dataset: Dataset, sandbox: Literal["docker", "local"], *, base_only: bool, workers: int
+        self,
+        dataset: Dataset,
+        sandbox: Literal["docker", "local"],
+        *,
+        base_only: bool,
+        workers: int,
     ) -> None:
         from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 
@@ -219,9 +224,12 @@ def check_program(dataset: str, problem: Mapping[str, Any], cases: Sequence[Any]
         same += " or out == 0"
     elif dataset == "mbpp" and entry in ("surface_Area", "digit_distance_nums"):
         other = inspect.getsource(getattr(special, f"_{entry}"))
-        return _PROGRAM.format(
-            atol=atol, cases=list(cases), same=f"{same} or same(out, _{entry}(*inputs))"
-        ) + other
+        return (
+            _PROGRAM.format(
+                atol=atol, cases=list(cases), same=f"{same} or same(out, _{entry}(*inputs))"
+            )
+            + other
+        )
     elif dataset == "mbpp" and entry in special.MBPP_OUTPUT_SET_EQ_TASKS:
         same = "set(out) == set(expected)"
     elif dataset == "mbpp" and entry in special.MBPP_OUTPUT_NOT_NONE_TASKS:

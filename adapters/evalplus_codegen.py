@@ -26,7 +26,7 @@ __all__ = ["GatedDecoder", "codegen"]
 
 ALTERNATIVES = 5  # log-probabilities per token to ask for
 AT_ONCE = 32  # samples in one request: EvalPlus's own limit
-REFUSALS = (400, 403, 404, 422)  # how servers say that they give no log-probabilities
+REFUSALS = (400, 403, 422)  # how servers say that they give no log-probabilities
 INSTRUCTION = (  # EvalPlus's own
     "Please provide a self-contained Python script that solves the following problem in a "
     "markdown code block:"

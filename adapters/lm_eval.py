@@ -69,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         harness, unreachable = _harness()
-        with _in_place_of(harness, "simple_evaluate", gated), _in_place_of(sys, "argv", ["lm-eval", *rest]):
+        with (
+            _in_place_of(harness, "simple_evaluate", gated),
+            _in_place_of(sys, "argv", ["lm-eval", *rest]),
+        ):
             importlib.import_module("lm_eval.__main__").cli_evaluate()
     except GatekeeperError as e:
         return _say(e)
@@ -163,7 +166,11 @@ def _one_line(error: Exception) -> str:
 
 
 def _say(what: object) -> int:
-    text = _one_line(what) if isinstance(what, Exception) and not isinstance(what, GatekeeperError) else what
+    text = (
+        _one_line(what)
+        if isinstance(what, Exception) and not isinstance(what, GatekeeperError)
+        else what
+    )
     print(f"gatekeeper: {text}", file=sys.stderr)
     return 2
 

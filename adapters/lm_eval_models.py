@@ -23,7 +23,7 @@ __all__ = ["GatedChat", "GatedCompletions", "GatekeeperFilter", "Response"]
 
 ALTERNATIVES = 5  # log-probabilities per token to ask for
 PATIENCE = 30  # seconds for an endpoint to say anything at all
-REFUSALS = (400, 403, 404, 422)  # how servers say that they give no log-probabilities
+REFUSALS = (400, 403, 422)  # how servers say that they give no log-probabilities
 
 _logger = logging.getLogger(__name__)
 

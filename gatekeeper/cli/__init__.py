@@ -33,7 +33,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=version("llm-gatekeeper"))
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (run, replay, diagnose, report, paper, verify, evalplus, sandbox, signals, doctor):
+    for command in (
+        run,
+        replay,
+        diagnose,
+        report,
+        paper,
+        verify,
+        evalplus,
+        sandbox,
+        signals,
+        doctor,
+    ):
         command.add(commands)
     args = parser.parse_args(argv)
     return guarded(lambda: args.run(args))

@@ -1,6 +1,6 @@
 """The bundled model's code tasks as a data set of EvalPlus's, and its answers as samples.
 
-    python tests/harness/bundled_humaneval.py FOLDER N    writes problems.jsonl and samples.jsonl
+python tests/harness/bundled_humaneval.py FOLDER N    writes problems.jsonl and samples.jsonl
 """
 
 from __future__ import annotations

@@ -1,0 +1,293 @@
+"""docs/lm-eval.md with the harness itself, in an environment of its own: `make test-harness`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if find_spec("lm_eval") is None:
+    pytest.skip("lm-eval is not installed: run `make test-harness`", allow_module_level=True)
+
+os.environ["HF_DATASETS_OFFLINE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+
+import lm_eval
+from lm_eval.tasks import TaskManager
+
+from gatekeeper.adapters.lm_eval import GateOptions, Grading, main, simple_evaluate
+from gatekeeper.bundled.serve import Server
+from gatekeeper.errors import GatekeeperError
+
+pytestmark = pytest.mark.filterwarnings("default")  # the harness's own
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "lm-eval.md").read_text()
+TASK = "bundled_math"
+LIMIT = 100  # documents; where a test does not say otherwise
+
+
+@contextmanager
+def serving(**options: Any) -> Iterator[str]:
+    server = Server(**options)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"{server.base_url}/chat/completions"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # the task names its data from there
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The harness's cache of responses: the model answers each question once for all tests."""
+    return str(tmp_path_factory.mktemp("cache") / "answers")
+
+
+def evaluate(url: str, gate: GateOptions | None, **more: Any) -> Any:
+    model = "local-chat-completions" if gate is None else "gated-chat"
+    arguments = {
+        "model": model,
+        "model_args": f"model=gatekeeper-bundled,base_url={url},num_concurrent=4,max_retries=1",
+        "tasks": [TASK],
+        "task_manager": TaskManager(include_path="examples/lm_eval", include_defaults=False),
+        "limit": LIMIT,
+        "apply_chat_template": True,
+        "bootstrap_iters": 100,
+    }
+    if gate is None:
+        return lm_eval.simple_evaluate(**arguments | more)
+    return simple_evaluate(gate=gate, **arguments | more)
+
+
+def test_the_page_runs_and_goes_on_after_kill_9(url: str, tmp_path: Path) -> None:
+    """The very command, killed while the model answers, and once more."""
+    (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    serve, command = block.split("\n", 1)
+    assert serve == "python -m gatekeeper.bundled.serve --port 8011 &"
+    command = command.replace("http://127.0.0.1:8011/v1/chat/completions", url)
+    command = command.replace("run.db", str(tmp_path / "run.db")).replace("\\\n", " ")
+    words = [sys.executable, *shlex.split(command)[1:], "--output_path", str(tmp_path / "out")]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        while first.poll() is None and answered(tmp_path) < 50:
+            time.sleep(0.2)
+        first.send_signal(signal.SIGKILL)
+    assert first.returncode == -signal.SIGKILL
+    kept = answered(tmp_path)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"Cached requests: {kept}, Requests remaining: {300 - kept}" in done.stderr
+    assert "| exact_match@all" in done.stdout.replace("|exact", "| exact")
+    assert f"gatekeeper, task {TASK}:\n  verified " in done.stdout
+    assert "naive: among the" in done.stdout
+    (file,) = (tmp_path / "out").rglob("results*.json")
+    results = json.loads(file.read_text())
+    told = results["gatekeeper"][TASK]
+    assert told["outputs"] == 300
+    assert told["warmup"] == 50
+    assert 50 < told["verified"] <= 50 + 0.3 * 250
+    assert len(told["selected"]) == told["verified"]
+    assert told["pass_rate"]["low"] <= told["pass_rate"]["value"] <= told["pass_rate"]["high"]
+    assert set(results["results"][TASK]) > {"exact_match@all,boxed", "exact_match@verified,boxed"}
+    assert "exact_match,boxed" not in results["results"][TASK]
+
+
+def answered(folder: Path) -> int:
+    """Responses in the harness's cache."""
+    try:
+        with closing(sqlite3.connect(folder / "run.db.responses_rank0.db")) as cache:
+            (count,) = cache.execute("select count(*) from unnamed").fetchone()
+            return int(count)
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_a_budget_of_1_gives_the_harness_s_own_score(url: str, answers: str) -> None:
+    """Every number, standard errors included, from answers that were generated twice."""
+    own = evaluate(url, None)
+    gated = evaluate(url, GateOptions(budget=1.0), use_cache=answers)
+    assert gated["results"] == own["results"]
+    assert gated["n-samples"] == own["n-samples"]
+    assert 0.2 < own["results"][TASK]["exact_match,boxed"] < 0.9
+    told = gated["gatekeeper"][TASK]
+    rate = told["pass_rate"]
+    assert rate["value"] == rate["low"] == rate["high"]
+    assert rate["value"] == pytest.approx(own["results"][TASK]["exact_match,boxed"])
+    # The samples are the harness's too, with what the gate made of each.
+    for ours, theirs in zip(gated["samples"][TASK], own["samples"][TASK], strict=True):
+        assert ours.pop("gate")["verify"]
+        assert ours == theirs
+
+
+def test_a_part_is_verified_and_the_rest_is_not(url: str, answers: str) -> None:
+    gated = evaluate(url, GateOptions(budget=0.4, explore=0.5), use_cache=answers)
+    told, rows = gated["gatekeeper"][TASK], gated["results"][TASK]
+    samples = [s for s in gated["samples"][TASK] if s["filter"] == "boxed"]
+    verified = [s for s in samples if s["gate"]["verify"]]
+    assert told["selected"] == [f"{TASK}/{s['doc_id']}" for s in verified]
+    assert 50 < len(verified) <= 70
+    assert all(("exact_match" in s) == s["gate"]["verify"] for s in samples)
+    mean = sum(s["exact_match"] for s in verified) / len(verified)
+    assert rows["exact_match@verified,boxed"] == pytest.approx(mean)
+    assert rows["exact_match@all,boxed"] == told["pass_rate"]["value"]
+    assert all(0 < s["gate"]["propensity"] <= 1 for s in samples)
+
+
+def test_a_run_stopped_while_it_verifies_goes_on(url: str, answers: str, tmp_path: Path) -> None:
+    """And ends as one that was not; nothing is verified twice, and new answers change nothing."""
+    calls: list[Any] = []
+
+    def stopping_at(n: int) -> Any:
+        manager = TaskManager(include_path="examples/lm_eval", include_defaults=False)
+        load = manager.load
+
+        def loading(tasks: Any) -> Any:
+            loaded = load(tasks)
+            task = loaded["tasks"][TASK]
+            metric = task.process_results
+
+            def counting(doc: Any, results: Any) -> Any:
+                calls.append(doc["id"])
+                if len(calls) == n:
+                    raise KeyboardInterrupt
+                return metric(doc, results)
+
+            task.process_results = counting
+            return loaded
+
+        manager.load = loading
+        return manager
+
+    gate = GateOptions(budget=0.4, log=tmp_path / "run.db")
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(url, gate, use_cache=answers, task_manager=stopping_at(2 * 56))
+    assert len(calls) == 2 * 56
+    calls.clear()
+    resumed = evaluate(url, gate, use_cache=answers, task_manager=stopping_at(-1))
+    whole = evaluate(url, GateOptions(budget=0.4), use_cache=answers)
+    assert resumed["gatekeeper"] == whole["gatekeeper"]
+    assert resumed["results"] == whole["results"]
+    assert len(calls) == 2 * (whole["gatekeeper"][TASK]["verified"] - 55)
+
+
+def test_without_log_probabilities_it_draws(tmp_path: Path) -> None:
+    with serving(refuse_logprobs=True) as refusing:
+        gated = evaluate(refusing, GateOptions(budget=0.4), limit=60)
+    told = gated["gatekeeper"][TASK]
+    assert told["missing_signal"] == told["outputs"] == 60
+    reasons = {s["gate"]["reason"] for s in gated["samples"][TASK]}
+    assert "policy" not in reasons
+
+
+def test_a_verifier_in_place_of_the_metrics(url: str, answers: str) -> None:
+    gated = evaluate(
+        url, GateOptions(budget=1.0), grading=Grading(verifier="math"), use_cache=answers
+    )
+    own = evaluate(url, GateOptions(budget=1.0), use_cache=answers)
+    rows = gated["results"][TASK]
+    assert rows["math@all,boxed"] == pytest.approx(own["results"][TASK]["exact_match,boxed"])
+    assert not any("exact_match" in name for name in rows)
+
+
+def test_a_task_says_itself_what_decides(url: str, answers: str, tmp_path: Path) -> None:
+    """The page's YAML, and the same on the other pipeline with a mark that none reaches."""
+    (yaml,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
+    head, _, rest = example.partition("filter_list:\n")
+    tail = rest[rest.index("metric_list:") :]
+    (tmp_path / "utils.py").write_text((ROOT / "examples" / "lm_eval" / "utils.py").read_text())
+    for name, wrong in (("own", None), ("never", 100)):
+        text = head.replace(f"task: {TASK}", f"task: {name}") + yaml + tail
+        (tmp_path / f"{name}.yaml").write_text(
+            text if wrong is None else text.replace("passing: 1.0", "passing: 2.0")
+        )
+        manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+        gated = evaluate(
+            url, GateOptions(budget=1.0), tasks=[name], task_manager=manager, use_cache=answers
+        )
+        score = gated["results"][name]["exact_match,boxed"]
+        expected = round(LIMIT * (1 - score)) if wrong is None else wrong
+        assert gated["gatekeeper"][name]["wrong"] == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"grading": Grading(metric="f1")}, "metric='f1'.*choose .*exact_match"),
+        ({"grading": Grading(filter="none")}, "filter='none'.*boxed, last-number"),
+        ({"grading": Grading(verifier="judge")}, "verifier='judge' is unknown"),
+        ({"tasks": ["nothing"]}, "cannot be loaded"),
+        ({"apply_chat_template": False}, "add --apply_chat_template"),
+        ({"predict_only": True}, "nothing to gate"),
+        ({"gate": GateOptions(budget=3.0)}, "fraction=3.0"),
+        ({"gate": GateOptions(log=Path("/nowhere/run.db"))}, "its folder does not exist"),
+    ],
+)
+def test_bad_input_is_refused(url: str, answers: str, wrong: Any, said: str) -> None:
+    with pytest.raises(GatekeeperError, match=said):
+        evaluate(url, wrong.pop("gate", GateOptions()), use_cache=answers, **wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--tasks", "nothing", "--model", "gated-chat"],
+        ["--tasks", TASK, "--model", "gated-chat", "--gate_budget", "0"],
+        ["--tasks", TASK, "--model", "gated-chat", "--gate_policy", "luck"],
+        ["--tasks", "{folder}/empty.yaml", "--model", "gated-chat"],
+        ["--tasks", "{folder}/missing.yaml", "--model", "gated-chat"],
+        [
+            "--tasks",
+            TASK,
+            "--model",
+            "gated-chat",
+            "--model_args",
+            "base_url=http://127.0.0.1:9/v1",
+        ],
+    ],
+)
+def test_bad_input_on_the_command_line(
+    wrong: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    """One line after the harness's own, no traceback, and 2."""
+    manager = TaskManager
+    monkeypatch.setattr(  # without thousands of tasks that are not asked for
+        "lm_eval.tasks.TaskManager", lambda **more: manager(**more, include_defaults=False)
+    )
+    example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
+    (tmp_path / "utils.py").write_text((ROOT / "examples" / "lm_eval" / "utils.py").read_text())
+    (tmp_path / "no.jsonl").write_text("")
+    for name, data in (("empty", tmp_path / "no.jsonl"), ("missing", tmp_path / "none.jsonl")):
+        text = example.replace("gatekeeper/bundled/tasks.jsonl", str(data))
+        (tmp_path / f"{name}.yaml").write_text(text)
+    command = [word.format(folder=tmp_path) for word in wrong]
+    if "--model_args" not in command:
+        command += ["--model_args", "base_url=http://127.0.0.1:9/v1"]
+    command += ["--include_path", "examples/lm_eval", "--apply_chat_template", "--limit", "60"]
+    assert main(command) == 2
+    error = capfd.readouterr().err
+    assert "Traceback" not in error
+    last = error.strip().splitlines()[-1]
+    assert last.startswith("gatekeeper: "), last
