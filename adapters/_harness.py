@@ -114,7 +114,8 @@ class Report:
         if (found := self.estimates.assisted) is not None:
             p = found.pass_rate
             lines.append(
-                f"pass rate of all {s.outputs}: {p.value:.1%}, 95 % interval {p.low:.1%} to {p.high:.1%}"
+                f"pass rate of all {s.outputs}: {p.value:.1%}, 95 % interval {p.low:.1%} to "
+                f"{p.high:.1%}"
             )
         if s.could_not_tell:
             lines.append(f"{s.could_not_tell} selected outputs have no verdict; try them again")

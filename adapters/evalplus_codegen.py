@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
     A server that refuses log-probabilities is asked without, then and later.
     """
 
-    asks: dict[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    asks: Mapping[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
     def outputs(self, prompt: str, n: int) -> list[Generation]:
         """Raises BadInputError where the endpoint does not answer."""

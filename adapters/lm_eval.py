@@ -1,7 +1,7 @@
-"""lm-evaluation-harness with the gate in front of its metrics: `python -m gatekeeper.adapters.lm_eval`.
+"""lm-evaluation-harness with the gate in front of its metrics.
 
-The command line is the harness's own with a few options more (docs/lm-eval.md). In Python,
-`simple_evaluate` takes what the harness's does, and `gate`.
+`python -m gatekeeper.adapters.lm_eval` is the harness's own command line with a few options more
+(docs/lm-eval.md). In Python, `simple_evaluate` takes what the harness's does, and `gate`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""lm-evaluation-harness: a task's metrics, computed only for the documents that the gate selects."""
+"""lm-evaluation-harness: a task's metrics, computed for the documents that the gate selects."""
 
 from __future__ import annotations
 
@@ -245,10 +245,8 @@ class _Gated:
         """
         id_ = f"{self._name}/{doc}"
         responses = [response for request in requests for response in request.resps]
-        if gate.find(id_) is not None:
-            text = gate.output(id_).text
-        else:
-            text = _text(responses)
+        known_text = gate.output(id_).text if gate.find(id_) is not None else None
+        text = _text(responses) if known_text is None else known_text
         texts = [text] if len(responses) == 1 else json.loads(text)
         for request in requests:
             request.resps = [texts.pop(0) for _ in request.resps]
@@ -294,7 +292,7 @@ class _Gated:
         }
 
     def _metrics_of(self, result: GateResult, requests: Sequence[Any]) -> Metrics:
-        """What was computed now, or by the run that wrote the log; nothing for an unverified one."""
+        """What was computed now, or by the run before; nothing for an unverified one."""
         if self._verifier is not None or not (result.decision.verify and result.verified):
             return {}
         assert result.outcome is not None

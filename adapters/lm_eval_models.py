@@ -1,12 +1,12 @@
 """lm-evaluation-harness: its API models, keeping the log-probabilities that they drop.
 
-Importing this registers the models `gated-chat` and `gated-completions` and the filter `gatekeeper`.
+Importing this registers the models `gated-chat`, `gated-completions` and the filter `gatekeeper`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aiohttp import ClientResponseError
@@ -43,7 +43,7 @@ class _Gated:
     A server that refuses them is asked without, and so are all later calls.
     """
 
-    asks: dict[str, Any]
+    asks: Mapping[str, int]
     base_url: str
     _refused = False
 
@@ -92,7 +92,8 @@ class _Gated:
         found = list(_generations(outputs if isinstance(outputs, list) else [outputs]))
         if len(found) != len(texts):  # of a response that the harness could not read either
             return texts
-        return [t if t is None or g is None else _response(t, g) for t, g in zip(texts, found)]
+        pairs = zip(texts, found, strict=True)
+        return [t if t is None or g is None else _response(t, g) for t, g in pairs]
 
     def _asking(self, gen_kwargs: Any) -> dict[str, Any]:
         """What the user asked for, and at least what the signals need."""
@@ -111,19 +112,19 @@ class _Gated:
 class GatedChat(_Gated, LocalChatCompletion):  # type: ignore[misc]
     """`local-chat-completions` that keeps log-probabilities: same `--model_args`."""
 
-    asks = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    asks: Mapping[str, int] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
 
 @register_model("gated-completions")
 class GatedCompletions(_Gated, LocalCompletionsAPI):  # type: ignore[misc]
     """`local-completions` that keeps log-probabilities: same `--model_args`."""
 
-    asks = {"logprobs": ALTERNATIVES}
+    asks: Mapping[str, int] = {"logprobs": ALTERNATIVES}
 
 
 @register_filter("gatekeeper")
 class GatekeeperFilter(Filter):  # type: ignore[misc]
-    """Says in a task's YAML which pipeline of filters, and what of its metrics, decides what is right.
+    """Says in a task's YAML which pipeline of filters, and which metric, decides what is right.
 
     Its arguments are those of `lm_eval_gate.Grading`. It changes nothing in the responses.
     """

@@ -1,0 +1,237 @@
+"""docs/evalplus.md with EvalPlus itself, in an environment of its own: `make test-harness`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if find_spec("evalplus") is None:
+    pytest.skip("evalplus is not installed: run `make test-harness`", allow_module_level=True)
+
+import bundled_humaneval
+from evalplus.eval import untrusted_check
+
+from gatekeeper.adapters.evalplus import check_program
+from gatekeeper.bundled.serve import Server
+from gatekeeper.jsonl import read_jsonl
+
+pytestmark = pytest.mark.filterwarnings("default")  # the harness's own
+
+PAGE = (Path(__file__).parents[2] / "docs" / "evalplus.md").read_text()
+GATED, WHOLE, MADE = (
+    block.replace("\\\n", " ") for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+)
+N = 80  # problems
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """problems.jsonl, and samples.jsonl by the bundled model."""
+    path = tmp_path_factory.mktemp("evalplus")
+    bundled_humaneval.main(path, N)
+    return path
+
+
+@pytest.fixture
+def place(folder: Path, tmp_path: Path) -> Path:
+    for file in folder.glob("*.jsonl"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    return tmp_path
+
+
+def command(line: str) -> list[str]:
+    words = shlex.split(line)
+    assert words[0] == "gatekeeper"
+    return [str(Path(sys.executable).with_name("gatekeeper")), *words[1:]]
+
+
+def environment(place: Path, **more: str) -> dict[str, str]:
+    given = {"HUMANEVAL_OVERRIDE_PATH": str(place / "problems.jsonl")}
+    return {**os.environ, **given, "XDG_CACHE_HOME": str(place / "cache"), **more}
+
+
+def run(place: Path, words: list[str], **more: str) -> subprocess.CompletedProcess[str]:
+    env = environment(place, **more)
+    return subprocess.run(words, cwd=place, env=env, capture_output=True, text=True, check=False)
+
+
+def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(place: Path) -> None:
+    """The page's command beside EvalPlus's, of whose tests a sandbox of ours thinks the same."""
+    own = run(place, [sys.executable, "-m", "evalplus.evaluate", "humaneval", "samples.jsonl"])
+    assert own.returncode == 0, own.stderr[-3000:]
+    base, plus = re.findall(r"pass@1:\s+([0-9.]+)", own.stdout)
+    gated = run(place, command(WHOLE))
+    assert gated.returncode == 0, gated.stderr[-3000:]
+    assert f"humaneval (base tests), all samples checked: pass@1 {base}\n" in gated.stdout
+    assert f"humaneval+ (base + extra tests), all samples checked: pass@1 {plus}\n" in gated.stdout
+    assert 0.2 < float(plus) < float(base) < 0.9
+    theirs = json.loads((place / "samples_eval_results.json").read_text())["eval"]
+    for line in read_jsonl(place / "verdicts.jsonl", dict):
+        (found,) = theirs[line["id"].removesuffix("/0")]
+        right = found["base_status"] == found["plus_status"] == "pass"
+        assert (line["verdict"] == "passed") == right, line
+    fenced = run(place, [*command(WHOLE), "--sandbox", "local", "--json"])
+    if "no isolation" not in fenced.stderr:
+        assert f"{json.loads(fenced.stdout)['pass@1']['plus']:.3f}" == plus
+
+
+def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
+    words = [*command(GATED), "--json"]
+    env = environment(place)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(words, cwd=place, env=env, **quiet) as first:
+        while first.poll() is None and not 20 < outcomes(place):
+            time.sleep(0.05)
+        first.send_signal(signal.SIGKILL)
+    assert first.returncode == -signal.SIGKILL
+    before = outcomes(place)
+    again = run(place, words)
+    assert again.returncode == 0, again.stderr[-3000:]
+    told = json.loads(again.stdout)
+    assert before < outcomes(place) == told["verified"] == len(told["selected"])
+    assert told["outputs"] == N
+    assert told["warmup"] == 50
+    assert told["missing_signal"] == 0
+    assert 50 < told["verified"] <= 50 + 0.3 * (N - 50)
+    whole = run(place, [word.replace("run.db", "other.db") for word in words])
+    assert json.loads(whole.stdout) == told
+
+
+def outcomes(place: Path) -> int:
+    try:
+        with closing(sqlite3.connect(place / "run.db")) as log:
+            (count,) = log.execute("select count(*) from events where kind='outcome'").fetchone()
+            return int(count)
+    except sqlite3.OperationalError:
+        return 0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_it_makes_the_samples_that_lack(place: Path, server: Server) -> None:
+    """With log-probabilities; a file that an interruption left in the middle of a line is mended."""
+    problems = (place / "problems.jsonl").read_text().splitlines(keepends=True)[:4]
+    (place / "problems.jsonl").write_text("".join(problems))
+    words = command(MADE.replace("http://127.0.0.1:8011/v1", server.base_url))
+    first = run(place, [*words, "--json"])
+    assert first.returncode == 0, first.stderr[-3000:]
+    assert json.loads(first.stdout)["missing_signal"] == 0
+    lines = (place / "new.jsonl").read_text().splitlines(keepends=True)
+    assert [json.loads(line)["task_id"] for line in lines] == [f"HumanEval/{i}" for i in range(4)]
+    assert all(len(json.loads(line)["logprobs"]["top2"]) > 1 for line in lines)
+    (place / "new.jsonl").write_text("".join(lines[:2]) + lines[2][:50])
+    again = run(place, [*words, "--json"])
+    assert again.stdout == first.stdout
+    assert (place / "new.jsonl").read_text() == "".join(lines)
+    server.refuse_logprobs = True
+    (place / "new.jsonl").unlink()
+    without = run(
+        place,
+        [
+            *command(MADE.replace("http://127.0.0.1:8011/v1", server.base_url))[:-6],
+            "--log",
+            "other.db",
+            *words[-4:],
+            "--json",
+        ],
+    )
+    assert json.loads(without.stdout)["missing_signal"] == 4, without.stderr
+    assert "gives no log-probabilities" in without.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"--samples": "none.jsonl"}, "none.jsonl does not exist"),
+        ({"--samples": "empty.jsonl"}, "holds no sample"),
+        ({"--samples": "broken.jsonl"}, "broken.jsonl, line 2: not JSON"),
+        ({"--samples": "bare.jsonl"}, "bare.jsonl, line 1: field 'solution' is missing"),
+        ({"--samples": "odd.jsonl"}, "odd.jsonl, line 1: field 'logprobs'"),
+        ({"--budget": "0"}, "fraction=0.0"),
+        ({"--log": "nowhere/run.db"}, "its folder does not exist"),
+        ({"--base-url": "http://127.0.0.1:9/v1"}, "needs --model"),
+        ({"--samples": "x.jsonl", "--model": "m", "--base-url": "http://127.0.0.1:9/v1"}, "answer"),
+    ],
+)
+def test_bad_input_is_one_line_and_2(folder: Path, change: dict[str, str], said: str) -> None:
+    first = (folder / "samples.jsonl").read_text().splitlines()[0]
+    (folder / "empty.jsonl").write_text("")
+    (folder / "broken.jsonl").write_text(f"{first}\n{first[:40]}\n")
+    (folder / "bare.jsonl").write_text('{"task_id": "HumanEval/0"}\n')
+    odd = json.loads(first) | {"logprobs": 7}
+    (folder / "odd.jsonl").write_text(json.dumps(odd) + "\n")
+    options = {"--samples": "samples.jsonl", "--dataset": "humaneval"} | change
+    words = [word for option in options.items() for word in option]
+    done = run(folder, command("gatekeeper evalplus") + words)
+    assert done.returncode == 2, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("gatekeeper: ")
+    assert said in last
+    assert "Traceback" not in done.stderr
+
+
+def test_a_data_set_that_cannot_be_had(folder: Path) -> None:
+    done = run(folder, command(GATED), HUMANEVAL_OVERRIDE_PATH=str(folder / "none.jsonl"))
+    assert done.returncode == 2
+    assert "HUMANEVAL_OVERRIDE_PATH" in done.stderr.strip().splitlines()[-1]
+
+
+OUTPUTS: list[tuple[Any, Any, float]] = [
+    (1, 1, 0),
+    (1, 2, 0),
+    (1.0, 1, 0),
+    (1.0000005, 1.0, 0),
+    (1.00001, 1.0, 0),
+    (1.00001, 1.0, 1e-3),
+    (1, 1.0, 1e-3),
+    (2, 1.0, 1e-3),
+    ([1.0, 2.0000001], [1.0, 2.0], 0),
+    ([1.0, 2.1], [1.0, 2.0], 0),
+    ([1.0], [1.0, 2.0], 0),
+    ((1.0, 2.0), [1.0, 2.0], 0),
+    ([1, 2.0], [1, 2.0000001], 0),
+    ([1, 2.0], [1, 2.0000001], 1e-6),
+    ("a", "b", 1e-6),
+    (None, 1.0, 0),
+    (float("inf"), float("inf"), 0),
+    (float("nan"), 1.0, 0),
+    ([], [], 0),
+    (True, 1, 0),
+]
+
+
+@pytest.mark.parametrize(("out", "expected", "atol"), OUTPUTS)
+def test_our_comparison_is_evalplus_s(out: Any, expected: Any, atol: float) -> None:
+    """`check_program` without numpy against EvalPlus's own process."""
+    code = f"from math import inf, nan\ndef f(x):\n    return {out!r}\n"
+    status, _ = untrusted_check("humaneval", code, [[0]], "f", [expected], atol, [0.1], True)
+    program: dict[str, Any] = {}
+    exec(check_program("humaneval", {"entry_point": "f", "atol": atol}, [([0], expected)]), program)
+    try:
+        program["check"](lambda x: out)
+        same = True
+    except (AssertionError, TypeError):
+        same = False
+    assert same == (status == "pass")
