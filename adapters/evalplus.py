@@ -276,7 +276,7 @@ def _generation(id_: str, solution: str, prompt: str, logprobs: Any) -> Generati
     Raises BadInputError for anything else; without any it has no signals.
     """
     # An estimate of the prompt's tokens, four characters each: of all samples, from any source.
-    about = {"text": solution, "prompt_tokens": max(len(prompt) // 4, 1)}
+    about: dict[str, Any] = {"text": solution, "prompt_tokens": max(len(prompt) // 4, 1)}
     if logprobs is None:
         return Generation(id_, logprob=NOTHING, top1=NOTHING, top2=NOTHING, **about)
     if not isinstance(logprobs, dict):

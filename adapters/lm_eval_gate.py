@@ -245,23 +245,22 @@ class _Gated:
         """
         id_ = f"{self._name}/{doc}"
         responses = [response for request in requests for response in request.resps]
-        known_text = gate.output(id_).text if gate.find(id_) is not None else None
-        text = _text(responses) if known_text is None else known_text
+        known_already = gate.find(id_) is not None
+        text = gate.output(id_).text if known_already else _text(responses)
         texts = [text] if len(responses) == 1 else json.loads(text)
         for request in requests:
             request.resps = [texts.pop(0) for _ in request.resps]
         known = [g for r in responses if (g := getattr(r, "generation", None)) is not None]
         if len(known) < len(responses):
-            return Generation(id_, text, *np.empty((3, 0)))
+            nothing = np.empty(0)
+            return Generation(id_, text, nothing, nothing, nothing)
         # Several responses to a document count as one, their positions one after the other.
-        arrays = (
-            np.concatenate([getattr(g, name) for g in known])
-            for name in ("logprob", "top1", "top2")
-        )
         return Generation(
             id_,
             text,
-            *arrays,
+            logprob=np.concatenate([g.logprob for g in known]),
+            top1=np.concatenate([g.top1 for g in known]),
+            top2=np.concatenate([g.top2 for g in known]),
             prompt_tokens=known[0].prompt_tokens,
             model=known[0].model,
             finish_reason=known[0].finish_reason,
@@ -296,11 +295,11 @@ class _Gated:
         if self._verifier is not None or not (result.decision.verify and result.verified):
             return {}
         assert result.outcome is not None
-        metrics: Metrics = (
-            self._computed.pop(result.id, None)
-            or result.outcome.meta.get("metrics")
-            or self._compute(requests)
-        )
+        metrics: Metrics | None = result.outcome.meta.get("metrics")
+        if result.id in self._computed:
+            metrics = self._computed.pop(result.id)
+        elif metrics is None:
+            metrics = self._compute(requests)
         self._value(metrics)
         return metrics
 

@@ -150,5 +150,5 @@ def _generations(outputs: Iterable[Any]) -> Iterable[Generation | None]:
             yield from generations_of(output | {"choices": choices})
         except (BadInputError, KeyError, TypeError) as error:
             _logger.warning("log-probabilities that cannot be read: %s", error)
-            choices = output.get("choices") if isinstance(output, dict) else None
-            yield from [None] * len(choices or [None])
+            unread = output.get("choices") if isinstance(output, dict) else None
+            yield from [None] * len(unread or [None])

@@ -1,0 +1,190 @@
+"""The plug-ins for lm-eval and EvalPlus as far as they go without these: docs and the real ones are
+in tests/harness."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gatekeeper.adapters import lm_eval
+from gatekeeper.adapters._harness import GateOptions, add_options, options_of
+from gatekeeper.adapters.evalplus import Dataset, read_samples
+from gatekeeper.adapters.lm_eval_gate import Grading, Session
+from gatekeeper.cli import main
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Generation
+
+N = 90
+
+
+class Text(str):
+    """A response that came with its output, as the adapter's models return it."""
+
+    generation: Any = None
+
+
+class Task:
+    """What a generating task of lm-eval's has that the gate touches."""
+
+    OUTPUT_TYPE = "generate_until"
+
+    def __init__(self, n: int = N) -> None:
+        self.eval_docs = [{"i": i, "right": i % 3 > 0} for i in range(n)]
+        self.instances = [self._request(doc) for doc in self.eval_docs]
+        self.scored: list[int] = []
+
+    def _request(self, doc: dict[str, Any]) -> Any:
+        response = Text(f"answer {doc['i']}")
+        top = np.full(5, -0.1)
+        margin = (3.0 if doc["right"] else 0.3) + doc["i"] / 1000
+        response.generation = Generation("x", response, top, top, top - margin, k_seen=2)
+        return SimpleNamespace(
+            doc=doc, doc_id=doc["i"], idx=0, arguments=(), resps=[response], filtered_resps={}
+        )
+
+    def get_config(self, name: str) -> Any:
+        return None
+
+    def higher_is_better(self) -> dict[str, bool]:
+        return {"acc": True}
+
+    def apply_filters(self) -> None:
+        for request in self.instances:
+            assert type(request.resps[0]) is str  # nothing of ours reaches a filter
+            request.filtered_resps = {"strict": request.resps[0], "loose": request.resps[0]}
+
+    def process_results(self, doc: dict[str, Any], results: list[str]) -> dict[str, float]:
+        assert results == [f"answer {doc['i']}"]
+        self.scored.append(doc["i"])
+        return {"acc": float(doc["right"]), "other": 0.25}
+
+
+def gated(task: Task, options: GateOptions, **grading: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Results and per-document metrics, as the harness makes them of the gated task."""
+    session = Session(options, Grading(**grading), settings={})
+    session.adopt({"t": task})
+    task.apply_filters()
+    metrics = [
+        task.process_results(request.doc, [request.filtered_resps["strict"]])
+        for request in task.instances
+    ]
+    values = [m["acc"] for m in metrics if m]
+    results: dict[str, Any] = {
+        "results": {
+            "t": {"alias": "t", "acc,strict": np.mean(values), "acc_stderr,strict": 0.1},
+            "g": {"acc,strict": 0.5},
+        },
+        "groups": {"g": {"acc,strict": 0.5}},
+        "group_subtasks": {"g": ["t"]},
+    }
+    session.conclude(results)
+    session.close()
+    return results, metrics
+
+
+def test_every_document_at_a_budget_of_1() -> None:
+    results, metrics = gated(Task(), GateOptions(budget=1.0))
+    assert metrics == [{"acc": float(i % 3 > 0), "other": 0.25} for i in range(N)]
+    assert results["results"]["t"]["acc,strict"] == pytest.approx(2 / 3)
+    assert results["results"]["g"] == {"acc,strict": 0.5}
+
+
+def test_a_part_is_scored_and_its_metrics_are_renamed() -> None:
+    task = Task()
+    results, metrics = gated(task, GateOptions(budget=0.4, explore=0.5))
+    verified = [i for i, found in enumerate(metrics) if found]
+    assert sorted(set(task.scored)) == verified
+    assert len(task.scored) == 2 * len(verified)  # once for each pipeline of filters
+    assert 50 < len(verified) <= 66
+    rows = results["results"]["t"]
+    assert "acc,strict" not in rows
+    assert rows["acc@verified,strict"] < rows["acc@all,strict"]
+    assert rows["acc@verified_stderr,strict"] == 0.1
+    assert results["groups"]["g"] == results["results"]["g"] == {"acc@verified,strict": 0.5}
+    assert results["gatekeeper"]["t"]["selected"] == [f"t/{i}" for i in verified]
+
+
+def test_a_resumed_run_scores_nothing_again(tmp_path: Path) -> None:
+    options = GateOptions(budget=0.4, log=tmp_path / "run.db")
+    first, metrics = gated(Task(), options)
+    again = Task()
+    for request in again.instances[50:]:  # drawn anew, and other than the log has it
+        request.resps = [Text(request.resps[0])]
+    second, same = gated(again, options)
+    assert again.scored == []
+    assert (second, same) == (first, metrics)
+
+
+def test_what_decides_can_be_chosen() -> None:
+    results, _ = gated(Task(), GateOptions(budget=1.0), metric="other", passing=0.25)
+    assert results["gatekeeper"]["t"]["wrong"] == 0
+    with pytest.raises(BadInputError, match=r"metric='f1'.*acc, other"):
+        gated(Task(), GateOptions(budget=1.0), metric="f1")
+    with pytest.raises(BadInputError, match=r"filter='x'.*strict, loose"):
+        gated(Task(), GateOptions(budget=1.0), filter="x")
+    with pytest.raises(BadInputError, match="nothing to gate"):
+        Session(GateOptions(), Grading(), settings={}).adopt({})
+    with pytest.raises(BadInputError, match="no documents"):
+        Session(GateOptions(), Grading(), settings={}).adopt({"t": Task(0)})
+
+
+def test_what_the_metrics_raise_ends_the_run() -> None:
+    """As it does without the gate; it is no verdict."""
+    task = Task()
+    task.process_results = lambda doc, results: {}["acc"]  # type: ignore[method-assign]
+    with pytest.raises(KeyError):
+        gated(task, GateOptions())
+
+
+def test_options_come_back() -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser, "--gate_")
+    assert options_of(parser.parse_args([])) == GateOptions()
+    given = "--gate_budget 0.5 --gate_policy hga --gate_explore 0.2 --gate_seed 3 --gate_log x.db"
+    expected = GateOptions(policy="hga", budget=0.5, explore=0.2, seed=3, log=Path("x.db"))
+    assert options_of(parser.parse_args(given.split())) == expected
+
+
+def test_samples_in_every_shape(tmp_path: Path) -> None:
+    """Our arrays, OpenAI's two shapes, none; `solution` and `completion`; unknown problems."""
+    token = {"token": "a", "bytes": None, "logprob": -0.1}
+    chat = {"content": [token | {"top_logprobs": [token, {**token, "token": "b", "logprob": -2}]}]}
+    text = {"tokens": ["a"], "token_logprobs": [-0.1], "top_logprobs": [{"a": -0.1, "b": -2}]}
+    ours = '{"logprob": [-0.1], "top1": [-0.1], "top2": [-2]}'
+    path = tmp_path / "samples.jsonl"
+    path.write_text(
+        f'{{"task_id": "P/0", "solution": "x", "logprobs": {ours}}}\n'
+        f'{{"task_id": "P/0", "completion": "  y", "logprobs": {chat}}}\n'.replace(
+            "'", '"'
+        ).replace("None", "null")
+        + f'{{"task_id": "P/0", "solution": "z", "logprobs": {text}}}\n'.replace("'", '"')
+        + '{"task_id": "P/0", "solution": "w"}\n{"task_id": "Q/0", "solution": "v"}\n'
+    )
+    dataset = Dataset.__new__(Dataset)  # without EvalPlus
+    dataset.name, dataset.problems = "humaneval", {"P/0": {"prompt": "def f():\n"}}
+    samples = [sample.generation for sample in read_samples(path, dataset)]
+    assert [g.id for g in samples] == ["P/0/0", "P/0/1", "P/0/2", "P/0/3"]
+    assert [g.text for g in samples] == ["x", "def f():\n  y", "z", "w"]
+    assert [g.top2.tolist() for g in samples] == [[-2.0], [-2.0], [-2.0], []]
+    assert {g.prompt_tokens for g in samples} == {2}
+
+
+@pytest.mark.parametrize(
+    ("package", "run"),
+    [
+        ("lm_eval", lambda: lm_eval.main(["run", "--tasks", "gsm8k"])),
+        ("evalplus", lambda: main(["evalplus", "--samples", __file__, "--dataset", "mbpp"])),
+    ],
+)
+def test_without_the_harness_it_says_what_to_install(
+    package: str, run: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    assert run() == 2
+    assert f"llm-gatekeeper[{package.replace('_', '-')}]" in capsys.readouterr().err
