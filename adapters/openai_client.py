@@ -24,7 +24,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Undecided, UndecidedState
 
-__all__ = ["wrap"]
+__all__ = ["REFUSALS", "for_chat", "wrap"]
 
 _LOG = logging.getLogger("gatekeeper")
 
@@ -39,7 +39,8 @@ def _at_least(k: object) -> int:
     return k if k < 0 else max(k, ALTERNATIVES)
 
 
-def _for_chat(body: Mapping[str, Any]) -> dict[str, Any]:
+def for_chat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What a chat completion has to be asked for, besides what the caller asks for."""
     if body.get("logprobs") is False:
         return {}
     return {"logprobs": True, "top_logprobs": _at_least(body.get("top_logprobs"))}
@@ -63,7 +64,7 @@ def _for_responses(body: Mapping[str, Any]) -> dict[str, Any]:
 
 # The endpoints that generate, and what they have to be asked for. No others are touched.
 _ASK = {
-    "/chat/completions": _for_chat,
+    "/chat/completions": for_chat,
     "/completions": _for_completions,
     "/responses": _for_responses,
 }
