@@ -50,12 +50,13 @@ class Turns:
     def __init__(self, gate: VerificationGate) -> None:
         self.gate = gate
         self._waiting: list[Turn] = []
-        self._block: deque[Turn] = deque()
+        self._selected: deque[Turn] = deque()
+        self._left = 0  # of the block: still to be decided on
         self._arrived = 0
 
     @property
     def idle(self) -> bool:
-        return not (self._waiting or self._block)
+        return not (self._waiting or self._selected)
 
     @asynccontextmanager
     async def turn(self, order: Any, generation: Generation) -> AsyncIterator[Turn]:
@@ -89,24 +90,33 @@ class Turns:
                 break
 
     def _advance(self) -> None:
-        """Report what is known of the block; when all of it is, decide on the next block."""
+        """Report what has been found out, in order; when that is all, decide on the next ones."""
         while True:
-            while self._block and self._block[0].done:
-                turn = self._block.popleft()
+            while self._selected and self._selected[0].done:
+                turn = self._selected.popleft()
                 if turn.outcome is not None:
                     self.gate.report_outcome(turn.generation.id, turn.outcome)
-            if self._block or not self._waiting:
+            if self._selected or not self._waiting:
                 return
             self._waiting.sort(key=lambda turn: turn.order)
-            block, self._waiting = self._waiting[:BLOCK], self._waiting[BLOCK:]
-            for turn in block:
-                self._decide(turn)
-            self._block.extend(block)
+            self._decide_on_some()
 
-    def _decide(self, turn: Turn) -> None:
-        try:
-            turn.result = self.gate.maybe_verify(turn.generation)
-        except GatekeeperError as e:
-            turn.error = e
-        turn.done = turn.result is None or not turn.result.decision.verify
-        turn.decided.set()
+    def _decide_on_some(self) -> None:
+        """Up to the end of the block, or of the policy's phase, which may need the verdicts."""
+        phase = self.gate.policy.phase
+        self._left = self._left or BLOCK
+        while self._waiting and self._left:
+            if self._selected and phase != self.gate.policy.phase:
+                return
+            turn = self._waiting.pop(0)
+            self._left -= 1
+            try:
+                turn.result = self.gate.maybe_verify(turn.generation)
+            except GatekeeperError as e:
+                turn.error = e
+            turn.decided.set()
+            if turn.result is not None and turn.result.decision.verify:
+                self._selected.append(turn)
+                phase = self.gate.phase_of(turn.generation.id)
+        if not self._waiting:
+            self._left = 0

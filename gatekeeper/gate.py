@@ -450,6 +450,17 @@ class VerificationGate:
                 raise BadInputError(f"id={id!r} is unknown: the gate has never seen it")
             return _codec.generation_of(id, self._decided(id))
 
+    def phase_of(self, id: str) -> str:
+        """The policy's phase when it decided on this output.
+
+        Raises BadInputError for an unknown id.
+        """
+        with self._lock:
+            if id not in self._ids:
+                raise BadInputError(f"id={id!r} is unknown: the gate has never seen it")
+            phase: str = self._decided(id)["phase"]
+            return phase
+
     def status(self) -> GateStatus:
         with self._lock:
             n, ledger = self._counts, self._ledger
