@@ -3,6 +3,7 @@
     GATEKEEPER_LOGPROBS=1 inspect eval task.py --no-score --model openai/gpt-4o-mini
     inspect score logs/FILE.eval --scorer gatekeeper/gated -S scorer=match -S budget=0.3 \
         -S log=run.db --action overwrite --overwrite
+    python -m gatekeeper.adapters.inspect_ai report run.db
 
 Inspect finds this module by its entry point. What was not selected is `Score.unscored`, with the
 decision in its metadata; the metrics are estimates for all samples, with intervals.
@@ -10,7 +11,9 @@ decision in its metadata; the metrics are estimates for all samples, with interv
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan
@@ -40,12 +43,12 @@ from gatekeeper.adapters._turns import Turns
 from gatekeeper.adapters.openai import generation_of
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GatekeeperError
-from gatekeeper.estimates import estimate
+from gatekeeper.estimates import estimate, show
 from gatekeeper.gate import VerificationGate
 from gatekeeper.records import records_of_log
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
-__all__ = ["AskForLogprobs", "gated", "whole_set"]
+__all__ = ["AskForLogprobs", "gated", "main", "whole_set"]
 
 LOGPROBS = "GATEKEEPER_LOGPROBS"  # the environment variable that turns the hook on
 ALTERNATIVES = 5  # k: enough for a true margin from every server
@@ -322,3 +325,29 @@ def _annotated(score: Score | None, result: GateResult, log: Path) -> Score | No
 
 def _finite(value: float) -> float | None:
     return None if isnan(value) else value
+
+
+# -- the report --------------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """`report run.db`: the estimates for all samples, in words. 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="python -m gatekeeper.adapters.inspect_ai")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    report = commands.add_parser("report", help="the error rate of all samples, by estimate")
+    report.add_argument("log", type=Path, help="what `-S log=` named")
+    args = parser.parse_args(argv)
+    try:
+        records = list(records_of_log(args.log))
+    except GatekeeperError as e:
+        print(f"gatekeeper: {e}", file=sys.stderr)
+        return 2
+    verified = sum(record.verified is True for record in records)
+    print(
+        f"{verified} of {len(records)} samples were verified.", *show(estimate(records)), sep="\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

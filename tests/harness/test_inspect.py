@@ -1,0 +1,231 @@
+"""docs/inspect.md with Inspect itself, in an environment of its own: `make test-harness`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if find_spec("inspect_ai") is None:
+    pytest.skip("inspect-ai is not installed: run `make test-harness`", allow_module_level=True)
+
+from gatekeeper.bundled.serve import Server
+
+pytestmark = pytest.mark.filterwarnings("default")  # Inspect's own
+
+PAGE = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text()
+PROGRAM, IN_ONE_GO = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(COMMANDS,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+TASK = PROGRAM.replace("size: int = 120", "size: int = 80")  # Inspect takes its time
+SLOW = '''
+
+import asyncio
+
+from inspect_ai.scorer import Scorer, accuracy, scorer, stderr
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def slow() -> Scorer:
+    """`match`, which takes its time and leaves a trace."""
+    wrapped = match()
+
+    async def score(state, target):
+        with open("calls.txt", "a") as calls:
+            calls.write(f"{state.sample_id}\\n")
+        await asyncio.sleep(0.2)
+        return await wrapped(state, target)
+
+    return score
+'''
+
+
+class Evaluation:
+    """What the page's commands left in a folder."""
+
+    def __init__(self, folder: Path, base_url: str) -> None:
+        self.folder = folder
+        self.printed = ""
+        self.env = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "LOCAL_BASE_URL": base_url,
+            "LOCAL_API_KEY": "none",
+            "INSPECT_DISPLAY": "plain",
+            "COLUMNS": "200",
+        }
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", command],
+            cwd=self.folder,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+
+    @property
+    def log(self) -> Path:
+        (log,) = (self.folder / "logs").glob("*.eval")
+        return log
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
+    """The page's task, generated, scored and reported on by its commands."""
+    folder = tmp_path_factory.mktemp("inspect")
+    (folder / "arithmetic.py").write_text(TASK + SLOW)
+    server = Server()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    evaluation = Evaluation(folder, server.base_url)
+    ran = evaluation.run(COMMANDS)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    evaluation.printed = ran.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("LOCAL_BASE_URL", "LOCAL_API_KEY"):
+            patch.setenv(name, evaluation.env[name])
+        yield evaluation
+    server.shutdown()
+    server.server_close()
+
+
+def read(path: Path) -> Any:
+    from inspect_ai.log import read_eval_log
+
+    return read_eval_log(str(path))
+
+
+def gates(log: Any) -> dict[str, dict[str, Any]]:
+    return {s.id: {**s.scores["gated"].metadata["gate"], "log": None} for s in log.samples}
+
+
+def test_the_commands_of_the_page(done: Evaluation) -> None:
+    log = read(done.log)
+    assert len(log.samples) == 80
+    (scores,) = log.results.scores
+    assert list(scores.metrics) == ["estimate", "low", "high", "verified", "accuracy_verified"]
+    values = {name: metric.value for name, metric in scores.metrics.items()}
+    assert 0 <= values["low"] <= values["estimate"] <= values["high"] <= 1
+    gate = gates(log)
+    verified = {id_ for id_, each in gate.items() if each["verify"]}
+    assert scores.scored_samples == len(verified)
+    assert scores.unscored_samples == len(log.samples) - len(verified) > 0
+    assert values["verified"] == len(verified) / len(log.samples)
+    assert len(verified) <= 50 + 0.3 * (len(log.samples) - 50) + 1
+    for sample in log.samples:
+        score = sample.scores["gated"]
+        assert (score.value == score.value) == gate[sample.id]["verify"]
+        assert gate[sample.id]["signal"] == "ok"
+        assert gate[sample.id]["propensity"] > 0
+        json.dumps(score.metadata, allow_nan=False)
+    reasons = Counter(each["reason"] for each in gate.values())
+    assert reasons["warmup"] == 50
+    assert f"{len(verified)} of {len(gate)} samples were verified." in done.printed
+    assert f"Error rate of all {len(gate)} outputs" in done.printed
+
+
+def test_killed_and_run_again(done: Evaluation) -> None:
+    """It ends where one run ended, and asks the scorer again only what was under way."""
+    command = (
+        f"exec inspect score {done.log} --scorer gatekeeper/gated -S scorer=slow -S budget=0.3 "
+        "-S log=slow.db --action overwrite --output-file slow.eval --overwrite"
+    )
+    calls = done.folder / "calls.txt"
+    first = subprocess.Popen(
+        ["bash", "-c", command],
+        cwd=done.folder,
+        env=done.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while first.poll() is None and not (calls.exists() and len(calls.read_text().split()) > 36):
+        time.sleep(0.02)
+    first.send_signal(signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    again = done.run(command)
+    assert again.returncode == 0, again.stdout + again.stderr
+    gate = gates(read(done.folder / "slow.eval"))
+    assert gate == gates(read(done.log))
+    called = Counter(calls.read_text().split())
+    assert called.keys() == {id_ for id_, each in gate.items() if each["verify"]}
+    assert called.total() <= len(called) + 32
+
+
+def test_with_the_whole_budget_it_is_the_scorer_itself(done: Evaluation) -> None:
+    from inspect_ai import score
+    from inspect_ai.scorer import match
+
+    from gatekeeper.adapters.inspect_ai import gated
+
+    log, how = read(done.log), {"action": "overwrite", "display": "none"}
+    log.samples = log.samples[:60]
+    own = score(log, match(), **how)
+    for _ in range(2):  # the second time from the log
+        ours = score(log, gated("match", log="whole.db", budget=1), **how)
+        for mine, theirs in zip(ours.samples, own.samples, strict=True):
+            a, b = mine.scores["gated"], theirs.scores["match"]
+            assert (a.value, a.answer, a.explanation) == (b.value, b.answer, b.explanation)
+        (a,), (b,) = ours.results.scores, own.results.scores
+        for name, metric in b.metrics.items():
+            assert a.metrics[name] == metric
+        accuracy = b.metrics["accuracy"].value
+        for name in ("estimate", "low", "high", "accuracy_verified"):
+            assert a.metrics[name].value == pytest.approx(accuracy)
+        assert a.unscored_samples == 0
+
+
+def test_in_one_go_and_without_log_probabilities(done: Evaluation) -> None:
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.solver import generate
+
+    samples = [Sample(id=i, input="?", target="Default") for i in range(70)]
+    names: dict[str, Any] = {"Task": Task, "generate": generate, "samples": samples}
+    exec(IN_ONE_GO.replace("Task(", "made = Task(").replace("run.db", "once.db"), names)
+    (log,) = eval(names["made"], model="mockllm/model", display="none", log_dir="once")
+    assert log.status == "success"
+    gate = gates(log)
+    assert {each["signal"] for each in gate.values()} == {"missing"}
+    assert Counter(each["reason"] for each in gate.values())["warmup"] == 50
+    assert log.results.scores[0].unscored_samples > 0
+
+
+def test_what_is_wrong_is_said_in_one_line(done: Evaluation) -> None:
+    from inspect_ai import score
+    from inspect_ai._util.error import PrerequisiteError
+
+    from gatekeeper.adapters.inspect_ai import gated, main
+
+    def refused(**arguments: Any) -> str:
+        with pytest.raises(PrerequisiteError) as error:
+            gated(**{"scorer": "match", "log": "bad.db", **arguments})
+        return str(error.value.message)
+
+    assert "budget" in refused(budget=3) or "fraction=3" in refused(budget=3)
+    assert "-S scorer=match" in refused(scorer=None)
+    assert "-S log=run.db" in refused(log=None)
+    assert "passing='x'" in refused(passing="x")
+    assert "policy='nope'" in refused(policy="nope")
+    assert "bogus" in refused(bogus=1)
+    assert not Path("bad.db").exists()
+    with pytest.raises(PrerequisiteError) as error:  # the log was written with another scorer
+        score(read(done.log), gated("includes", log="run.db", budget=0.3), display="none")
+    assert "use the same settings to go on, or a new log" in str(error.value.message)
+    assert main(["report", "nowhere.db"]) == 2
+    ran = done.run(f"inspect score {done.log} --scorer gatekeeper/gated -S scorer=mtch -S log=x.db")
+    assert ran.returncode != 0
+    assert "Traceback" not in ran.stdout + ran.stderr
+    assert "scorer='mtch': no scorer of that name" in ran.stdout + ran.stderr

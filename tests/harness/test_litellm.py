@@ -1,0 +1,238 @@
+"""docs/litellm.md with LiteLLM itself, in an environment of its own: `make test-harness`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if find_spec("litellm") is None:
+    pytest.skip("litellm is not installed: run `make test-harness`", allow_module_level=True)
+
+from gatekeeper import Budget, GateResult, UndecidedState, Verdict, VerificationGate
+from gatekeeper.bundled.serve import Server
+from gatekeeper.maths import MathChecker
+
+pytestmark = pytest.mark.filterwarnings("default")  # LiteLLM's own
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # read at import: no download
+PAGE = (Path(__file__).parents[2] / "docs" / "litellm.md").read_text()
+PROGRAM, SYNC, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+QUESTION = [{"role": "user", "content": "What is 3/4 + 5/6?"}]
+
+
+class StreamingServer(BaseHTTPRequestHandler):
+    """A chat completion in chunks, one token each: the bundled model is served in one piece."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert request["logprobs"] is True
+        assert request["top_logprobs"] == 5
+        assert "metadata" not in request
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for text in ("\\boxed", "{19/", "12}", None):
+            other = {"token": "?", "bytes": [63], "logprob": -1.9}
+            token = {"token": text, "bytes": None, "logprob": -0.2}
+            choice: dict[str, Any] = {
+                "index": 0,
+                "delta": {"content": text} if text else {},
+                "finish_reason": None if text else "stop",
+                "logprobs": {"content": [{**token, "top_logprobs": [token, other]}]}
+                if text
+                else None,
+            }
+            chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+            line = json.dumps({**chunk, "choices": [choice]})
+            self.wfile.write(f"data: {line}\n\n".encode())
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def listening(server: ThreadingHTTPServer) -> Iterator[str]:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def base_url() -> Iterator[str]:
+    with listening(Server()) as url:
+        yield url
+
+
+@pytest.fixture
+def gate() -> Iterator[VerificationGate]:
+    """Behind LiteLLM's calls, for one test."""
+    import litellm
+
+    from gatekeeper.adapters.litellm import GatekeeperLogger
+
+    with VerificationGate("cst", budget=Budget(fraction=0.2), verifier=MathChecker()) as made:
+        litellm.callbacks = [GatekeeperLogger(made)]
+        yield made
+        litellm.callbacks, litellm.input_callback = [], []
+
+
+@pytest.fixture
+def model(base_url: str) -> dict[str, Any]:
+    return {"model": "openai/gatekeeper-bundled", "api_base": base_url, "api_key": "none"}
+
+
+def test_the_program_of_the_page(
+    base_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And run again with the same log it asks, decides and charges nothing twice."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_API_BASE", base_url)
+    ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    told = [line.split() for line in ran.stdout.splitlines() if line.startswith("q")]
+    assert [(id_, reason) for id_, _, reason in told] == [("q1", "warmup"), ("q2", "warmup")]
+    assert {verdict for _, verdict, _ in told} <= {"passed", "failed", "no_answer"}
+    exec(PROGRAM, {})
+    assert capsys.readouterr().out == ""
+
+
+def test_what_a_call_gets(
+    gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    import litellm
+
+    async def ask(**arguments: Any) -> Any:
+        return await litellm.acompletion(messages=QUESTION, **{**model, **arguments})
+
+    async def calls() -> None:
+        given = {"task": {"gold": "19/12"}, "id": "a"}
+        response = await ask(metadata={"gatekeeper": given})
+        result = gate.result_of(response)
+        assert isinstance(result, GateResult)
+        assert (result.id, result.verified, result.signals.state) == ("a", True, "ok")
+        assert response._hidden_params["gatekeeper"] == [result]
+        assert "_gatekeeper" not in str(response.model_dump())
+
+        with gate.task({"gold": "19/12"}, id="b"):
+            responses = await asyncio.gather(ask(n=2))
+        assert [r.id for r in gate.results_of(responses[0])] == ["b/0", "b/1"]
+
+        await asyncio.gather(
+            *[ask(metadata={"gatekeeper": given | {"id": f"c{i}"}}) for i in "123"]
+        )
+        assert all(gate.find(f"c{i}") for i in "123")
+
+        skipped = gate.result_of(await ask(metadata={"gatekeeper": {"verify": "never"}}))
+        assert skipped.state is UndecidedState.SKIPPED
+        wrong = gate.result_of(await ask(metadata={"gatekeeper": {"bogus": 1}}))
+        assert wrong.state is UndecidedState.GATE_ERROR
+        assert "a dict of task, id, verify, scope is needed" in wrong.error
+
+        without = gate.result_of(
+            await ask(logprobs=False, metadata={"gatekeeper": given | {"id": "d"}})
+        )
+        assert without.signals.state == "missing"
+
+        router = litellm.Router([{"model_name": "m", "litellm_params": model}])
+        routed = await router.acompletion(
+            model="m", messages=QUESTION, metadata={"gatekeeper": given | {"id": "e"}}
+        )
+        assert gate.result_of(routed).signals.state == "ok"
+
+        seen = gate.status().seen
+        await litellm.atext_completion(
+            prompt="x", **{**model, "model": "text-completion-openai/gatekeeper-bundled"}
+        )
+        assert gate.status().seen == seen
+
+    with caplog.at_level(logging.WARNING, "gatekeeper"):
+        asyncio.run(calls())
+    assert [r.message for r in caplog.records if r.name == "gatekeeper"] == [
+        "output '': not decided on, gate_error: BadInputError: gatekeeper={'bogus': 1}: a dict of "
+        "task, id, verify, scope is needed"
+    ]
+
+
+def test_completion_and_streams(
+    gate: VerificationGate, monkeypatch: pytest.MonkeyPatch, base_url: str, caplog: Any
+) -> None:
+    """The page's two snippets, and a line for each that says so."""
+    import litellm
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_API_BASE", base_url)
+    names: dict[str, Any] = {"litellm": litellm, "gate": gate}
+    with caplog.at_level(logging.WARNING, "gatekeeper"):
+        exec(SYNC, names)
+        assert names["result"].signals.state == "ok"
+        assert gate.status().seen == 1
+        with listening(ThreadingHTTPServer(("127.0.0.1", 0), StreamingServer)) as url:
+            monkeypatch.setenv("OPENAI_API_BASE", url)
+            body = textwrap.indent(STREAM, "    ")
+            exec(f"async def read():\n{body}    return result", names)
+            result = asyncio.run(names["read"]())
+    assert (result.id, result.signals.n_margins) == ("q3", 3)
+    assert result.outcome.verdict is Verdict.PASSED
+    first, second = [r.message for r in caplog.records if r.name == "gatekeeper"]
+    assert "litellm.completion() is not gated" in first
+    assert "a stream is not gated by itself" in second
+
+
+def test_a_model_without_log_probabilities(
+    gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """One error of the provider's, one line, and then it is not asked any more."""
+    import litellm
+
+    async def ask(id_: str) -> Any:
+        wanted = {"gatekeeper": {"task": {"gold": "1"}, "id": id_}}
+        return await litellm.acompletion(messages=QUESTION, metadata=wanted, **model)
+
+    async def calls() -> None:
+        with pytest.raises(litellm.BadRequestError, match="not allowed to request logprobs"):
+            await ask("a")
+        for id_ in "bc":
+            assert gate.result_of(await ask(id_)).signals.state == "missing"
+
+    with (
+        caplog.at_level(logging.WARNING, "gatekeeper"),
+        listening(Server(refuse_logprobs=True)) as url,
+    ):
+        model["api_base"] = url
+        asyncio.run(calls())
+    (line,) = [r.message for r in caplog.records if r.name == "gatekeeper"]
+    assert "model 'openai/gatekeeper-bundled' gives no log-probabilities" in line
+
+
+def test_an_endpoint_that_is_down_is_the_callers_error(
+    gate: VerificationGate, model: dict[str, Any]
+) -> None:
+    import litellm
+
+    model["api_base"] = "http://127.0.0.1:9/v1"
+    with pytest.raises(litellm.InternalServerError):
+        asyncio.run(litellm.acompletion(messages=QUESTION, num_retries=0, **model))
+    assert gate.status().seen == 0
