@@ -40,7 +40,7 @@ from inspect_ai.util import registry_create, registry_info
 from rich.markup import escape
 
 from gatekeeper.adapters._turns import Turns
-from gatekeeper.adapters.openai import generation_of
+from gatekeeper.adapters.openai import ALTERNATIVES, generation_of
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.estimates import estimate, show
@@ -51,7 +51,6 @@ from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 __all__ = ["AskForLogprobs", "gated", "main", "whole_set"]
 
 LOGPROBS = "GATEKEEPER_LOGPROBS"  # the environment variable that turns the hook on
-ALTERNATIVES = 5  # k: enough for a true margin from every server
 
 
 @contextmanager

@@ -18,8 +18,10 @@ from typing import Any
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
 from litellm.types.utils import CallTypes
+from openai import APIStatusError
 
-from gatekeeper.adapters.openai_client import REFUSALS, for_chat
+from gatekeeper.adapters.openai import refuses_logprobs
+from gatekeeper.adapters.openai_client import for_chat
 from gatekeeper.adapters.openai_watch import CallSettings, Watch, attach, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
@@ -90,8 +92,8 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
     ) -> None:
         """Where it was our asking that the provider refuses: the next attempt goes without."""
         model = str(request_data.get("model"))
-        refused = getattr(exception, "status_code", None) in REFUSALS
-        if call_type is CallTypes.acompletion and refused and "logprobs" in str(exception):
+        refused = isinstance(exception, APIStatusError) and refuses_logprobs(exception)
+        if call_type is CallTypes.acompletion and refused:
             self._refuses(model)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:

@@ -24,7 +24,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Undecided, UndecidedState
 
-__all__ = ["REFUSALS", "for_chat", "wrap"]
+__all__ = ["for_chat", "wrap"]
 
 _LOG = logging.getLogger("gatekeeper")
 
