@@ -188,14 +188,14 @@ def test_with_the_whole_budget_it_is_the_scorer_itself(done: Evaluation) -> None
 
 
 def test_in_one_go_and_without_log_probabilities(done: Evaluation) -> None:
-    from inspect_ai import Task, eval
-    from inspect_ai.dataset import Sample
-    from inspect_ai.solver import generate
+    from inspect_ai import eval
 
-    samples = [Sample(id=i, input="?", target="Default") for i in range(70)]
-    names: dict[str, Any] = {"Task": Task, "generate": generate, "samples": samples}
+    names: dict[str, Any] = {"__name__": "arithmetic"}
+    exec(PROGRAM, names)
+    names["samples"] = list(names["arithmetic"](size=60).dataset)
     exec(IN_ONE_GO.replace("Task(", "made = Task(").replace("run.db", "once.db"), names)
-    (log,) = eval(names["made"], model="mockllm/model", display="none", log_dir="once")
+    model = "openai-api/local/gatekeeper-bundled"
+    (log,) = eval(names["made"], model=model, display="none", log_dir="once")
     assert log.status == "success"
     gate = gates(log)
     assert {each["signal"] for each in gate.values()} == {"missing"}
