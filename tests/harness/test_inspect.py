@@ -229,3 +229,43 @@ def test_what_is_wrong_is_said_in_one_line(done: Evaluation) -> None:
     assert ran.returncode != 0
     assert "Traceback" not in ran.stdout + ran.stderr
     assert "scorer='mtch': no scorer of that name" in ran.stdout + ran.stderr
+
+
+def test_outputs_of_every_kind() -> None:
+    """None at all, and an answer after reasoning, whose tokens do not count."""
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.solver import TaskState
+
+    from gatekeeper.adapters.inspect_ai import _generation
+    from gatekeeper.signals import signals_of
+
+    def state(output: ModelOutput) -> TaskState:
+        return TaskState("mockllm/model", "a", 2, "?", [], output=output)
+
+    empty = _generation(state(ModelOutput()))
+    assert (empty.id, empty.text, signals_of(empty).state) == ("a/2", "", "missing")
+
+    def token(text: str, p: float) -> dict[str, Any]:
+        top = [{"token": text, "logprob": p}, {"token": "?", "logprob": p - 1}]
+        return {"token": text, "logprob": p, "top_logprobs": top}
+
+    thought = ModelOutput.model_validate(
+        {
+            "choices": [
+                {
+                    "message": {
+                        "role": "assistant",
+                        "content": [
+                            {"type": "reasoning", "reasoning": "six times seven"},
+                            {"type": "text", "text": "42"},
+                        ],
+                    },
+                    "logprobs": {"content": [token("six times seven", -3.0), token("42", -0.5)]},
+                }
+            ],
+            "usage": {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7},
+        }
+    )
+    answer = _generation(state(thought))
+    assert (answer.text, answer.logprob.tolist(), answer.output_tokens) == ("42", [-0.5], 1)
+    assert signals_of(answer).state == "ok"
