@@ -23,7 +23,7 @@ if find_spec("inspect_ai") is None:
 
 from gatekeeper.bundled.serve import Server
 
-pytestmark = pytest.mark.filterwarnings("default")  # Inspect's own
+pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own
 
 PAGE = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text()
 PROGRAM, IN_ONE_GO = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
