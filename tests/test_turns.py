@@ -170,3 +170,11 @@ def test_another_output_under_a_known_id_is_refused_alone(scoring: Scoring) -> N
     refused, fine = asyncio.run(again())
     assert isinstance(refused, BadInputError)
     assert fine is None
+
+
+def test_the_phase_in_which_the_policy_decided(scoring: Scoring) -> None:
+    asyncio.run(scoring.all())
+    phases = [scoring.turns.gate.phase_of(generation.id) for generation in outputs()]
+    assert phases == ["warmup"] * 50 + ["steady"] * (N - 50)
+    with pytest.raises(BadInputError, match="never seen"):
+        scoring.turns.gate.phase_of("nobody")
