@@ -80,6 +80,27 @@ def test_the_readme_program_gates_an_openai_call(base_url: str, tmp_path: Path) 
         assert ran.stdout.splitlines() == told
 
 
+def test_the_page_on_openai_runs(base_url: str, tmp_path: Path) -> None:
+    """docs/openai.md, as it stands, with a gate and a client of the package's own."""
+    page = (ROOT / "docs" / "openai.md").read_text()
+    given = (
+        "from openai import OpenAI\nfrom gatekeeper import Budget, VerificationGate\n"
+        "from gatekeeper.maths import MathChecker\n"
+        "gate = VerificationGate('cst', budget=Budget(fraction=0.2), verifier=MathChecker())\n"
+    )
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    told = "print(result.outcome.verdict, gate.result_of(response).id)\ngate.close()\n"
+    env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url, "PATH": "/usr/bin:/bin"}
+    ran = subprocess.run(
+        [sys.executable, "-c", given + "".join(blocks) + told],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "passed q1\n"), ran.stderr
+
+
 def test_the_page_on_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/replay.md: every command, on a file of the documented shape, and the program."""
     monkeypatch.chdir(tmp_path)
