@@ -126,7 +126,8 @@ def step_through(
 ) -> tuple[list[Decision], list[bool]]:
     """The policy's wishes on the candidates from `first` on, and which of them `budget` granted.
 
-    Each candidate comes with the outcome, cost included, that the policy is shown of it.
+    Each candidate comes with the outcome, cost included, that the policy is shown of it; of one
+    without a label it is shown nothing.
     """
     observer = policy if isinstance(policy, ObservingPolicy) else None
     spent = 0.0
@@ -144,13 +145,16 @@ def step_through(
             verified.append(verify)
         # What calibrates without verifying counts on labels that a replay has (POLICIES.md, HGA).
         given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
-        if verify or given or feedback == "full":
+        known = outcome.error is not None
+        if known and (verify or given or feedback == "full"):
             policy.update(candidate, final, outcome)
     return decisions, verified
 
 
 def outcome_of(label: float, cost: float) -> Outcome:
-    """What a verifier would have said: 1 is wrong."""
+    """What a verifier would have said: 1 is wrong, 0 right; NaN where nobody knows."""
+    if label != label:
+        return Outcome(Verdict.INFRA_ERROR, cost=cost)
     return Outcome(Verdict.FAILED if label else Verdict.PASSED, cost=cost)
 
 

@@ -30,7 +30,8 @@ LAYERS = (
     | {"_codec", "_midp", "_settings", "convert", "datasets", "jsonl", "records", "tasks"}
     | {"summary", "verifiers"},
     {"gate", "loop", "best", "replay", "testing", "runner", "estimates", "streams"}
-    | {"vectorised", "experiment", "diagnosis", "theory"},
+    | {"vectorised", "experiment", "diagnosis", "theory"}
+    | {"off_policy", "plan"},
     {"adapters", "sandbox", "bundled", "maths", "paper", "figures", "report"}
     | {"_html", "_run", "mutants"},
     {"cli", "__main__", "examples"},

@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 from gatekeeper.cli import (
+    compare,
     diagnose,
     doctor,
     evalplus,
     paper,
+    plan,
     replay,
     report,
     run,
@@ -37,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         run,
         replay,
         diagnose,
+        plan,
+        compare,
         report,
         paper,
         verify,

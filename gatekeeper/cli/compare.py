@@ -1,0 +1,160 @@
+"""`gatekeeper compare run.db`: what other policies would have found on a run's stream."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gatekeeper.cli._own import budget_share, own_policy, settings_of
+from gatekeeper.errors import BadInputError
+from gatekeeper.estimates import Estimate
+from gatekeeper.off_policy import Evidence, Value, compare
+from gatekeeper.policies import policy_names
+from gatekeeper.records import load_records
+
+__all__ = ["add", "main"]
+
+TINY = 1e-9  # the width of an interval of what is known
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "compare",
+        help="what other policies would have found on a run's stream",
+        description="Estimates, from a run's own log, the recall and the hit rate that each "
+        "policy would have had on the same outputs at the same budget, with 95 % intervals. The "
+        "gate must have explored: without a chance for every output a log tells nothing of the "
+        "outputs that it left out.",
+    )
+    parser.add_argument("file", type=Path, help="a run's log, or JSONL records with propensities")
+    parser.add_argument(
+        "--policy", action="append", metavar="NAME",
+        help="may be repeated (default: all). One of " + ", ".join(policy_names()),
+    )  # fmt: skip
+    parser.add_argument(
+        "--beta", type=float, metavar="SHARE", help="budget (default: the run's own)"
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0. Raises BadInputError for a file that cannot answer."""
+    settings = settings_of(args.file)
+    if settings is None and args.beta is None:
+        raise BadInputError("records do not say which budget to compare at: give --beta, say 0.2")
+    bad: list[BadInputError] = []
+    table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
+    for error in bad:
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    evidence = Evidence(table)
+    beta = budget_share(settings or {}, evidence) if args.beta is None else args.beta
+    own = None if settings is None else own_policy(settings)
+    first = [own or "random"]
+    names = list(dict.fromkeys(first + (args.policy or policy_names())))
+    values = compare(evidence, names, beta)
+    if args.json:
+        print(json.dumps(_as_json(args.file, evidence, values, beta), allow_nan=False))
+    else:
+        _print(args.file, evidence, values, beta)
+    return 0
+
+
+def _print(file: Path, evidence: Evidence, values: list[Value], beta: float) -> None:
+    console = Console()
+    n, drawn = int(evidence.counted.sum()), evidence.drawn & evidence.counted
+    table = Table(
+        title=Text(
+            f"{file.name} at a budget of {beta:.0%}: {n:,} outputs after the warm-up, "
+            f"{int(drawn.sum()):,} verdicts"
+        )
+    )
+    known = evidence.complete
+    table.add_column("policy", no_wrap=True)
+    table.add_column("verifies", justify="right")
+    heads = (
+        ("recall", "hit rate")
+        if known
+        else (
+            "recall\nweighted",
+            "recall\ndoubly robust",
+            "hit rate\nweighted",
+            "hit rate\ndoubly robust",
+        )
+    )
+    for head in (*heads, f"more errors\nthan {values[0].policy}", "effective\nverdicts"):
+        table.add_column(head, justify="right")
+    for v in values:
+        recalls, hits = (v.recall, v.recall_assisted), (v.hit_rate, v.hit_rate_assisted)
+        shown = (recalls[0], hits[0]) if known else (*recalls, *hits)
+        more = "" if v is values[0] else _more(v.more)
+        name = f"{v.policy} ~" if v.learns and not known else v.policy
+        table.add_row(name, f"{v.verified:.0%}", *map(_rate, shown), more, f"{v.effective:.0f}")
+    console.print(table)
+    for line in _said(evidence, values):
+        console.print(Text(line))
+
+
+def _said(evidence: Evidence, values: list[Value]) -> list[str]:
+    lines = []
+    left_out = int((~evidence.counted).sum())
+    if left_out:
+        lines.append(f"{left_out:,} outputs without any chance to be verified are left out.")
+    if not evidence.complete and any(v.learns for v in values):
+        lines.append(
+            "~ learns or calibrates after the warm-up: here from those verdicts only that the log "
+            "has, usually fewer than it would have had."
+        )
+    if not evidence.complete and any(v.hit_rate is None for v in values):
+        lines.append("–: the log has too few verdicts on the outputs that the policy chooses.")
+    first, *others = values
+    better = [v for v in others if v.more.low > 0.0]
+    worse = [v for v in others if v.more.high < 0.0]
+    for those, what in ((better, "more"), (worse, "fewer")):
+        if those:
+            names = ", ".join(v.policy for v in those)
+            lines.append(f"Found {what} errors than {first.policy} would have: {names}.")
+    level = [v.policy for v in others if v not in better and v not in worse]
+    if level:
+        lines.append(f"Not told apart from {first.policy}: {', '.join(level)}.")
+    return lines
+
+
+def _rate(e: Estimate | None) -> str:
+    if e is None or not isfinite(e.value):
+        return "–"
+    if e.high - e.low < TINY:
+        return f"{100 * e.value:.1f}%"
+    return f"{100 * e.value:.0f}% [{100 * e.low:.0f}–{100 * e.high:.0f}]"
+
+
+def _more(e: Estimate) -> str:
+    if e.high - e.low < TINY:
+        return f"{e.value:+.0f}"
+    return f"{e.value:+.0f} [{e.low:+.0f}, {e.high:+.0f}]"
+
+
+def _as_json(file: Path, evidence: Evidence, values: list[Value], beta: float) -> dict[str, Any]:
+    rows = [asdict(value) for value in values]
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, dict):
+                row[name] = {k: v if isfinite(v) else None for k, v in value.items()}
+    return {
+        "file": str(file),
+        "budget": beta,
+        "outputs": int(evidence.counted.sum()),
+        "verdicts": int((evidence.drawn & evidence.counted).sum()),
+        "effective": evidence.effective(evidence.counted),
+        "policies": rows,
+    }

@@ -1,0 +1,198 @@
+"""`gatekeeper plan run.db --recall 0.9`: how much budget a target takes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gatekeeper.cli._own import own_policy, settings_of
+from gatekeeper.cli._progress import progress
+from gatekeeper.errors import BadInputError
+from gatekeeper.estimates import Estimate
+from gatekeeper.off_policy import Evidence
+from gatekeeper.plan import BUDGETS, Curve, Needed, check_target, curve_of
+from gatekeeper.policies import Random
+from gatekeeper.records import load_records
+
+__all__ = ["add", "main"]
+
+USUAL = "cst"  # the gate's own default
+SHOWN = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "plan",
+        help="how much budget a target recall or residual risk takes",
+        description="Says which budget the next run of outputs like these needs, with 95 % "
+        "intervals, from a run's log (partly verified, by a gate that explores) or from records "
+        "with all labels. Budgets are shares of what verifying everything after the warm-up costs.",
+    )
+    parser.add_argument("file", type=Path, help="a run's log, or JSONL (or .jsonl.gz) of records")
+    parser.add_argument(
+        "--recall", type=float, metavar="SHARE",
+        help="of all errors, how many are to be found (default: 0.9, unless a risk is given)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--residual-risk", type=float, metavar="RATE",
+        help="error rate that outputs accepted unverified may have, shown with 95 %% confidence",
+    )  # fmt: skip
+    parser.add_argument(
+        "--policy", metavar="NAME", help=f"default: the run's own; {USUAL} for records"
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0. Raises BadInputError for a file that cannot answer and targets that cannot be."""
+    recall, risk = args.recall, args.residual_risk
+    if recall is None and risk is None:
+        recall = 0.9
+    for name, target in (("--recall", recall), ("--residual-risk", risk)):
+        if target is not None:
+            check_target(name, target)
+    settings = settings_of(args.file)
+    policy = args.policy or (USUAL if settings is None else own_policy(settings))
+    if policy is None:
+        raise BadInputError("the run's policy is none of gatekeeper's own: name one with --policy")
+    bad: list[BadInputError] = []
+    table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
+    for error in bad:
+        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    evidence = Evidence(table)
+    names = list(dict.fromkeys([policy, Random.name]))
+    with progress("budgets", len(names) * len(BUDGETS)) as advance:
+        curves = [
+            curve_of(evidence, name, on_progress=lambda done: advance(done, "")) for name in names
+        ]
+    if args.json:
+        print(json.dumps(_as_json(args.file, evidence, curves, recall, risk), allow_nan=False))
+    else:
+        _print(args.file, evidence, curves, recall, risk)
+    return 0
+
+
+def _print(
+    file: Path, evidence: Evidence, curves: list[Curve], recall: float | None, risk: float | None
+) -> None:
+    console = Console()
+    n = int(evidence.counted.sum())
+    table = Table(
+        title=Text(f"{file.name}: {n:,} outputs after the warm-up, {_verdicts(evidence)}")
+    )
+    table.add_column("budget", justify="right")
+    for curve in curves:
+        table.add_column(f"recall\n{curve.policy}", justify="right")
+        table.add_column(f"residual risk\n{curve.policy}", justify="right")
+    for budget in SHOWN:
+        cells = []
+        for curve in curves:
+            point = curve.at(budget)
+            cells += [_rate(point.recall), _rate(point.residual_risk)]
+        table.add_row(f"{budget:.0%}", *cells)
+    console.print(table)
+    console.print(
+        "Recall: errors found ÷ all errors. Residual risk: error rate of the outputs accepted "
+        "unverified. With 95 % intervals for the next run of outputs like these.",
+        highlight=False,
+    )
+    for curve in curves:
+        if recall is not None:
+            console.print(Text(_said_of_recall(curve, curve.for_recall(recall), n), style="bold"))
+        if risk is not None:
+            console.print(Text(_said_of_risk(curve, risk, n), style="bold"))
+
+
+def _verdicts(evidence: Evidence) -> str:
+    if evidence.complete:
+        return "every one with a verdict"
+    count, effective = int(evidence.drawn.sum()), evidence.effective(evidence.counted)
+    return f"{count:,} verdicts (they tell as much of all as {effective:.0f} drawn at random)"
+
+
+def _said_of_recall(curve: Curve, needed: Needed, n: int) -> str:
+    what = f"Recall of {needed.target:.0%} with {curve.policy}:"
+    if needed.low == needed.high:
+        return f"{what} a budget of {_share(needed.budget)}."
+    between = f"95 % interval {_share(needed.low)} to {_share(needed.high)}"
+    if needed.budget == 1.0:
+        return f"{what} not short of verifying everything ({between})."
+    verified = round(n * curve.at(needed.budget).verified)
+    of = f"about {verified:,} of {n:,} outputs verified"
+    return f"{what} a budget of {_share(needed.budget)} ({between}); {of}."
+
+
+def _said_of_risk(curve: Curve, target: float, n: int) -> str:
+    what = f"Residual risk of at most {target:.3g} with {curve.policy}:"
+    budget = curve.for_residual_risk(target)
+    if budget == 0.0:
+        return f"{what} no budget needed: all outputs together keep to it, at 95 % confidence."
+    if budget is not None:
+        verified = round(n * curve.at(budget).verified)
+        of = f"about {verified:,} of {n:,} outputs verified"
+        return f"{what} a budget of {_share(budget)}, at 95 % confidence; {of}."
+    if curve.policy == Random.name:
+        rate = _rate(curve.points[0].residual_risk)
+        return f"{what} at no budget short of 100 %: what it leaves out is wrong as often as all, {rate}."
+    best = min(curve.points[:-1], key=lambda p: p.residual_risk.high)
+    return (
+        f"{what} this file cannot show it at any budget short of 100 %. Closest is "
+        f"{_rate(best.residual_risk)} at {_share(best.budget)}, from {best.residual_risk.n:,} "
+        "verdicts on outputs left out: more of those would narrow it."
+    )
+
+
+def _share(budget: float) -> str:
+    return f"{100 * budget:.0f} %"
+
+
+def _rate(e: Estimate) -> str:
+    if not isfinite(e.value):
+        return "–"
+    if e.low == e.high:
+        return f"{e.value:.0%}"
+    digits = 1 if e.high < 0.1 else 0
+    low, high = f"{100 * e.low:.{digits}f}", f"{100 * e.high:.{digits}f}%"
+    return f"{100 * e.value:.{digits}f}% [{low}–{high}]"
+
+
+def _as_json(
+    file: Path, evidence: Evidence, curves: list[Curve], recall: float | None, risk: float | None
+) -> dict[str, Any]:
+    """NaN, where there is nothing to take a rate of, becomes null."""
+    policies = []
+    for curve in curves:
+        points = [asdict(point) for point in curve.points]
+        for point in points:
+            for name in ("recall", "residual_risk"):
+                point[name] = {
+                    key: value if isfinite(value) else None for key, value in point[name].items()
+                }
+        policies.append(
+            {
+                "policy": curve.policy,
+                "recall": None if recall is None else asdict(curve.for_recall(recall)),
+                "residual_risk": None
+                if risk is None
+                else {"target": risk, "budget": curve.for_residual_risk(risk)},
+                "curve": points,
+            }
+        )
+    return {
+        "file": str(file),
+        "outputs": int(evidence.counted.sum()),
+        "verdicts": int(evidence.drawn.sum()),
+        "effective": evidence.effective(evidence.counted),
+        "policies": policies,
+    }

@@ -1,0 +1,256 @@
+"""What a policy would have found on a run's stream, from the run's own log.
+
+The log knows the verdicts of those outputs that its gate verified, and of every output the chance
+it had (its decision's propensity). A policy is replayed on the same outputs in the same order;
+where it wants a verdict that the log has, it is shown it. So its choices S are settled, one by one,
+before anybody knows whether the log has the next verdict, and what S would have found is
+
+    A = Σ S y,    B = Σ (1 - S) y,    recall = A / (A + B),    hit rate = A / Σ S
+
+of which A and B are estimated by `gatekeeper.estimates` among the outputs chosen and among those
+left out: weighted by propensity (self-normalised, Hájek), and assisted by a prediction of every
+output's error (doubly robust: right on average if either the propensities or the prediction are).
+Verdicts on different outputs are independent, so the interval of the ratio follows from the two
+(MOVER-R, Donner & Zou 2012).
+
+For policies that learn from nothing but the warm-up (random, threshold, cst) S is what they would
+have chosen. Those that learn on (calibrated, mp-adapt, mp-strat, cst-memory), and hga and
+split-conformal, which calibrate, are shown only verdicts that the log has: S is what they choose
+with these, usually fewer than they would have had. Where the log has every verdict nothing is
+estimated, and the result is that of `gatekeeper.replay` with partial feedback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import hypot, log, log1p, nan, sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.estimates import Estimate, _log_odds, _whole
+from gatekeeper.policies import CALIBRATING, T0, Calibrated, Random, make_policy, policy_names
+from gatekeeper.policies._checks import check_beta
+from gatekeeper.records import RecordTable
+from gatekeeper.types import FloatArray
+from gatekeeper.vectorised import Stream
+
+__all__ = ["LEARNING", "Evidence", "Method", "Value", "compare", "ratio"]
+
+Flags = NDArray[np.bool_]
+Method = Literal["weighted", "assisted"]
+METHODS: tuple[Method, ...] = ("weighted", "assisted")
+LEARNING = ("calibrated", "mp-adapt", "mp-strat", "cst-memory", *CALIBRATING)
+LEAST = 10.0  # effective verdicts below which nothing is said
+CHANCELESS = 0.1  # share of the outputs that may lack a chance: the rest is still nearly the run
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What one policy would have found; None where the log has too few verdicts on its choices."""
+
+    policy: str
+    verified: float  # share of the outputs it would have verified
+    recall: Estimate  # weighted; so the next
+    hit_rate: Estimate | None
+    recall_assisted: Estimate
+    hit_rate_assisted: Estimate | None
+    more: Estimate  # errors found beyond those of the first policy compared, in number
+    effective: float  # verdicts that the log has on its choices, as so many of equal weight
+    learns: bool  # after the warm-up, here from the log's verdicts only: an approximation
+
+
+class Evidence:
+    """The outputs after the warm-up, their chances, and the verdicts that there are.
+
+    Arrays of shape (n,). Outputs without a chance, where the budget was used up, are left out of
+    all sums, not of the stream.
+    """
+
+    def __init__(self, table: RecordTable) -> None:
+        """Raises BadInputError, in words, where the records cannot answer for all outputs."""
+        if len(table) <= T0:
+            raise BadInputError(
+                f"{len(table)} outputs leave none after a warm-up of {T0}: nothing can be said"
+            )
+        known = ~np.isnan(table.error)
+        self.complete = bool(known.all())
+        drawn = known if self.complete or table.verified is None else known & (table.verified == 1)
+        p = np.ones(len(table)) if self.complete else table.propensity
+        _check_chances(p, drawn)
+        assert p is not None
+        label = np.where(drawn, table.error, nan)
+        self._table = table
+        self._cost = _costs(table, drawn)
+        self.stream = Stream(table.h, table.cost_estimate, self._cost, label)
+        after = slice(T0, None)
+        self.p, self.label, self.drawn = p[after], label[after], drawn[after]
+        self.counted = self.p > 0.0
+        self.log_odds = {
+            "weighted": np.zeros(self.p.size),
+            "assisted": np.zeros(self.p.size) if self.complete else self._predicted(label, drawn),
+        }
+        if not (self.label == 1.0).any():
+            raise BadInputError(
+                "no verdict after the warm-up found an error: recall has nothing to be measured on"
+            )
+
+    def _predicted(self, label: FloatArray, drawn: Flags) -> FloatArray:
+        t = self._table
+        raw = [
+            (*h, log(c), 0.0) for h, c in zip(t.h.tolist(), t.cost_estimate.tolist(), strict=True)
+        ]
+        return _log_odds(raw, drawn, label)[T0:]
+
+    def shares(self, policy: str, beta: float) -> FloatArray:
+        """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
+        verdicts that the log has: 0 or 1; for random, which draws, β. Nothing is explored."""
+        if policy not in policy_names():
+            raise BadInputError(
+                f"policy={policy!r} is unknown: choose one of {', '.join(policy_names())}"
+            )
+        if policy == Random.name:
+            return np.full(self.p.size, beta)
+        if self.stream.has_rule(policy) and policy not in CALIBRATING:
+            decisions = self.stream.decide(policy, beta)
+        else:
+            live = make_policy(policy, beta, horizon=len(self.stream))
+            decisions = self.stream.step(live, beta, feedback="partial")
+        return decisions.verified.astype(np.float64)
+
+    def rate(self, among: Flags, method: Method = "weighted") -> Estimate:
+        """Error rate of these outputs of the run; of no output at all, 0/0, NaN."""
+        among = among & self.counted
+        n, verdicts = int(among.sum()), among & self.drawn
+        if not n:
+            return Estimate(nan, nan, nan, 0)
+        if self.complete:  # no sums of weights: exact
+            known = float(self.label[among].mean())
+            return Estimate(known, known, known, n)
+        if not verdicts.any():
+            return Estimate(self.rate(self.counted, method).value, 0.0, 1.0, 0)
+        return _whole(
+            self.p[among], self.drawn[among], self.label[among], self.log_odds[method][among]
+        )
+
+    def errors(self, share: FloatArray, method: Method = "weighted") -> Estimate:
+        """How many errors there are in these shares (n,), of any sign, of each output: Σ share y."""
+        value = below = above = 0.0
+        n = 0
+        for s in np.unique(share[self.counted & (share != 0.0)]).tolist():
+            those = (share == s) & self.counted
+            rate, size = self.rate(those, method), s * float(those.sum())
+            low, high = size * (rate.value - rate.low), size * (rate.high - rate.value)
+            value, n = value + size * rate.value, n + rate.n
+            below, above = hypot(below, max(low, -high)), hypot(above, max(high, -low))
+        return Estimate(value, value - below, value + above, n)
+
+    def recall(self, share: FloatArray, method: Method = "weighted") -> tuple[Estimate, float]:
+        """Σ share y / Σ y for shares (n,) in [0, 1], and Σ y."""
+        levels = np.unique(share[self.counted])
+        if levels.size == 1:  # whatever there is, so much of it
+            whole = self.errors(np.ones(share.size), method)
+            level = float(levels[0])
+            return Estimate(level, level, level, whole.n), whole.value
+        found, missed = self.errors(share, method), self.errors(1.0 - share, method)
+        return ratio(found, missed), found.value + missed.value
+
+    def costs(self) -> tuple[float, float]:
+        """What verifying the warm-up costs, and everything after it; estimated where unknown."""
+        return float(self._cost[:T0].sum()), float(self._cost[T0:].sum())
+
+    def effective(self, among: Flags) -> float:
+        """Kish's effective number of the verdicts on these outputs."""
+        weight = 1.0 / self.p[among & self.drawn & self.counted]
+        return float(weight.sum() ** 2 / (weight**2).sum()) if weight.size else 0.0
+
+
+def _check_chances(p: FloatArray | None, drawn: Flags) -> None:
+    """Raises BadInputError where verdicts on some outputs tell nothing of the others."""
+    if p is None or np.isnan(p).any():
+        raise BadInputError(
+            "some outputs have no verdict, and without the propensities of all of them those that "
+            "have one tell nothing of the others: give a gate's log, or records with all labels"
+        )
+    after, drawn = p[T0:], drawn[T0:]
+    without = float((after == 0.0).mean())
+    if without > CHANCELESS:
+        raise BadInputError(
+            f"{without:.0%} of the outputs had no chance to be verified, so that nothing can be "
+            "said of them: make the log with a gate that explores (explore=0.1)"
+        )
+    weight = 1.0 / after[drawn & (after > 0.0)]
+    effective = weight.sum() ** 2 / (weight**2).sum() if weight.size else 0.0
+    if effective < LEAST:
+        raise BadInputError(
+            f"{weight.size} verdicts after the warm-up tell as much of all outputs as "
+            f"{effective:.1f} drawn at random: too few to say anything (at least {LEAST:g})"
+        )
+
+
+def _costs(table: RecordTable, drawn: Flags) -> FloatArray:
+    """True costs where known; otherwise ĉ times the mean cost per ĉ, or the one cost of all."""
+    known = ~np.isnan(table.cost)
+    if known.all():
+        return table.cost
+    if not known.any():
+        raise BadInputError("no output has a cost: budgets mean nothing without")
+    cost = table.cost[known]
+    if np.ptp(cost) == 0.0:  # in units of verifications
+        return np.full(len(table), cost[0])
+    rate = cost.sum() / table.cost_estimate[known].sum()
+    return np.where(known, table.cost, rate * table.cost_estimate)
+
+
+def compare(evidence: Evidence, policies: Sequence[str], beta: float) -> list[Value]:
+    """What each policy would have found with budget β; the others are held against the first.
+
+    Raises BadInputError for an unknown policy and a budget outside (0, 1).
+    """
+    check_beta(beta)
+    shares = [evidence.shares(name, beta) for name in policies]
+    return [
+        _value(evidence, name, share, shares[0])
+        for name, share in zip(policies, shares, strict=True)
+    ]
+
+
+def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray) -> Value:
+    chosen = share > 0.0
+    effective = evidence.effective(chosen)
+    hits = [evidence.rate(chosen, method) if effective >= LEAST else None for method in METHODS]
+    recall = [evidence.recall(share, method)[0] for method in METHODS]
+    return Value(
+        policy,
+        float(share[evidence.counted].mean()),
+        recall[0],
+        hits[0],
+        recall[1],
+        hits[1],
+        evidence.errors(share - first),
+        effective,
+        policy in LEARNING,
+    )
+
+
+def ratio(part: Estimate, rest: Estimate) -> Estimate:
+    """part / (part + rest) of two independent totals >= 0, with its interval."""
+    n = part.n + rest.n
+    a, b = part.value, rest.value
+    if not a + b > 0.0:
+        return Estimate(nan, 0.0, 1.0, n)
+    low = _least_share(a, a - part.low, b, rest.high - b)
+    high = 1.0 - _least_share(b, b - rest.low, a, part.high - a)
+    return Estimate(a / (a + b), low, high, n)
+
+
+def _least_share(a: float, below: float, b: float, above: float) -> float:
+    """The smallest a / (a + b): the root x of (a - x b)² = below² + x² above², as odds."""
+    left = a * a - below * below
+    if left <= 0.0:
+        return 0.0
+    steep = a * b + sqrt(max(a * a * above * above + below * below * (b * b - above * above), 0.0))
+    return left / (left + steep)
