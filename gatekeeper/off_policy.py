@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, log, log1p, nan, sqrt
+from functools import cached_property
+from math import hypot, log, nan, sqrt
 from typing import Literal
 
 import numpy as np
@@ -32,18 +33,19 @@ from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.estimates import Estimate, _log_odds, _whole
-from gatekeeper.policies import CALIBRATING, T0, Calibrated, Random, make_policy, policy_names
+from gatekeeper.policies import CST, T0, Random, Threshold, make_policy, policy_names
 from gatekeeper.policies._checks import check_beta
 from gatekeeper.records import RecordTable
 from gatekeeper.types import FloatArray
 from gatekeeper.vectorised import Stream
 
-__all__ = ["LEARNING", "Evidence", "Method", "Value", "compare", "ratio"]
+__all__ = ["SEED", "Evidence", "Method", "Value", "compare", "ratio"]
 
 Flags = NDArray[np.bool_]
 Method = Literal["weighted", "assisted"]
 METHODS: tuple[Method, ...] = ("weighted", "assisted")
-LEARNING = ("calibrated", "mp-adapt", "mp-strat", "cst-memory", *CALIBRATING)
+FIXED = (Random.name, Threshold.name, CST.name)  # learn from nothing but the warm-up
+SEED = 7_919  # of replayed policies: with the log's own their draws would be those of the log
 LEAST = 10.0  # effective verdicts below which nothing is said
 CHANCELESS = 0.1  # share of the outputs that may lack a chance: the rest is still nearly the run
 
@@ -83,27 +85,24 @@ class Evidence:
         _check_chances(p, drawn)
         assert p is not None
         label = np.where(drawn, table.error, nan)
-        self._table = table
+        self._table, self._drawn = table, drawn
         self._cost = _costs(table, drawn)
         self.stream = Stream(table.h, table.cost_estimate, self._cost, label)
         after = slice(T0, None)
         self.p, self.label, self.drawn = p[after], label[after], drawn[after]
         self.counted = self.p > 0.0
-        self.log_odds = {
-            "weighted": np.zeros(self.p.size),
-            "assisted": np.zeros(self.p.size) if self.complete else self._predicted(label, drawn),
-        }
         if not (self.label == 1.0).any():
             raise BadInputError(
                 "no verdict after the warm-up found an error: recall has nothing to be measured on"
             )
 
-    def _predicted(self, label: FloatArray, drawn: Flags) -> FloatArray:
+    @cached_property
+    def predicted(self) -> FloatArray:
+        """Log odds of an error (n,), each predicted from other outputs' verdicts."""
         t = self._table
-        raw = [
-            (*h, log(c), 0.0) for h, c in zip(t.h.tolist(), t.cost_estimate.tolist(), strict=True)
-        ]
-        return _log_odds(raw, drawn, label)[T0:]
+        rows = zip(t.h.tolist(), t.cost_estimate.tolist(), strict=True)
+        raw = [(*h, log(estimate), 0.0) for h, estimate in rows]
+        return _log_odds(raw, self._drawn, t.error)[T0:]
 
     def shares(self, policy: str, beta: float) -> FloatArray:
         """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
@@ -114,10 +113,10 @@ class Evidence:
             )
         if policy == Random.name:
             return np.full(self.p.size, beta)
-        if self.stream.has_rule(policy) and policy not in CALIBRATING:
-            decisions = self.stream.decide(policy, beta)
+        if policy in FIXED:
+            decisions = self.stream.decide(policy, beta, seed=SEED)
         else:
-            live = make_policy(policy, beta, horizon=len(self.stream))
+            live = make_policy(policy, beta, horizon=len(self.stream), seed=SEED)
             decisions = self.stream.step(live, beta, feedback="partial")
         return decisions.verified.astype(np.float64)
 
@@ -132,12 +131,11 @@ class Evidence:
             return Estimate(known, known, known, n)
         if not verdicts.any():
             return Estimate(self.rate(self.counted, method).value, 0.0, 1.0, 0)
-        return _whole(
-            self.p[among], self.drawn[among], self.label[among], self.log_odds[method][among]
-        )
+        odds = self.predicted if method == "assisted" else np.zeros(self.p.size)
+        return _whole(self.p[among], self.drawn[among], self.label[among], odds[among])
 
     def errors(self, share: FloatArray, method: Method = "weighted") -> Estimate:
-        """How many errors there are in these shares (n,), of any sign, of each output: Σ share y."""
+        """Σ share y, for shares (n,) of any sign: how many errors there are in them."""
         value = below = above = 0.0
         n = 0
         for s in np.unique(share[self.counted & (share != 0.0)]).tolist():
@@ -232,7 +230,7 @@ def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray
         hits[1],
         evidence.errors(share - first),
         effective,
-        policy in LEARNING,
+        policy not in FIXED,
     )
 
 

@@ -14,7 +14,7 @@ of the error rate among the outputs left out keeps to the target.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import hypot
 
@@ -61,11 +61,10 @@ class Curve:
     def for_recall(self, target: float) -> Needed:
         """The budget whose recall is the target, with a 95 % interval."""
         check_target("recall", target)
-        budget = self._column(lambda p: p.budget)
-        value, low, high = (
-            self._column(lambda p, end=end: getattr(p.recall, end))
-            for end in ("value", "low", "high")
-        )
+        budget = np.array([p.budget for p in self.points])
+        value = np.array([p.recall.value for p in self.points])
+        low = np.array([p.recall.low for p in self.points])
+        high = np.array([p.recall.high for p in self.points])
         return Needed(
             target,
             _first(budget, value, target),
@@ -84,19 +83,20 @@ class Curve:
         """The point nearest to a budget."""
         return min(self.points, key=lambda p: abs(p.budget - budget))
 
-    def _column(self, of: Callable[[Point], float]) -> FloatArray:
-        return np.array([of(p) for p in self.points])
-
 
 def curve_of(
     evidence: Evidence,
     policy: str,
+    budgets: Sequence[float] = BUDGETS,
     *,
     on_progress: Callable[[int], None] = lambda points: None,
 ) -> Curve:
-    """The policy's curve on these outputs. Raises BadInputError for an unknown policy."""
+    """The policy's curve on these outputs, at budgets that ascend between 0 and 1, and at both.
+
+    Raises BadInputError for an unknown policy.
+    """
     points = [_point(evidence, np.zeros(evidence.p.size), 0.0)]
-    for budget in BUDGETS:
+    for budget in budgets:
         points.append(_point(evidence, evidence.shares(policy, budget), budget))
         on_progress(1)
     points.append(_point(evidence, np.ones(evidence.p.size), 1.0))

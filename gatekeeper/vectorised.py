@@ -61,8 +61,8 @@ class Stream:
     """Candidates in the order in which they come, and the fixed score of POLICIES.md.
 
     h (N, 3), NaN where a signal is missing; cost_estimate ĉ, cost c, error y (N,): y in {0, 1};
-    `observed` are the labels that policies are shown, NaN where there is none. Raises BadInputError where the warm-up
-    leaves nothing to evaluate.
+    `observed` are the labels that policies are shown, NaN where there is none. Raises
+    BadInputError where the warm-up leaves nothing to evaluate.
     """
 
     def __init__(

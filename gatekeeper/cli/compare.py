@@ -10,6 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -71,60 +72,55 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _print(file: Path, evidence: Evidence, values: list[Value], beta: float) -> None:
-    console = Console()
-    n, drawn = int(evidence.counted.sum()), evidence.drawn & evidence.counted
-    table = Table(
-        title=Text(
-            f"{file.name} at a budget of {beta:.0%}: {n:,} outputs after the warm-up, "
-            f"{int(drawn.sum()):,} verdicts"
-        )
-    )
+    n, drawn = int(evidence.counted.sum()), int((evidence.drawn & evidence.counted).sum())
+    title = f"{file.name} at a budget of {beta:.0%}: {n:,} outputs after the warm-up, "
     known = evidence.complete
+    table = Table(title=Text(f"{title}{drawn:,} verdicts"), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("policy", no_wrap=True)
-    table.add_column("verifies", justify="right")
-    heads = (
-        ("recall", "hit rate")
-        if known
-        else (
-            "recall\nweighted",
-            "recall\ndoubly robust",
-            "hit rate\nweighted",
-            "hit rate\ndoubly robust",
-        )
-    )
-    for head in (*heads, f"more errors\nthan {values[0].policy}", "effective\nverdicts"):
-        table.add_column(head, justify="right")
+    heads = ["verifies", "recall", "hit rate", f"more than\n{values[0].policy}"]
+    for head in heads if known else [*heads, "verdicts"]:
+        table.add_column(head, justify="right", no_wrap=True)
     for v in values:
-        recalls, hits = (v.recall, v.recall_assisted), (v.hit_rate, v.hit_rate_assisted)
-        shown = (recalls[0], hits[0]) if known else (*recalls, *hits)
         more = "" if v is values[0] else _more(v.more)
-        name = f"{v.policy} ~" if v.learns and not known else v.policy
-        table.add_row(name, f"{v.verified:.0%}", *map(_rate, shown), more, f"{v.effective:.0f}")
+        row = [_name(v, known=known), f"{v.verified:.0%}", _rate(v.recall), _rate(v.hit_rate), more]
+        table.add_row(*row, *([] if known else [f"{v.effective:.0f}"]))
+        if not known:
+            table.add_row("", "", _rate(v.recall_assisted), _rate(v.hit_rate_assisted))
+    console = Console()
     console.print(table)
     for line in _said(evidence, values):
         console.print(Text(line))
 
 
+def _name(value: Value, *, known: bool) -> str:
+    return f"{value.policy} ~" if value.learns and not known else value.policy
+
+
 def _said(evidence: Evidence, values: list[Value]) -> list[str]:
-    lines = []
+    lines = [f"More than {values[0].policy}: how many more errors it would have found."]
     left_out = int((~evidence.counted).sum())
     if left_out:
         lines.append(f"{left_out:,} outputs without any chance to be verified are left out.")
-    if not evidence.complete and any(v.learns for v in values):
+    if not evidence.complete:
         lines.append(
-            "~ learns or calibrates after the warm-up: here from those verdicts only that the log "
-            "has, usually fewer than it would have had."
+            "Above: weighted by propensity; below: doubly robust. 95 % intervals, for this stream. "
+            "Verdicts: those on the policy's choices, as so many of equal weight."
         )
-    if not evidence.complete and any(v.hit_rate is None for v in values):
-        lines.append("–: the log has too few verdicts on the outputs that the policy chooses.")
+        if any(v.learns for v in values):
+            lines.append(
+                "~ learns or calibrates after the warm-up: here from those verdicts only that the "
+                "log has, usually fewer than it would have had."
+            )
+        if any(v.hit_rate is None for v in values):
+            lines.append("–: the log has too few verdicts on the outputs that the policy chooses.")
     first, *others = values
-    better = [v for v in others if v.more.low > 0.0]
-    worse = [v for v in others if v.more.high < 0.0]
-    for those, what in ((better, "more"), (worse, "fewer")):
-        if those:
-            names = ", ".join(v.policy for v in those)
-            lines.append(f"Found {what} errors than {first.policy} would have: {names}.")
-    level = [v.policy for v in others if v not in better and v not in worse]
+    better = [v.policy for v in others if v.more.low > 0.0]
+    worse = [v.policy for v in others if v.more.high < 0.0]
+    level = [v.policy for v in others if v.policy not in better + worse]
+    if better:
+        lines.append(f"More errors than {first.policy} would have found: {', '.join(better)}.")
+    if worse:
+        lines.append(f"Fewer than {first.policy}: {', '.join(worse)}.")
     if level:
         lines.append(f"Not told apart from {first.policy}: {', '.join(level)}.")
     return lines

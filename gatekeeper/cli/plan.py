@@ -144,7 +144,7 @@ def _said_of_risk(curve: Curve, target: float, n: int) -> str:
         return f"{what} a budget of {_share(budget)}, at 95 % confidence; {of}."
     if curve.policy == Random.name:
         rate = _rate(curve.points[0].residual_risk)
-        return f"{what} at no budget short of 100 %: what it leaves out is wrong as often as all, {rate}."
+        return f"{what} at no budget short of 100 %: what it leaves out is as often wrong: {rate}."
     best = min(curve.points[:-1], key=lambda p: p.residual_risk.high)
     return (
         f"{what} this file cannot show it at any budget short of 100 %. Closest is "

@@ -1,0 +1,255 @@
+"""How often the intervals of `gatekeeper compare` and `gatekeeper plan` cover the truth.
+
+    python benchmarks/off_policy.py [--runs 2000] [--jobs 1] [--part compare|plan] [--log NAME ...]
+
+Logs are what a gate that explores a tenth of its budget leaves on streams of known truth, the runs
+spread evenly over streams, budgets and sizes as below. Those of random, threshold and cst are drawn
+by columns, as if no wish was ever refused; that of calibrated is benchmarks/estimates.py's.
+
+compare: the truth is what the same choices found on the whole stream.
+plan: the truth is what the policy, with the score that the run's warm-up fitted, finds on 30,000
+further outputs of the stream; from a log, and from the same outputs with all labels. A budget said
+to keep a residual risk is false where the truth at this budget is above it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from time import perf_counter
+
+import numpy as np
+from _machine import machine
+from estimates import EXPLORE, simulate
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.estimates import Estimate
+from gatekeeper.off_policy import Evidence, compare
+from gatekeeper.plan import curve_of
+from gatekeeper.policies import T0
+from gatekeeper.records import RecordTable
+from gatekeeper.streams import make_stream
+from gatekeeper.types import FloatArray
+from gatekeeper.vectorised import Stream, fixed_score, strata_of
+
+LOGS = ("random", "threshold", "cst", "calibrated")
+POLICIES = ("threshold", "cst", "calibrated", "random")
+STREAMS = ("usual", "no-signal", "rare-errors", "sharp-signal", "missing-signals")
+BETAS = (0.1, 0.2, 0.3)
+SIZES = (1000, 2000)
+VALUES = ("recall", "recall, assisted", "hit rate", "hit rate, assisted", "more errors")
+LONG = 30_000
+TARGETS = (0.5, 0.9)  # recall
+BUDGETS = (0.2, 0.5, 0.8)
+RISKS = (0.02, 0.05, 0.2, 0.4)
+GRID = tuple(i / 20 for i in range(1, 20))
+
+Cell = tuple[str, str, float, int]  # of the log: policy, stream, β, N
+NOTHING = [np.nan] * 4
+
+
+def judged(found: Estimate | None, truth: float) -> list[float]:
+    """Whether the truth lies below and above the interval, its width, the error."""
+    if found is None or np.isnan([found.value, truth]).any():
+        return NOTHING
+    low, high = found.low - 1e-9, found.high + 1e-9  # sums of floats
+    return [truth < low, truth > high, high - low, found.value - truth]
+
+
+def logged(name: str, table: RecordTable, beta: float, seed: int) -> RecordTable:
+    """What a gate with this policy would leave in its log: labels of the verified only."""
+    if name == "calibrated":
+        return simulate(name, table, beta, seed)
+    epsilon = EXPLORE * beta
+    left = (beta - epsilon) / (1.0 - epsilon)  # for the policy
+    rng = np.random.default_rng((seed, 2))
+    if name == "random":
+        p = np.full(len(table) - T0, left)
+        wanted = rng.random(p.size) < p
+    else:
+        stream = Stream(table.h, table.cost_estimate, np.ones(len(table)), table.error)
+        wanted = stream.decide(name, left, seed=seed).wanted
+        missing = np.isnan(stream.score[T0:])  # drawn at random
+        p = np.where(missing, left, wanted.astype(np.float64))
+    verified = np.ones(len(table), dtype=bool)
+    verified[T0:] = wanted | (rng.random(p.size) < epsilon)
+    return replace(
+        table,
+        cost=np.where(verified, 1.0, np.nan),
+        error=np.where(verified, table.error, np.nan),
+        propensity=np.concatenate([np.ones(T0), p + epsilon * (1.0 - p)]),
+        verified=verified.astype(np.float64),
+    )
+
+
+def compared(cell: Cell, seed: int, *, policies: Sequence[str]) -> FloatArray:
+    """(policies, values, 4)"""
+    name, stream, beta, n = cell
+    table = make_stream(stream, n, seed)
+    try:
+        evidence = Evidence(logged(name, table, beta, seed))
+    except BadInputError:
+        return np.full((len(policies), len(VALUES), 4), np.nan)
+    counted, y = evidence.counted, table.error[T0:]
+    first = evidence.shares(policies[0], beta)
+    rows = []
+    for value in compare(evidence, policies, beta):
+        share = evidence.shares(value.policy, beta) * counted
+        found, spent, errors = share @ y, share.sum(), counted @ y
+        recall = found / errors if errors else np.nan
+        hit_rate = found / spent if spent else np.nan
+        rows.append(
+            [
+                judged(value.recall, recall),
+                judged(value.recall_assisted, recall),
+                judged(value.hit_rate, hit_rate),
+                judged(value.hit_rate_assisted, hit_rate),
+                judged(value.more, found - (first * counted) @ y),
+            ]
+        )
+    return np.array(rows)
+
+
+def planned(cell: Cell, seed: int) -> FloatArray:
+    """(log and all labels, targets + budgets + budgets + risks, 4)"""
+    name, stream, beta, n = cell
+    table = make_stream(stream, n, seed)
+    recall, risk = truth_of(name, table, make_stream(stream, LONG, seed + 1_000_000))
+    rows = []
+    for records in (logged(name, table, beta, seed), table):
+        try:
+            curve = curve_of(Evidence(records), name, GRID)
+        except BadInputError:
+            rows.append([NOTHING] * (len(TARGETS) + 2 * len(BUDGETS) + len(RISKS)))
+            continue
+        row = []
+        for target in TARGETS:
+            needed = curve.for_recall(target)
+            true = float(np.interp(target, recall, np.linspace(0.0, 1.0, recall.size)))
+            found = Estimate(needed.budget, needed.low, needed.high, 0)
+            row.append(judged(found, true))
+        at = [round(100 * b) for b in BUDGETS]
+        row += [judged(curve.at(b).recall, recall[i]) for b, i in zip(BUDGETS, at, strict=True)]
+        row += [
+            judged(curve.at(b).residual_risk, risk[i]) for b, i in zip(BUDGETS, at, strict=True)
+        ]
+        for target in RISKS:
+            said = curve.for_residual_risk(target)
+            false = said is not None and risk[round(100 * said)] > target
+            row.append([float(false), 0.0, np.nan if said is None else said, said is not None])
+        rows.append(row)
+    return np.array(rows, dtype=np.float64)
+
+
+def truth_of(name: str, run: RecordTable, more: RecordTable) -> tuple[FloatArray, FloatArray]:
+    """Recall at budgets of 0, 1, … 100 % of the outputs, and residual risk at 0 … 99 %."""
+    h = np.vstack([run.h[:T0], more.h])
+    estimate = np.concatenate([run.cost_estimate[:T0], more.cost_estimate])
+    z = fixed_score(h, estimate, run.error[:T0]) / estimate
+    part = strata_of(estimate, 4)[T0:] if name == "cst" else np.zeros(LONG, dtype=int)
+    z = z[T0:]
+    part[np.isnan(z)] = -1  # drawn at random
+    place = np.empty(LONG)
+    for k in np.unique(part):
+        mine = np.flatnonzero(part == k)
+        order = mine[np.argsort(-z[mine], kind="stable")] if k >= 0 else mine
+        place[order] = (np.arange(mine.size) + 0.5) / mine.size
+    found = np.cumsum(np.bincount(np.ceil(100 * place).astype(int), more.error, 101))
+    left = LONG * (1.0 - np.arange(100) / 100)
+    return found / found[-1], (found[-1] - found[:-1]) / left
+
+
+def run_cell(cell: Cell, runs: int, one: Callable[[Cell, int], FloatArray]) -> FloatArray:
+    first = zlib.crc32(repr(cell).encode())  # no two cells see the same draws
+    return np.stack([one(cell, first + i) for i in range(runs)])
+
+
+def measure(
+    one: Callable[[Cell, int], FloatArray], logs: list[str], runs: int, jobs: int
+) -> dict[Cell, FloatArray]:
+    kinds = list(product(STREAMS, BETAS, SIZES))
+    cells = [(name, *kind) for name in logs for kind in kinds]
+    work = partial(run_cell, runs=-(-runs // len(kinds)), one=one)
+    with ProcessPoolExecutor(jobs) as pool:
+        return dict(zip(cells, pool.map(work, cells), strict=True))
+
+
+def row(name: str, x: FloatArray) -> str:
+    """Of values (runs, 4)."""
+    x = x[~np.isnan(x).any(axis=1)]
+    if not len(x):
+        return f"  {name:<34} none"
+    below, above, width, error = x.mean(axis=0)
+    return (
+        f"  {name:<34} {len(x):6} {100 * (1 - below - above):8.1f} {100 * below:7.1f} "
+        f"{100 * above:7.1f} {width:9.3f} {error:+9.4f}"
+    )
+
+
+HEAD = f"  {'':<34}   runs  covered    below   above     width      bias"
+
+
+def print_compared(found: dict[Cell, FloatArray], logs: list[str], policies: Sequence[str]) -> None:
+    for name in logs:
+        x = np.concatenate([v for cell, v in found.items() if cell[0] == name])
+        print(f"\nlog of {name}: what others would have found\n{HEAD}")
+        for p, policy in enumerate(policies):
+            for v, value in enumerate(VALUES):
+                if policy != "random" or v > 1:  # its recall is known
+                    print(row(f"{policy}, {value}", x[:, p, v]))
+    for position, title in ((1, "stream"), (2, "budget"), (3, "outputs")):
+        print(f"\nby {title}, recall and hit rate, weighted\n{HEAD}")
+        for key in dict.fromkeys(cell[position] for cell in found):
+            x = np.concatenate([v for cell, v in found.items() if cell[position] == key])
+            print(row(f"{key}, recall", x[:, :, 0].reshape(-1, 4)))
+            print(row(f"{key}, hit rate", x[:, :, 2].reshape(-1, 4)))
+
+
+def print_planned(found: dict[Cell, FloatArray], logs: list[str]) -> None:
+    names = [f"budget for a recall of {t:.0%}" for t in TARGETS]
+    names += [f"recall at {b:.0%}" for b in BUDGETS] + [
+        f"residual risk at {b:.0%}" for b in BUDGETS
+    ]
+    for name in logs:
+        x = np.concatenate([v for cell, v in found.items() if cell[0] == name])
+        for source, records in enumerate(("its log", "all labels")):
+            print(f"\nplan for {name} from {records}\n{HEAD}")
+            for i, what in enumerate(names):
+                print(row(what, x[:, source, i]))
+            for i, target in enumerate(RISKS):
+                y = x[:, source, len(names) + i]
+                y = y[~np.isnan(y[:, 0])]
+                print(
+                    f"  a budget said to keep the risk <= {target:g}: in {y[:, 3].mean():.1%} of "
+                    f"{len(y)} runs, false in {y[:, 0].mean():.1%} of all"
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=2000, help="of each policy that logs")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--part", choices=("compare", "plan"))
+    parser.add_argument("--log", action="append", choices=LOGS)
+    parser.add_argument("--policy", action="append", choices=POLICIES, help="to compare")
+    args = parser.parse_args()
+    start = perf_counter()
+    print(machine(), flush=True)
+    if args.part != "plan":
+        logs = args.log or list(LOGS)
+        policies = args.policy or list(POLICIES)
+        one = partial(compared, policies=policies)
+        print_compared(measure(one, logs, args.runs, args.jobs), logs, policies)
+    if args.part != "compare":
+        logs = [name for name in args.log or LOGS if name in ("threshold", "cst")]
+        print_planned(measure(planned, logs, args.runs, args.jobs), logs)
+    print(f"\n{perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
