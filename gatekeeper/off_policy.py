@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.estimates import Estimate, _log_odds, _whole
-from gatekeeper.policies import CST, T0, Random, Threshold, make_policy, policy_names
+from gatekeeper.policies import CST, T0, Random, Threshold, make_policy
 from gatekeeper.policies._checks import check_beta
 from gatekeeper.records import RecordTable
 from gatekeeper.types import FloatArray
@@ -82,7 +82,7 @@ class Evidence:
         self.complete = bool(known.all())
         drawn = known if self.complete or table.verified is None else known & (table.verified == 1)
         p = np.ones(len(table)) if self.complete else table.propensity
-        _check_chances(p, drawn)
+        _check_chances(p)
         assert p is not None
         label = np.where(drawn, table.error, nan)
         self._table, self._drawn = table, drawn
@@ -107,10 +107,6 @@ class Evidence:
     def shares(self, policy: str, beta: float) -> FloatArray:
         """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
         verdicts that the log has: 0 or 1; for random, which draws, β. Nothing is explored."""
-        if policy not in policy_names():
-            raise BadInputError(
-                f"policy={policy!r} is unknown: choose one of {', '.join(policy_names())}"
-            )
         if policy == Random.name:
             return np.full(self.p.size, beta)
         if policy in FIXED:
@@ -161,31 +157,34 @@ class Evidence:
         return float(self._cost[:T0].sum()), float(self._cost[T0:].sum())
 
     def effective(self, among: Flags) -> float:
-        """Kish's effective number of the verdicts on these outputs."""
-        weight = 1.0 / self.p[among & self.drawn & self.counted]
-        return float(weight.sum() ** 2 / (weight**2).sum()) if weight.size else 0.0
+        """As many verdicts of equal weight as tell as much of these outputs."""
+        return _effective(self.p[among & self.counted])
 
 
-def _check_chances(p: FloatArray | None, drawn: Flags) -> None:
+def _effective(p: FloatArray) -> float:
+    """Kish's effective number n² / Σ 1/p, of the verdicts to expect on n outputs."""
+    return p.size**2 / float((1.0 / p).sum()) if p.size else 0.0
+
+
+def _check_chances(p: FloatArray | None) -> None:
     """Raises BadInputError where verdicts on some outputs tell nothing of the others."""
     if p is None or np.isnan(p).any():
         raise BadInputError(
             "some outputs have no verdict, and without the propensities of all of them those that "
             "have one tell nothing of the others: give a gate's log, or records with all labels"
         )
-    after, drawn = p[T0:], drawn[T0:]
+    after = p[T0:]
     without = float((after == 0.0).mean())
     if without > CHANCELESS:
         raise BadInputError(
             f"{without:.0%} of the outputs had no chance to be verified, so that nothing can be "
             "said of them: make the log with a gate that explores (explore=0.1)"
         )
-    weight = 1.0 / after[drawn & (after > 0.0)]
-    effective = weight.sum() ** 2 / (weight**2).sum() if weight.size else 0.0
+    effective = _effective(after[after > 0.0])
     if effective < LEAST:
         raise BadInputError(
-            f"{weight.size} verdicts after the warm-up tell as much of all outputs as "
-            f"{effective:.1f} drawn at random: too few to say anything (at least {LEAST:g})"
+            f"the verdicts after the warm-up tell as much of all outputs as {effective:.1f} drawn "
+            f"at random: too few to say anything (at least {LEAST:g})"
         )
 
 

@@ -14,8 +14,9 @@ of the error rate among the outputs left out keeps to the target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import hypot
 
 import numpy as np
@@ -61,15 +62,12 @@ class Curve:
     def for_recall(self, target: float) -> Needed:
         """The budget whose recall is the target, with a 95 % interval."""
         check_target("recall", target)
-        budget = np.array([p.budget for p in self.points])
-        value = np.array([p.recall.value for p in self.points])
-        low = np.array([p.recall.low for p in self.points])
-        high = np.array([p.recall.high for p in self.points])
+        recalls = [p.recall for p in self.points]
         return Needed(
             target,
-            _first(budget, value, target),
-            _first(budget, high, target),
-            _last(budget, low, target),
+            self._reached([r.value for r in recalls], target),
+            self._reached([r.high for r in recalls], target),
+            self._reached([r.low for r in recalls], target),
         )
 
     def for_residual_risk(self, target: float) -> float | None:
@@ -82,6 +80,15 @@ class Curve:
     def at(self, budget: float) -> Point:
         """The point nearest to a budget."""
         return min(self.points, key=lambda p: abs(p.budget - budget))
+
+    def _reached(self, values: Sequence[float], target: float) -> float:
+        """Where values that ascend from 0 to 1 reach the target: straight lines between points,
+        and 1 beyond the last one that was replayed."""
+        i = bisect_left(values, target)
+        if i == len(values) - 1:
+            return 1.0
+        budgets = [p.budget for p in self.points[i - 1 : i + 1]]
+        return float(np.interp(target, values[i - 1 : i + 1], budgets))
 
 
 def curve_of(
@@ -100,7 +107,7 @@ def curve_of(
         points.append(_point(evidence, evidence.shares(policy, budget), budget))
         on_progress(1)
     points.append(_point(evidence, np.ones(evidence.p.size), 1.0))
-    return Curve(policy, tuple(points))
+    return Curve(policy, tuple(_ascending(points)))
 
 
 def _point(evidence: Evidence, share: FloatArray, budget: float) -> Point:
@@ -114,6 +121,20 @@ def _point(evidence: Evidence, share: FloatArray, budget: float) -> Point:
     )
 
 
+def _ascending(points: Sequence[Point]) -> Iterator[Point]:
+    """With recalls, and both ends of their intervals, put into ascending order.
+
+    More budget finds more; estimates of what ascends, and intervals too, only get better by it
+    (rearrangement: Chernozhukov, Fernández-Val & Galichon 2009).
+    """
+    recalls = [p.recall for p in points]
+    value, low, high = (
+        sorted(v) for v in zip(*((r.value, r.low, r.high) for r in recalls), strict=True)
+    )
+    for i, point in enumerate(points):
+        yield replace(point, recall=Estimate(value[i], low[i], high[i], recalls[i].n))
+
+
 def _of_next_run(rate: Estimate, n: float) -> Estimate:
     """The rate among outputs to come, from that of n that came; NaN stays NaN."""
     if not rate.value >= 0.0:
@@ -125,25 +146,6 @@ def _of_next_run(rate: Estimate, n: float) -> Estimate:
         min(rate.value + hypot(rate.high - rate.value, high - rate.value), 1.0),
         rate.n,
     )
-
-
-def _first(budget: FloatArray, of: FloatArray, target: float) -> float:
-    """Where `of` first reaches the target; straight lines between the points."""
-    i = int(np.argmax(of >= target))
-    return _between(budget, of, i - 1, target) if i else float(budget[0])
-
-
-def _last(budget: FloatArray, of: FloatArray, target: float) -> float:
-    """Up to where `of` may not have reached it."""
-    i = len(of) - 1 - int(np.argmax(of[::-1] <= target))
-    return _between(budget, of, i, target)
-
-
-def _between(budget: FloatArray, of: FloatArray, i: int, target: float) -> float:
-    """Where the line from point i to the next has the target; beyond what was replayed, 1."""
-    if i + 2 == len(budget):
-        return 1.0
-    return float(np.interp(target, of[i : i + 2], budget[i : i + 2]))
 
 
 def check_target(name: str, target: float) -> None:
