@@ -156,7 +156,7 @@ def test_the_answer_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_what_a_file_cannot_show_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_records(tmp_path / "records.jsonl", make_stream("no-signal", 400, 0))
+    write_records(tmp_path / "records.jsonl", make_stream("inverted-homogeneous", 400, 0))
     arguments = ["plan", str(tmp_path / "records.jsonl"), "--residual-risk", "0.05"]
     assert main(arguments) == 0
     assert "cannot show it at any budget" in " ".join(capsys.readouterr().out.split())

@@ -122,19 +122,19 @@ def _verdicts(evidence: Evidence) -> str:
 
 
 def _said_of_recall(curve: Curve, needed: Needed, n: int) -> str:
-    what = f"Recall of {needed.target:.0%} with {curve.policy}:"
-    if needed.low == needed.high:
-        return f"{what} a budget of {_share(needed.budget)}."
-    between = f"95 % interval {_share(needed.low)} to {_share(needed.high)}"
+    what = f"Recall of {100 * needed.target:.3g}% with {curve.policy}:"
+    between = ""
+    if needed.low < needed.high:
+        between = f" (95 % interval {_share(needed.low)} to {_share(needed.high)})"
     if needed.budget == 1.0:
-        return f"{what} not short of verifying everything ({between})."
+        return f"{what} not short of verifying everything{between}."
     verified = round(n * curve.at(needed.budget).verified)
     of = f"about {verified:,} of {n:,} outputs verified"
-    return f"{what} a budget of {_share(needed.budget)} ({between}); {of}."
+    return f"{what} a budget of {_share(needed.budget)}{between}; {of}."
 
 
 def _said_of_risk(curve: Curve, target: float, n: int) -> str:
-    what = f"Residual risk of at most {target:.3g} with {curve.policy}:"
+    what = f"Residual risk of at most {100 * target:.3g}% with {curve.policy}:"
     budget = curve.for_residual_risk(target)
     if budget == 0.0:
         return f"{what} no budget needed: all outputs together keep to it, at 95 % confidence."
