@@ -86,7 +86,7 @@ class Evidence:
         assert p is not None
         label = np.where(drawn, table.error, nan)
         self._table, self._drawn = table, drawn
-        self._cost = _costs(table, drawn)
+        self._cost = _costs(table, p, drawn)
         self.stream = Stream(table.h, table.cost_estimate, self._cost, label)
         after = slice(T0, None)
         self.p, self.label, self.drawn = p[after], label[after], drawn[after]
@@ -178,7 +178,8 @@ def _check_chances(p: FloatArray | None) -> None:
     if without > CHANCELESS:
         raise BadInputError(
             f"{without:.0%} of the outputs had no chance to be verified, so that nothing can be "
-            "said of them: make the log with a gate that explores (explore=0.1)"
+            "said of them: make the log with a gate that explores (explore=0.1) and whose budget "
+            "lasts to the end"
         )
     effective = _effective(after[after > 0.0])
     if effective < LEAST:
@@ -188,17 +189,18 @@ def _check_chances(p: FloatArray | None) -> None:
         )
 
 
-def _costs(table: RecordTable, drawn: Flags) -> FloatArray:
+def _costs(table: RecordTable, p: FloatArray, drawn: Flags) -> FloatArray:
     """True costs where known; otherwise ĉ times the mean cost per ĉ, or the one cost of all."""
     known = ~np.isnan(table.cost)
     if known.all():
         return table.cost
-    if not known.any():
-        raise BadInputError("no output has a cost: budgets mean nothing without")
-    cost = table.cost[known]
+    drawn = drawn & known & (p > 0.0)
+    if not drawn.any():
+        raise BadInputError("no verified output has a cost: budgets mean nothing without")
+    cost, estimate, weight = table.cost[drawn], table.cost_estimate[drawn], 1.0 / p[drawn]
     if np.ptp(cost) == 0.0:  # in units of verifications
         return np.full(len(table), cost[0])
-    rate = cost.sum() / table.cost_estimate[known].sum()
+    rate = float(weight @ cost) / float(weight @ estimate)
     return np.where(known, table.cost, rate * table.cost_estimate)
 
 

@@ -10,7 +10,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -75,7 +74,7 @@ def _print(file: Path, evidence: Evidence, values: list[Value], beta: float) -> 
     n, drawn = int(evidence.counted.sum()), int((evidence.drawn & evidence.counted).sum())
     title = f"{file.name} at a budget of {beta:.0%}: {n:,} outputs after the warm-up, "
     known = evidence.complete
-    table = Table(title=Text(f"{title}{drawn:,} verdicts"), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=Text(f"{title}{drawn:,} verdicts"), box=None, padding=(0, 1, 0, 0))
     table.add_column("policy", no_wrap=True)
     heads = ["verifies", "recall", "hit rate", f"more than\n{values[0].policy}"]
     for head in heads if known else [*heads, "verdicts"]:
