@@ -39,7 +39,7 @@ from gatekeeper.records import RecordTable
 from gatekeeper.types import FloatArray
 from gatekeeper.vectorised import Stream
 
-__all__ = ["SEED", "Evidence", "Method", "Value", "compare", "ratio"]
+__all__ = ["FIXED", "SEED", "Evidence", "Method", "Value", "compare", "ratio"]
 
 Flags = NDArray[np.bool_]
 Method = Literal["weighted", "assisted"]

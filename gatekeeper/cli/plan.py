@@ -18,7 +18,7 @@ from gatekeeper.cli._own import own_policy, settings_of
 from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
 from gatekeeper.estimates import Estimate
-from gatekeeper.off_policy import Evidence
+from gatekeeper.off_policy import FIXED, Evidence
 from gatekeeper.plan import BUDGETS, Curve, Needed, check_target, curve_of
 from gatekeeper.policies import Random
 from gatekeeper.records import load_records
@@ -107,6 +107,12 @@ def _print(
         "unverified. With 95 % intervals for the next run of outputs like these.",
         highlight=False,
     )
+    if curves[0].policy not in FIXED and not evidence.complete:
+        console.print(
+            f"{curves[0].policy} learns or calibrates after the warm-up: here from those verdicts "
+            "only that the log has.",
+            highlight=False,
+        )
     for curve in curves:
         if recall is not None:
             console.print(Text(_said_of_recall(curve, curve.for_recall(recall), n), style="bold"))
