@@ -41,7 +41,7 @@ LOGS = ("random", "threshold", "cst", "calibrated")
 POLICIES = ("threshold", "cst", "calibrated", "random")
 STREAMS = ("usual", "no-signal", "rare-errors", "sharp-signal", "missing-signals")
 BETAS = (0.1, 0.2, 0.3)
-SIZES = (1000, 2000)
+SIZES = (1000, 2000, 8000)
 VALUES = ("recall", "recall, assisted", "hit rate", "hit rate, assisted", "more errors")
 LONG = 30_000
 TARGETS = (0.5, 0.9)  # recall
@@ -170,9 +170,13 @@ def run_cell(cell: Cell, runs: int, one: Callable[[Cell, int], FloatArray]) -> F
 
 
 def measure(
-    one: Callable[[Cell, int], FloatArray], logs: list[str], runs: int, jobs: int
+    one: Callable[[Cell, int], FloatArray],
+    logs: list[str],
+    sizes: Sequence[int],
+    runs: int,
+    jobs: int,
 ) -> dict[Cell, FloatArray]:
-    kinds = list(product(STREAMS, BETAS, SIZES))
+    kinds = list(product(STREAMS, BETAS, sizes))
     cells = [(name, *kind) for name in logs for kind in kinds]
     work = partial(run_cell, runs=-(-runs // len(kinds)), one=one)
     with ProcessPoolExecutor(jobs) as pool:
@@ -202,12 +206,13 @@ def print_compared(found: dict[Cell, FloatArray], logs: list[str], policies: Seq
             for v, value in enumerate(VALUES):
                 if policy != "random" or v > 1:  # its recall is known
                     print(row(f"{policy}, {value}", x[:, p, v]))
+    known = [p for p, policy in enumerate(policies) if policy != "random"]
     for position, title in ((1, "stream"), (2, "budget"), (3, "outputs")):
-        print(f"\nby {title}, recall and hit rate, weighted\n{HEAD}")
+        print(f"\nby {title}, all policies but random, weighted\n{HEAD}")
         for key in dict.fromkeys(cell[position] for cell in found):
             x = np.concatenate([v for cell, v in found.items() if cell[position] == key])
-            print(row(f"{key}, recall", x[:, :, 0].reshape(-1, 4)))
-            print(row(f"{key}, hit rate", x[:, :, 2].reshape(-1, 4)))
+            print(row(f"{key}, recall", x[:, known, 0].reshape(-1, 4)))
+            print(row(f"{key}, hit rate", x[:, known, 2].reshape(-1, 4)))
 
 
 def print_planned(found: dict[Cell, FloatArray], logs: list[str]) -> None:
@@ -236,6 +241,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--part", choices=("compare", "plan"))
     parser.add_argument("--log", action="append", choices=LOGS)
+    parser.add_argument("--size", action="append", type=int, help="outputs")
     parser.add_argument("--policy", action="append", choices=POLICIES, help="to compare")
     args = parser.parse_args()
     start = perf_counter()
@@ -244,10 +250,10 @@ def main() -> None:
         logs = args.log or list(LOGS)
         policies = args.policy or list(POLICIES)
         one = partial(compared, policies=policies)
-        print_compared(measure(one, logs, args.runs, args.jobs), logs, policies)
+        print_compared(measure(one, logs, args.size or SIZES, args.runs, args.jobs), logs, policies)
     if args.part != "compare":
         logs = [name for name in args.log or LOGS if name in ("threshold", "cst")]
-        print_planned(measure(planned, logs, args.runs, args.jobs), logs)
+        print_planned(measure(planned, logs, args.size or SIZES, args.runs, args.jobs), logs)
     print(f"\n{perf_counter() - start:.0f} s")
 
 
