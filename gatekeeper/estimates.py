@@ -273,13 +273,14 @@ def _part(
     from scipy.special import expit
 
     total = float(weight.sum())
-    rate = float(weight @ label) / total
+    # Where all agree exactly that: a rate an ulp below 1 has no finite log odds.
+    rate = float(label[0]) if np.ptp(label) == 0.0 else float(weight @ label) / total
     # The variance of Σ v/p (y - m) is Σ (1-p)/p (y - m)²: of the drawn, each 1/p times.
     spread = weight * (weight - 1.0)
     if not spread.any():
         return rate, rate, rate
     labels = total**2 / float(spread.sum())
-    if 0.0 < rate < 1.0:
+    if 0.0 < label.sum() < label.size:
 
         def misfit(shift: float) -> float:
             return float(weight @ (label - expit(log_odds + shift)))
