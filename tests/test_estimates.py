@@ -432,3 +432,14 @@ def test_a_table_is_as_good_as_its_records() -> None:
     rows = records(p, y, [label is not None for label in y])
     assert estimate(RecordTable.of(rows)) == estimate(rows)
     assert log(numbers(estimate(rows).weighted)[1]) < 0
+
+
+def test_verdicts_that_all_agree() -> None:
+    """Weights that do not add up exactly leave no rate an ulp below 1: its log odds are endless."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.02, 0.039, 60).tolist()
+        labels = [1 if drawn else None for drawn in rng.random(60) < 0.3]
+        found = estimate(records(p, labels, [label == 1 for label in labels])).weighted
+        assert found is not None
+        assert found.value == 1.0
