@@ -78,11 +78,8 @@ def test_hostile_text(checker: MathChecker, tmp_path: Path) -> None:
 def test_memory_limit_is_the_kernels() -> None:
     with MathChecker(workers=1, memory_mb=256) as small:
         assert small.check(*EASY).verdict is Verdict.PASSED
-        for pid in children(os.getpid()):
-            limits = Path(f"/proc/{pid}/limits").read_text()
-            if str(256 << 20) in limits:
-                return
-    pytest.fail("no worker has the limit")
+        limits = [Path(f"/proc/{pid}/limits") for pid in children(os.getpid())]
+        wait_for(lambda: any(str(256 << 20) in path.read_text() for path in limits))
 
 
 def test_out_of_memory_is_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +103,8 @@ def test_hard_limit_when_the_worker_does_not_react() -> None:
     with MathChecker(workers=1) as checker:
         checker.check(*EASY)
         wait_for(lambda: len(children(os.getpid())) >= 2)  # one, and the spare
-        timer = threading.Timer(0.5, lambda: signal_children(signal.SIGSTOP))
+        worker = min(children(os.getpid()))  # the spare may not have started yet
+        timer = threading.Timer(0.5, os.kill, (worker, signal.SIGSTOP))
         timer.start()
         started = time.monotonic()
         outcome = checker.check("x", LONG)

@@ -237,6 +237,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         with contextlib.suppress(Exception):
             engine.kill()
         engine.stop()
+        # An engine that was killed leaves containerd's shims behind, with nothing in them.
+        subprocess.run(["pkill", "-KILL", "-f", f"containerd-shim.*{engine.data.parent}/"])
         mounted = [*(engine.data.parent / "exec" / "netns").glob("*"), engine.data]
         subprocess.run(["umount", "--lazy", *mounted], capture_output=True)
 
