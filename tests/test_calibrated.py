@@ -14,7 +14,7 @@ from gatekeeper import BadInputError, Budget, Calibrated, Reason, VerificationGa
 from gatekeeper.budget import affordable
 from gatekeeper.policies._estimates import Estimates, Known, Raw, raw_of
 from gatekeeper.policies._pace import Pace
-from gatekeeper.policies._shrinkage import Group, shrunk_fit
+from gatekeeper.policies._shrinkage import FLIPPED, Group, shrunk_fit
 from gatekeeper.records import RecordTable
 from gatekeeper.replay import Replay, replay
 from gatekeeper.signals import signals_of
@@ -127,6 +127,27 @@ def test_the_price_keeps_an_account_level_whatever_things_cost() -> None:
                 spent += 1.5 * cost[i]
             due += beta * cost[i]
         assert due < spent < 1.6 * due  # it knows the true costs of what was verified only
+
+
+def test_one_huge_cost_neither_pays_for_itself_nor_stops_the_rest() -> None:
+    """A candidate as dear as 1,000 others must not be bought with the allowance that it brings."""
+    pace = Pace(0.2, 3000)
+    rng = np.random.default_rng(0)
+    value = rng.random(500)
+    pace.set_prices(value, np.ones(500))
+    for _ in range(200):
+        pace.price(1.0)
+    before = pace.rate
+    assert pace.price(1000.0) == pytest.approx(np.quantile(value, 1 - before), abs=0.01)
+    assert pace.rate == pytest.approx(before, abs=0.02)
+
+
+def test_budgets_are_spent_where_costs_have_heavy_tails() -> None:
+    used = [
+        run(make_stream("heavy-tail", N, s), b).utilisation for s in range(4) for b in (0.1, 0.3)
+    ]
+    assert np.mean(used) >= 0.98
+    assert max(used) <= 1.0
 
 
 @pytest.mark.parametrize("horizon", [True, False])
@@ -323,9 +344,9 @@ def test_the_shrunk_fit_is_the_posterior_mode(family: str) -> None:
 
         def loss(w: FloatArray) -> float:
             z = used @ w
-            return float(
-                (np.logaddexp(0, z) - y * z).sum() + ((w - mean) ** 2 / variance / 2).sum()
-            )
+            seen = FLIPPED + (1 - 2 * FLIPPED) / (1 + np.exp(-z))
+            told = np.log(np.where(y == 1.0, seen, 1 - seen))
+            return float(-told.sum() + ((w - mean) ** 2 / variance / 2).sum())
 
         best = minimize(loss, np.zeros(3)).x
         found = shrunk_fit(x, y, groups, "logistic")
@@ -346,7 +367,8 @@ def test_effects_are_pooled_as_far_as_the_labels_justify() -> None:
             rng = np.random.default_rng(seed)
             k = rng.integers(0, 4, n)
             p = 0.5 + difference * (k - 1.5)
-            y = (rng.random(n) < p).astype(float)
+            seen = FLIPPED + (1 - 2 * FLIPPED) * p
+            y = (rng.random(n) < seen).astype(float)
             x = np.column_stack([np.ones(n), k[:, None] == np.arange(4)]).astype(float)
             groups = (Group((0,), variance=25.0, weight=np.inf), Group((1, 2, 3, 4), variance=0.05))
             found.append(np.ptp(shrunk_fit(x, y, groups, "logistic")[1:]))

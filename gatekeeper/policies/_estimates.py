@@ -1,8 +1,8 @@
 """P(error) and E[cost] of a candidate, fitted to the outcomes of those that were verified.
 
 Signals and ex-ante cost enter by rank, so that no monotone change of their scale matters. Strata
-are quartiles of ĉ: each may have an error rate and slopes of its own, pooled as far as the labels
-do not tell them apart (`_shrinkage`).
+are quartiles of ĉ: each may have slopes, and each half of one an error rate, of its own, pooled as
+far as the labels do not tell them apart (`_shrinkage`).
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from gatekeeper.types import Candidate, FloatArray
 __all__ = ["Estimates", "Known", "Raw", "raw_of"]
 
 Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
-STRATA = 4
+STRATA, HALVES = 4, 8
 LEVELS = (np.arange(24) + 0.5) / 24
 SCORES = np.array([NormalDist().inv_cdf(level) for level in LEVELS.tolist()])
 FARTHEST = 30.0  # log odds, and log costs about the typical one: beyond lies no knowledge
 
 # Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
-# from it; r, ĉ by rank; positions; u² and r²; log ĉ. Then, one per stratum: level, slopes of u, r.
+# from it; r, ĉ by rank; positions; u² and r²; log ĉ. Then, one per stratum: slopes of u and of r;
+# one per half: level.
 ONE, U, D, R, T, UU, RR, LOG = 0, 1, (2, 3, 4), 5, 6, 7, 8, 9
-LEVEL, SLOPE, TILT = (tuple(range(10 + i * STRATA, 10 + (i + 1) * STRATA)) for i in range(3))
-WIDTH = TILT[-1] + 1
+SLOPE, TILT = (tuple(range(10 + i * STRATA, 10 + (i + 1) * STRATA)) for i in range(2))
+LEVEL = tuple(range(TILT[-1] + 1, TILT[-1] + 1 + HALVES))
+WIDTH = LEVEL[-1] + 1
 
 # What is thought before any label: doubtful outputs are more often wrong; where ĉ is larger so is
 # the cost, though not in proportion; nothing else matters, unless labels say so.
 ERROR = (
     Group((ONE,), variance=25.0, weight=inf),
-    Group((U,), mean=0.5, variance=0.5, weight=inf),
+    Group((U,), mean=0.7, variance=0.4, weight=inf),
     Group(D, variance=0.1),
     Group((R, T), variance=0.25),
     Group((UU, RR), variance=0.02),
@@ -80,13 +82,13 @@ class Estimates:
         """`edges` and `middle` are of log ĉ; `error` and `cost` are coefficients (WIDTH,)."""
         self._scales, self._edges, self._middle = list(scales), list(edges), middle
         self._error, self._cost = list(error), list(cost)
-        self._by_stratum = [
+        self._by_half = [
             (
                 error[ONE] + error[LEVEL[k]] - error[UU] - error[RR],
-                error[U] + error[SLOPE[k]],
+                error[U] + error[SLOPE[k // 2]],
                 error[UU],
                 *(error[j] for j in D),
-                error[R] + error[TILT[k]],
+                error[R] + error[TILT[k // 2]],
                 error[RR],
                 error[T],
                 cost[ONE] + cost[LEVEL[k]] - cost[LOG] * middle,
@@ -95,7 +97,7 @@ class Estimates:
                 cost[T],
                 cost[LOG],
             )
-            for k in range(STRATA)
+            for k in range(HALVES)
         ]
 
     @classmethod
@@ -103,7 +105,7 @@ class Estimates:
         """`recent` candidates, at least one, say what is usual, `known` ones what came of it."""
         rows = np.array(recent, dtype=np.float64)
         scales = [_Scale.of(column) for column in rows.T]
-        edges = np.quantile(rows[:, 3], np.arange(1, STRATA) / STRATA).tolist()
+        edges = np.quantile(rows[:, 3], np.arange(1, HALVES) / HALVES).tolist()
         blank = [0.0] * WIDTH
         self = cls(scales, edges, float(rows[:, 3].mean()), blank, blank)
         x = self._design(np.array([k.raw for k in known], dtype=np.float64).reshape(-1, 5))
@@ -129,10 +131,10 @@ class Estimates:
         u = total / (has1 + has2 + has3 or 1)
         d1, d2, d3 = z1 - u if has1 else 0.0, z2 - u if has2 else 0.0, z3 - u if has3 else 0.0
         k = bisect_left(self._edges, size)
-        e0, eu, euu, e1, e2, e3, er, err, et, c0, cu, c1, c2, c3, ct, clog = self._by_stratum[k]
+        e0, eu, euu, e1, e2, e3, er, err, et, c0, cu, c1, c2, c3, ct, clog = self._by_half[k]
         odds = e0 + u * (eu + u * euu) + e1 * d1 + e2 * d2 + e3 * d3 + r * (er + r * err) + et * t
         cost = c0 + cu * u + c1 * d1 + c2 * d2 + c3 * d3 + ct * t + clog * size
-        return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(cost), k
+        return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(cost), k // 2
 
     def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
         """P(error) and E[cost] of many at once, (n,) each."""
@@ -148,10 +150,11 @@ class Estimates:
         has = ~np.isnan(h)
         u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)
         u /= np.maximum(has.sum(axis=1, keepdims=True), 1)
-        own = np.searchsorted(self._edges, rows[:, 3])[:, None] == np.arange(STRATA)
+        half = np.searchsorted(self._edges, rows[:, 3])[:, None]
+        level, own = half == np.arange(HALVES), half // 2 == np.arange(STRATA)
         log_estimate = rows[:, 3:4] - self._middle
         plain = (np.ones_like(u), u, np.where(has, h - u, 0.0), z[:, 3:], u * u - 1, size**2 - 1)
-        return np.hstack([*plain, log_estimate, own, own * u, own * size])
+        return np.hstack([*plain, log_estimate, own * u, own * size, level])
 
     def state(self) -> list[Any]:
         scales = [[scale.values, scale.scores] for scale in self._scales]

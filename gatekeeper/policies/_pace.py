@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gatekeeper.types import FloatArray
 __all__ = ["Pace", "chance"]
 
 AHEAD = 0.03  # aim past the cap, which is kept elsewhere: what is left at the end found nothing
+UNSURE = 1.0  # and by so many standard errors of what all candidates cost
 LEAD = 5.0  # verifications to be ahead by the end: chance alone makes it a few more or less
 SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a difference is made up
 SLOWEST = 0.3  # of β: one huge cost must not stop everything
@@ -36,6 +38,7 @@ class Pace:
         self.rate = beta  # share of the cost to spend next, in [0, 1]
         self._seen = 0
         self._allowed = self._spent = self._withheld = 0.0
+        self._squares = self._settled = self._missed = 0.0  # Σ e², and of settled ones, Σ (c - e)²
         self._pending: dict[str, float] = {}  # id -> expected cost, dearest news last
         self._values = [0.0]  # of recent candidates, descending
         self._shares = [1.0]  # of their cost that those down to here make up
@@ -50,13 +53,14 @@ class Pace:
 
     def price(self, cost: float) -> float:
         """One more candidate, of this expected cost: the value it has to exceed."""
-        self._allowed += self.beta * cost
-        self._seen += 1
         smooth = SMOOTH + SMOOTH_VERIFIED / self.beta
         if self.horizon is not None:
             smooth = min(smooth, max(self.horizon - self._seen, 0) + 1)
         rate = self.beta + self._left() / (smooth * self.mean)
         self.rate = min(max(rate, SLOWEST * self.beta), 1.0)
+        self._seen += 1
+        self._allowed += self.beta * cost  # after the rate: a dear one must not pay for itself
+        self._squares += cost * cost
         i = bisect_left(self._shares, self.rate)
         return self._values[i] if i < len(self._values) and self.rate < 1.0 else 0.0
 
@@ -70,7 +74,10 @@ class Pace:
     def settle(self, id_: str, cost: float) -> None:
         """What it cost in truth. Ignored for one that was not charged."""
         if id_ in self._pending:
-            more = cost - self._pending.pop(id_)
+            expected = self._pending.pop(id_)
+            more = cost - expected
+            self._settled += expected * expected
+            self._missed += more * more
             self._spent += more
             self._allowed += self.beta * more
 
@@ -83,7 +90,9 @@ class Pace:
         lead = LEAD * self.mean
         if self.horizon is not None:
             lead *= min(self._seen / self.horizon, 1.0)
-        return self._allowed * (1.0 + AHEAD) + lead - self._withheld - self._spent
+        variance = self._squares * self._missed / (self._settled or 1.0)
+        aim = self._allowed * (1.0 + AHEAD) + self.beta * UNSURE * sqrt(variance)
+        return aim + lead - self._withheld - self._spent
 
     def state(self) -> dict[str, Any]:
         return {
@@ -91,6 +100,7 @@ class Pace:
             "rate": self.rate,
             "seen": self._seen,
             "account": [self._allowed, self._spent, self._withheld],
+            "errors": [self._squares, self._settled, self._missed],
             "pending": dict(self._pending),
             "values": list(self._values),
             "shares": list(self._shares),
@@ -99,6 +109,7 @@ class Pace:
     def restore(self, state: dict[str, Any]) -> None:
         self.mean, self.rate, self._seen = state["mean"], state["rate"], state["seen"]
         self._allowed, self._spent, self._withheld = state["account"]
+        self._squares, self._settled, self._missed = state["errors"]
         self._pending = dict(state["pending"])
         self._values, self._shares = list(state["values"]), list(state["shares"])
 

@@ -13,6 +13,7 @@ from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._estimates import Estimates, Known, Raw, raw_of
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._pace import Pace, chance
+from gatekeeper.policies._shrinkage import FLIPPED
 from gatekeeper.policies._warmup import T0
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
@@ -122,7 +123,7 @@ class Calibrated:
         if any(h == h for h in raw[:3]):
             # a charge of nothing says nothing of what a verification costs
             self._known.append(Known(raw, outcome.error, outcome.cost or nan))
-        p = decision.score
+        p = FLIPPED + (1.0 - 2.0 * FLIPPED) * decision.score  # of a label that says error
         if p == p:
             self._surprises.append((outcome.error - p, p * (1.0 - p)))
             self._doubt()
