@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from math import nan, sqrt
+from math import exp, log, nan
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,8 +23,8 @@ Objective = Literal["recall", "precision"]
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are remembered
 GROWTH, AT_MOST = 1.15, 250  # fit anew when there is so much more, or so many more labels
 EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
-WATCHED, SURPRISE = 50, 4.5  # labels, and standard deviations, that say the fit no longer holds
-RELEARN = 25  # labels drawn uniformly before a new fit is trusted
+SHIFT, ALARM = 1.5, 10.0  # log odds by which labels may be off, and nats of evidence that they are
+KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before a fit is trusted
 
 
 class Calibrated:
@@ -70,7 +70,7 @@ class Calibrated:
         self._estimates: Estimates | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)
-        self._surprises: deque[tuple[float, float]] = deque(maxlen=WATCHED)  # y - p, its variance
+        self._evidence = [0.0, 0.0]  # that there are more errors than expected, and fewer
         self._seen = self._labels = 0
         self._next_fit = (0, 0)  # seen, labels
         self._relearned = 0  # labels with which drawing uniformly ends
@@ -125,8 +125,7 @@ class Calibrated:
             self._known.append(Known(raw, outcome.error, outcome.cost or nan))
         p = FLIPPED + (1.0 - 2.0 * FLIPPED) * decision.score  # of a label that says error
         if p == p:
-            self._surprises.append((outcome.error - p, p * (1.0 - p)))
-            self._doubt()
+            self._doubt(outcome.error, p)
 
     def _weigh(self, p: float, cost: float, stratum: int) -> Decision:
         price = self._pace.price(cost)
@@ -150,14 +149,18 @@ class Calibrated:
         p, cost = self._estimates.of_rows(self._recent)
         self._pace.set_prices(p / cost if self.objective == "recall" else p, cost)
 
-    def _doubt(self) -> None:
-        """Forget all but the latest labels if chance can hardly have brought them about."""
-        if len(self._surprises) < WATCHED:
-            return
-        difference, variance = map(sum, zip(*self._surprises, strict=True))
-        if abs(difference) > SURPRISE * sqrt(variance):
-            self._known = deque(list(self._known)[-WATCHED // 2 :], maxlen=KNOWN)
-            self._surprises.clear()
+    def _doubt(self, error: int, p: float) -> None:
+        """Forget all but the latest labels if chance can hardly have brought them about.
+
+        Page's test (1954) on either side: where the fit holds, a false alarm comes after at least
+        e^10 = 22,000 labels on average.
+        """
+        for side, shift in enumerate((SHIFT, -SHIFT)):
+            told = error * shift - log(1.0 - p + p * exp(shift))  # log likelihood ratio
+            self._evidence[side] = max(self._evidence[side] + told, 0.0)
+        if max(self._evidence) > ALARM:
+            self._known = deque(list(self._known)[-KEPT:], maxlen=KNOWN)
+            self._evidence = [0.0, 0.0]
             self._relearned = self._labels + RELEARN
             self._next_fit = (0, 0)
 
@@ -171,7 +174,7 @@ class Calibrated:
             "estimates": None if self._estimates is None else self._estimates.state(),
             "recent": [list(raw) for raw in self._recent],
             "known": [[list(known.raw), known.error, known.cost] for known in self._known],
-            "surprises": [list(surprise) for surprise in self._surprises],
+            "evidence": list(self._evidence),
             "pace": self._pace.state(),
             "missing": self._missing.state(),
             "rng": dict(self._rng.bit_generator.state),
@@ -185,7 +188,7 @@ class Calibrated:
         self._estimates = None if estimates is None else Estimates.restored(estimates)
         self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
         self._known = deque((Known(tuple(r), y, c) for r, y, c in state["known"]), maxlen=KNOWN)
-        self._surprises = deque(map(tuple, state["surprises"]), maxlen=WATCHED)
+        self._evidence = list(state["evidence"])
         self._pace.restore(state["pace"])
         self._missing.restore(state["missing"])
         self._rng.bit_generator.state = state["rng"]
