@@ -153,7 +153,7 @@ class Calibrated:
         """Forget all but the latest labels if chance can hardly have brought them about.
 
         Page's test (1954) on either side: where the fit holds, a false alarm comes after at least
-        e^10 = 22,000 labels on average.
+        e^10 / 2 = 11,000 labels on average.
         """
         for side, shift in enumerate((SHIFT, -SHIFT)):
             told = error * shift - log(1.0 - p + p * exp(shift))  # log likelihood ratio
