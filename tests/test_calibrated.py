@@ -93,6 +93,14 @@ def test_what_no_longer_holds_is_forgotten() -> None:
     assert np.mean(hits[False]) > 0.6
 
 
+def test_labels_better_than_assumed_are_no_change() -> None:
+    """Some labels are taken for wrong. Where none is, and the signal is sharp, nothing changed."""
+    for seed in range(1, 4):
+        policy = Calibrated(0.2, horizon=N, objective="precision")
+        found = run(make_stream("sharp-signal", N, seed), 0.2, policy)
+        assert not any(0.05 < d.propensity < 1.0 for d in found.decisions)
+
+
 # -- the budget -----------------------------------------------------------------------------------
 
 

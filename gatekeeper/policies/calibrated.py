@@ -123,9 +123,8 @@ class Calibrated:
         if any(h == h for h in raw[:3]):
             # a charge of nothing says nothing of what a verification costs
             self._known.append(Known(raw, outcome.error, outcome.cost or nan))
-        p = FLIPPED + (1.0 - 2.0 * FLIPPED) * decision.score  # of a label that says error
-        if p == p:
-            self._doubt(outcome.error, p)
+        if decision.score == decision.score:
+            self._doubt(outcome.error, decision.score)
 
     def _weigh(self, p: float, cost: float, stratum: int) -> Decision:
         price = self._pace.price(cost)
@@ -150,13 +149,15 @@ class Calibrated:
         self._pace.set_prices(p / cost if self.objective == "recall" else p, cost)
 
     def _doubt(self, error: int, p: float) -> None:
-        """Forget all but the latest labels if chance can hardly have brought them about.
+        """Forget all but the latest labels if chance can hardly have brought them about, whether
+        labels may be wrong or not.
 
         Page's test (1954) on either side: where the fit holds, a false alarm comes after at least
         e^10 / 2 = 11,000 labels on average.
         """
-        for side, shift in enumerate((SHIFT, -SHIFT)):
-            told = error * shift - log(1.0 - p + p * exp(shift))  # log likelihood ratio
+        seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+        for side, shift, q in ((0, SHIFT, max(p, seen)), (1, -SHIFT, min(p, seen))):
+            told = error * shift - log(1.0 - q + q * exp(shift))  # log likelihood ratio
             self._evidence[side] = max(self._evidence[side] + told, 0.0)
         if max(self._evidence) > ALARM:
             self._known = deque(list(self._known)[-KEPT:], maxlen=KNOWN)
