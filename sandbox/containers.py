@@ -212,8 +212,10 @@ def reap(client: Any) -> int:
     """
     for folder in Path(tempfile.gettempdir()).glob("gatekeeper-*-????????"):
         pid = folder.name.split("-")[1]
-        if pid.isdigit() and not _born(int(pid)) and folder.stat().st_uid == os.geteuid():
-            remove(str(folder))
+        if pid.isdigit() and not _born(int(pid)):
+            with contextlib.suppress(FileNotFoundError):  # another process removed it meanwhile
+                if folder.stat().st_uid == os.geteuid():
+                    remove(str(folder))
     removed = 0
     with _understood():
         found = client.containers.list(all=True, filters={"label": OWNER}, ignore_removed=True)
