@@ -42,7 +42,7 @@ class GateOptions:
     """How a harness run is gated.
 
     budget    share of the outputs after the warm-up that may be verified, in (0, 1]
-    explore   share of the budget that is drawn uniformly at random, in [0, 1]: what the estimates
+    explore   share of the budget that is drawn uniformly at random, in [0, 1): what the estimates
               for the whole set stand on
     log       SQLite file to write or to resume; None keeps everything in memory
     """

@@ -35,7 +35,17 @@ from gatekeeper.policies._estimates import Estimates as Prediction
 from gatekeeper.policies._estimates import Known, Raw
 from gatekeeper.types import FloatArray, GateResult, Record, Signals
 
-__all__ = ["Estimate", "Estimates", "as_json", "estimate", "interval", "rates", "show"]
+__all__ = [
+    "Estimate",
+    "Estimates",
+    "as_json",
+    "estimate",
+    "interval",
+    "log_odds_of",
+    "rate_of_all",
+    "rates",
+    "show",
+]
 
 FOLDS = 5  # predictions for a fifth of the outputs come from the verdicts on the other four
 USUAL = 500  # outputs, at most, that tell predictions what is usual
@@ -111,8 +121,8 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     flat = np.zeros(p.size)
     return Estimates(
         naive,
-        _whole(p, drawn, label, flat),
-        _whole(p, drawn, label, _log_odds(raw, drawn, label)),
+        rate_of_all(p, drawn, label, flat),
+        rate_of_all(p, drawn, label, log_odds_of(raw, drawn, label)),
         len(rows),
         p.size,
         _why(p),
@@ -218,7 +228,7 @@ def _naive(label: FloatArray) -> Estimate | None:
     return Estimate(rate, *midp_interval(rate, label.size), label.size)
 
 
-def _whole(
+def rate_of_all(
     p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
 ) -> Estimate:
     """All outputs from their parts. `p` > 0, `drawn` means with a label; arrays of shape (N,)."""
@@ -294,7 +304,7 @@ def _part(
     return rate, *midp_interval(rate, labels)
 
 
-def _log_odds(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
     """Predicted log odds of an error (N,), each from the verdicts on outputs of other folds."""
     rows = np.array(raw)
     usual = raw[:: -(-len(raw) // USUAL)]

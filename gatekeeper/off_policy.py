@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.estimates import Estimate, _log_odds, _whole
+from gatekeeper.estimates import Estimate, log_odds_of, rate_of_all
 from gatekeeper.policies import CST, T0, Random, Threshold, make_policy
 from gatekeeper.policies._checks import check_beta
 from gatekeeper.records import RecordTable
@@ -102,7 +102,7 @@ class Evidence:
         t = self._table
         rows = zip(t.h.tolist(), t.cost_estimate.tolist(), strict=True)
         raw = [(*h, log(estimate), 0.0) for h, estimate in rows]
-        return _log_odds(raw, self._drawn, t.error)[T0:]
+        return log_odds_of(raw, self._drawn, t.error)[T0:]
 
     def shares(self, policy: str, beta: float) -> FloatArray:
         """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
@@ -128,7 +128,7 @@ class Evidence:
         if not verdicts.any():
             return Estimate(self.rate(self.counted, method).value, 0.0, 1.0, 0)
         odds = self.predicted if method == "assisted" else np.zeros(self.p.size)
-        return _whole(self.p[among], self.drawn[among], self.label[among], odds[among])
+        return rate_of_all(self.p[among], self.drawn[among], self.label[among], odds[among])
 
     def errors(self, share: FloatArray, method: Method = "weighted") -> Estimate:
         """Σ share y, for shares (n,) of any sign: how many errors there are in them."""

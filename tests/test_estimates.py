@@ -115,7 +115,7 @@ def test_both_estimates_are_those_of_the_formulae() -> None:
         label = np.where(drawn, y, np.nan)
         log_odds = rng.normal(0.0, 1.0, 80)
         for prediction in (np.zeros(80), log_odds):
-            found = module._whole(p, drawn, label, prediction)
+            found = module.rate_of_all(p, drawn, label, prediction)
             value, below, above = float(y[p == 1.0].sum()) / 80, 0.0, 0.0
             for part in (p <= 0.1, (p > 0.1) & (p < 1.0)):
                 columns = (p[part], y[part], drawn[part], prediction[part])
