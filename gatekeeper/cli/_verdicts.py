@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -13,6 +12,7 @@ from time import perf_counter
 from typing import Any, TextIO, TypeVar
 
 from gatekeeper.cli._progress import progress
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 from gatekeeper.jsonl import read_jsonl
 from gatekeeper.types import Outcome, Verdict
@@ -53,11 +53,10 @@ def judge_file(
 
     Returns 0 however many answers are wrong. Raises BadInputError before anything is written.
     """
-    bad: list[BadInputError] = []
-    # Once to find every bad line and to count, and once to judge: a file need not fit in memory.
-    total = sum(1 for _ in read_jsonl(args.items, parse, skip_bad=args.skip_bad, on_bad=bad.append))
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        # Once to find every bad line and to count, then to judge: a file need not fit in memory.
+        lines = read_jsonl(args.items, parse, skip_bad=args.skip_bad, on_bad=bad.append)
+        total = sum(1 for _ in lines)
     if not total:
         raise BadInputError(f"{args.items} holds no item")
     if args.out.exists() and args.out.samefile(args.items):
@@ -83,8 +82,8 @@ def judge_file(
         print(json.dumps({"items": total, **summary, "skipped": len(bad), "seconds": seconds}))
     else:
         found = ", ".join(f"{n} {name}" for name, n in summary.items() if n)
-        skipped = f"; {len(bad)} bad lines skipped" if bad else ""
-        print(f"{total} items in {seconds:.1f} s: {found}{skipped}. Verdicts: {args.out}")
+        left_out = f"; {len(bad)} bad lines skipped" if bad else ""
+        print(f"{total} items in {seconds:.1f} s: {found}{left_out}. Verdicts: {args.out}")
     return 0
 
 

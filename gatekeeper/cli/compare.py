@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gatekeeper.cli._own import budget_share, own_policy, settings_of
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 from gatekeeper.estimates import Estimate
 from gatekeeper.off_policy import Evidence, Value, compare
@@ -53,10 +53,8 @@ def main(args: argparse.Namespace) -> int:
     settings = settings_of(args.file)
     if settings is None and args.beta is None:
         raise BadInputError("records do not say which budget to compare at: give --beta, say 0.2")
-    bad: list[BadInputError] = []
-    table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
     beta = budget_share(settings or {}, evidence) if args.beta is None else args.beta
     own = None if settings is None else own_policy(settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from math import isnan
 from pathlib import Path
@@ -15,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gatekeeper.cli._progress import progress
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.diagnosis import Advice, Choice, Diagnosis, diagnose, orders_for
-from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.records import load_records
 
@@ -55,14 +54,12 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    bad: list[BadInputError] = []
     check_beta(args.beta)  # before a long file is read
     check_count("strata", args.strata, least=2)
     if args.seeds is not None:
         check_count("seeds", args.seeds)
-    table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
     orders = orders_for(len(table)) if args.seeds is None else args.seeds
     with progress("replay", orders) as advance:
         found = diagnose(

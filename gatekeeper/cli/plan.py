@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from gatekeeper.cli._own import own_policy, settings_of
 from gatekeeper.cli._progress import progress
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 from gatekeeper.estimates import Estimate
 from gatekeeper.off_policy import FIXED, Evidence
@@ -66,10 +66,8 @@ def main(args: argparse.Namespace) -> int:
     policy = args.policy or (USUAL if settings is None else own_policy(settings))
     if policy is None:
         raise BadInputError("the run's policy is none of gatekeeper's own: name one with --policy")
-    bad: list[BadInputError] = []
-    table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
     names = list(dict.fromkeys([policy, Random.name]))
     with progress("budgets", len(names) * len(BUDGETS)) as advance:

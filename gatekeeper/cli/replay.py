@@ -6,7 +6,6 @@ import argparse
 import gzip
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import isnan
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gatekeeper.cli._progress import progress
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 from gatekeeper.experiment import (
     METRICS,
@@ -104,10 +104,8 @@ def main(args: argparse.Namespace) -> int:
     if args.workers < 1:
         raise BadInputError(f"--workers {args.workers}: must be at least 1")
     betas = _betas(args.beta)
-    bad: list[BadInputError] = []
-    table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 
 __all__ = ["add", "main"]
@@ -37,10 +37,8 @@ def main(args: argparse.Namespace) -> int:
         raise BadInputError(f"--out {args.out} cannot be written: give a file in a folder that can")
     if args.out.exists() and args.file.exists() and args.out.samefile(args.file):
         raise BadInputError(f"--out {args.out} is the file to report on itself")
-    bad: list[BadInputError] = []
-    page = report(args.file, beta=args.beta, skip_bad=args.skip_bad, on_bad=bad.append)
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        page = report(args.file, beta=args.beta, skip_bad=args.skip_bad, on_bad=bad.append)
     try:
         args.out.write_text(page, encoding="utf-8")
     except OSError as e:

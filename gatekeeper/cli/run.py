@@ -21,6 +21,7 @@ from rich.text import Text
 from gatekeeper.adapters.generate import bundled_generator, openai_generator, vllm_generator
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.cli._progress import progress
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.datasets import FORMATS
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError
 from gatekeeper.estimates import Estimates, as_json, estimate, show
@@ -101,11 +102,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    bad: list[BadInputError] = []
     convert = FORMATS[args.format]
-    tasks = read_tasks(args.tasks, convert=convert, skip_bad=args.skip_bad, on_bad=bad.append)
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        tasks = read_tasks(args.tasks, convert=convert, skip_bad=args.skip_bad, on_bad=bad.append)
     return run(tasks, args)
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from gatekeeper._codec import _encode
 from gatekeeper.cli._progress import progress
+from gatekeeper.cli._skipped import skipped
 from gatekeeper.convert import as_generations
 from gatekeeper.errors import BadInputError
 from gatekeeper.jsonl import read_jsonl
@@ -70,10 +71,8 @@ def main(args: argparse.Namespace) -> int:
     """Returns 0 however few signals there are. Raises BadInputError before anything is written."""
     if args.out and args.out.exists() and args.out.samefile(args.responses):
         raise BadInputError(f"--out {args.out} is the file of responses itself")
-    bad: list[BadInputError] = []
-    lines = _read(args, bad.append)
-    for error in bad:
-        print(f"gatekeeper: skipped {error}", file=sys.stderr)
+    with skipped() as bad:
+        lines = _read(args, bad.append)
     if not lines:
         raise BadInputError(f"{args.responses} holds no output")
     if args.out is not None:
