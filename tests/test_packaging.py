@@ -27,6 +27,7 @@ LAYERS = (
     {"types", "errors"},
     {"protocols"},
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
+    | {"drift"}
     | {"_codec", "_midp", "_settings", "convert", "datasets", "jsonl", "records", "tasks"}
     | {"summary", "verifiers"},
     {"gate", "loop", "best", "replay", "testing", "runner", "estimates", "streams"}

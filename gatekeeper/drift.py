@@ -1,0 +1,103 @@
+"""Whether what was predicted still holds: a sequential test of labels against their predictions.
+
+Testing by betting (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by
+betting"), begun anew at every label so that a late change is noticed, too (mixed over the start
+times as in Shin, Ramdas and Rinaldo 2023, "E-detectors").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Label
+
+__all__ = ["ALPHA", "TOLERANCE", "Monitor"]
+
+ALPHA = (
+    0.01  # probability that a stream which keeps to its predictions is ever said to have drifted
+)
+TOLERANCE = 0.1  # by which predictions may be off: few labels make a fit, and verifiers err
+STAKES = (0.1, 0.25, 0.5)  # κ, share of the wealth on the next label: for small changes and large
+PATIENCE = 100  # labels over which half the wealth comes into play
+
+
+class Monitor:
+    """Says `drifted` once labels differ from their predictions by more than chance explains.
+
+    Null hypothesis: whatever came before, P(y_t = 1 | past) lies within δ of the prediction p_t,
+    which was made before y_t was known. Guarantee: under it P(drifted, ever) <= α, however long
+    the stream, whenever one looks, whatever chose which outputs were verified. After `reset` the
+    same holds for what follows, so k resets may make k + 1 false alarms of α each.
+
+    It is no promise that a change is noticed: one of less than δ never need be, others the later
+    the smaller they are. Nor does it tell a stream that changed from predictions that were bad.
+
+    How: wealth of 1 is bet on labels. A share κ of it on "wrong" at odds of 1 / (p + δ) becomes
+    1 - κ + κ y / (p + δ) of itself, which under the null is no gain on average; so for "right" at
+    1 / (1 - p + δ). Label t is the first that w_t of the wealth is bet on, Σ w_t <= 1, shared out
+    over both sides and every κ. Wealth of 1 / α has then a probability of at most α (Ville).
+
+    alpha       α, in (0, 1)
+    tolerance   δ, in (0, 1)
+    """
+
+    def __init__(self, *, alpha: float = ALPHA, tolerance: float = TOLERANCE) -> None:
+        if not 0.0 < alpha < 1.0:
+            raise BadInputError(f"alpha={alpha!r}: the rate of false alarms lies in (0, 1)")
+        if not 0.0 < tolerance < 1.0:
+            raise BadInputError(f"tolerance={tolerance!r}: a difference of rates lies in (0, 1)")
+        self.alpha, self.tolerance = alpha, tolerance
+        self._seen = 0
+        self._more = [0.0] * len(STAKES)  # wealth on its way, by κ
+        self._fewer = [0.0] * len(STAKES)
+        self._drifted = False
+
+    @property
+    def drifted(self) -> bool:
+        """Once True it stays so, until `reset`."""
+        return self._drifted
+
+    @property
+    def wealth(self) -> float:
+        """Evidence against the null, >= 0, 1 at the start: an e-value at every label."""
+        cash = PATIENCE / (self._seen + PATIENCE)
+        return cash + (sum(self._more) + sum(self._fewer)) / (2 * len(STAKES))
+
+    @property
+    def why(self) -> str:
+        """In words; "" while nothing has drifted."""
+        if not self._drifted:
+            return ""
+        side = "more" if sum(self._more) > sum(self._fewer) else "fewer"
+        return f"{side} errors than predicted"
+
+    def observe(self, error: Label, p: float) -> None:
+        """One more label, with P(error) in [0, 1] as it was predicted without it."""
+        if self._drifted:
+            return
+        t = self._seen = self._seen + 1
+        begun = PATIENCE / ((t + PATIENCE - 1) * (t + PATIENCE))  # w_t, 1 in sum
+        on_wrong = error / min(p + self.tolerance, 1.0)  # what 1 becomes that is bet on it
+        on_right = (1 - error) / min(1.0 - p + self.tolerance, 1.0)
+        for i, kappa in enumerate(STAKES):
+            self._more[i] = (self._more[i] + begun) * (1.0 - kappa + kappa * on_wrong)
+            self._fewer[i] = (self._fewer[i] + begun) * (1.0 - kappa + kappa * on_right)
+        self._drifted = self.wealth * self.alpha >= 1.0
+
+    def reset(self) -> None:
+        """Begin anew: what was observed so far is forgotten."""
+        self.restore(Monitor().state())
+
+    def state(self) -> dict[str, Any]:
+        """A snapshot of values that `json` takes."""
+        return {
+            "seen": self._seen,
+            "more": list(self._more),
+            "fewer": list(self._fewer),
+            "drifted": self._drifted,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._seen, self._drifted = state["seen"], state["drifted"]
+        self._more, self._fewer = list(state["more"]), list(state["fewer"])
