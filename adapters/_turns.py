@@ -103,10 +103,10 @@ class Turns:
 
     def _decide_on_some(self) -> None:
         """Up to the end of the block, or of the policy's phase, which may need the verdicts."""
-        phase = self.gate.policy.phase
+        phase = self.gate.status().phase
         self._left = self._left or BLOCK
         while self._waiting and self._left:
-            if self._selected and phase != self.gate.policy.phase:
+            if self._selected and phase != self.gate.status().phase:
                 return
             turn = self._waiting.pop(0)
             self._left -= 1

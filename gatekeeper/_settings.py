@@ -13,6 +13,7 @@ from gatekeeper.policies import T0, make_policy
 from gatekeeper.protocols import AsyncVerifier, ObservingPolicy, Policy, Verifier
 
 __all__ = [
+    "OnDrift",
     "OnUnavailable",
     "as_json",
     "chance_of",
@@ -20,9 +21,11 @@ __all__ = [
     "describe",
     "max_cost_of",
     "named_policy",
+    "relearning_rate",
 ]
 
 OnUnavailable = Literal["raise", "pass"]
+OnDrift = Literal["relearn", "report"]
 ANY_RATE = 0.5  # of a policy whose wishes decide nothing, everything being verified
 
 
@@ -35,6 +38,8 @@ def check_arguments(
     workers: object,
     seed: object,
     explore: object,
+    prompt_template: object,
+    on_drift: object,
 ) -> None:
     if isinstance(policy, type) or not isinstance(policy, str | Policy):
         raise BadInputError(f"policy={policy!r}: give a name or an instance, such as CST(0.2)")
@@ -58,6 +63,10 @@ def check_arguments(
             f"explore={explore!r}: the share of the budget to draw at random lies in [0, 1), for "
             "example 0.1"
         )
+    if not isinstance(prompt_template, str | None):
+        raise BadInputError(f"prompt_template={prompt_template!r:.80}: give its text, or None")
+    if on_drift not in get_args(OnDrift):
+        raise BadInputError(f"on_drift={on_drift!r}: choose 'relearn' or 'report'")
 
 
 def chance_of(budget: Budget, explore: float) -> float:
@@ -75,7 +84,7 @@ def named_policy(name: str, budget: Budget, chance: float, seed: int) -> Policy:
     """A policy that, with draws of probability `chance` beside it, spends the budget's rate β.
 
     One that hears what is verified sees the draws' spending too, and makes up for it: it gets β.
-    Any other gets what the draws leave, p of 1 - (1 - ε)(1 - p) = β.
+    Any other gets what the draws leave.
     """
     beta = _rate(budget, name)
     if beta == 1.0:
@@ -83,8 +92,20 @@ def named_policy(name: str, budget: Budget, chance: float, seed: int) -> Policy:
     policy = make_policy(name, beta, horizon=budget.horizon, seed=seed)
     if isinstance(policy, ObservingPolicy) or not chance:
         return policy
-    left = (beta - chance) / (1.0 - chance)
+    left = _beside(beta, chance)
     return make_policy(name, left, horizon=budget.horizon, seed=seed)
+
+
+def relearning_rate(budget: Budget, chance: float) -> float | None:
+    """With what probability to draw, beside draws of probability `chance`, so that β is spent;
+    None where the budget does not say β."""
+    beta = _beta(budget)
+    return beta if beta in (None, 1.0) else _beside(beta, chance)
+
+
+def _beside(beta: float, chance: float) -> float:
+    """p of 1 - (1 - ε)(1 - p) = β."""
+    return (beta - chance) / (1.0 - chance)
 
 
 def _rate(budget: Budget, policy: str) -> float:

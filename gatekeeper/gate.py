@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from gatekeeper import _codec, best, costs, loop
+from gatekeeper._fingerprint import Fingerprint
 from gatekeeper._settings import (
+    OnDrift,
     OnUnavailable,
     as_json,
     chance_of,
@@ -28,6 +30,7 @@ from gatekeeper._settings import (
     describe,
     max_cost_of,
     named_policy,
+    relearning_rate,
 )
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.convert import as_generation
@@ -39,16 +42,19 @@ from gatekeeper.errors import (
     LogMismatchError,
     VerifierUnavailableError,
 )
+from gatekeeper.guard import Guard
 from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
 from gatekeeper.protocols import (
     AsyncVerifier,
     CostEstimator,
     ObservingPolicy,
     Policy,
+    SelfCheckingPolicy,
     Verifier,
 )
 from gatekeeper.signals import signals_of
 from gatekeeper.types import (
+    Calibration,
     Candidate,
     Decision,
     GateResult,
@@ -115,6 +121,8 @@ class VerificationGate:
         workers: int = 4,
         seed: int = 0,
         explore: float = 0.1,
+        prompt_template: str | None = None,
+        on_drift: OnDrift = "relearn",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         """
@@ -132,19 +140,52 @@ class VerificationGate:
                          name leaves room for it; an instance keeps its own beta. 0: no draws, and
                          no such estimate. Where a budget has no rate (a total without a horizon)
                          there are none either
+        prompt_template  its text, of which a hash is logged: another one when the log is resumed is
+                         drift, as another verifier is, and a model that the log has not seen
+        on_drift         where what the policy learned no longer holds (`status().calibration`):
+                         "relearn" drops it and draws uniformly, within the same budget, until it
+                         is learned again; "report" only says so, of any policy but one that
+                         looks after itself
         settings         more of what a resumed log must have been written with, JSON values: the
                          model, the task file
 
         Raises BadInputError for settings that cannot be, LogError for a log that cannot be used
         or was written under other settings.
         """
-        check_arguments(policy, budget, verifier, log, on_unavailable, workers, seed, explore)
+        check_arguments(
+            policy,
+            budget,
+            verifier,
+            log,
+            on_unavailable,
+            workers,
+            seed,
+            explore,
+            prompt_template,
+            on_drift,
+        )
         self._chance = chance_of(budget, explore)
         self._draws = np.random.default_rng((seed, 2))  # others than a policy's of the same seed
         if isinstance(policy, str):
             policy = named_policy(policy, budget, self._chance, seed)
         self.policy = policy
-        self._observer = policy if isinstance(policy, ObservingPolicy) else None
+        self._checked = (
+            policy
+            if isinstance(policy, SelfCheckingPolicy)
+            else Guard(
+                policy,
+                rate=relearning_rate(budget, self._chance),
+                relearns=on_drift == "relearn",
+                seed=seed,
+            )
+        )
+        self._ask(policy)
+        self._on_drift = on_drift
+        self._fingerprint: Fingerprint | None = None  # none in the log yet
+        self._stale = False  # the fingerprint changed, and nothing is to be done about it
+        self._calibration, self._drift = Calibration.COLD, ""  # as noted in the log
+        model = (settings or {}).get("model")
+        self._model = model if isinstance(model, str) else None  # of outputs that do not say
         self.budget = budget
         self.verifier = verifier
         self._is_sync = isinstance(verifier, Verifier | None)  # once: a protocol answers slowly
@@ -170,7 +211,8 @@ class VerificationGate:
                     "policy": describe(policy),
                     "budget": asdict(budget) | {"max_cost": self._max_cost},
                     "more": as_json(settings or {}),
-                }
+                },
+                Fingerprint.of(prompt_template, verifier),
             )
         except BaseException:
             self._log.close()
@@ -248,7 +290,7 @@ class VerificationGate:
                 if generation.id in ids:
                     raise BadInputError(f"id={generation.id!r} stands twice in the batch")
                 ids.add(generation.id)
-                if waiting and waiting[-1][0].phase != self.policy.phase:
+                if waiting and waiting[-1][0].phase != self._asked.phase:
                     self._collect(waiting)
                 entry = self._admit(generation, task, learn=False)
                 answers.append(entry)
@@ -465,7 +507,7 @@ class VerificationGate:
         with self._lock:
             n, ledger = self._counts, self._ledger
             return GateStatus(
-                phase=self.policy.phase,
+                phase=self._asked.phase,
                 seen=ledger.seen,
                 verified=n["verified"],
                 errors_found=n["errors_found"],
@@ -481,6 +523,8 @@ class VerificationGate:
                 held=ledger.held,
                 warmup_spent=ledger.warmup_spent,
                 overrun=ledger.overrun,
+                calibration=self._calibration,
+                drift=self._drift,
             )
 
     def close(self) -> None:
@@ -553,10 +597,11 @@ class VerificationGate:
         with self._step():
             if generation.id in self._ids:
                 raise _RefusedError(f"id={generation.id!r} came in twice at once")
-            phase = self.policy.phase
+            met = self._meet(generation.model)
+            phase = self._asked.phase
             decision = self._decide(candidate, force=force)
             data = _codec.decided(generation, candidate, decision, phase=phase, forced=force)
-            self._log.append([Event("decided", generation.id, data)])
+            self._log.append([*met, Event("decided", generation.id, data), *self._note()])
             if not decision.verify:
                 return GateResult(generation.id, signals, decision)
             entry = _Open(generation, candidate, decision, phase)
@@ -667,8 +712,13 @@ class VerificationGate:
 
     # -- the changes themselves: by a call, or again from the log ------------------------------
 
+    def _ask(self, policy: Policy) -> None:
+        """Let this one decide from now on."""
+        self._asked = policy
+        self._observer = policy if isinstance(policy, ObservingPolicy) else None
+
     def _decide(self, candidate: Candidate, *, force: bool = False) -> Decision:
-        wish = self.policy.decide(candidate)
+        wish = self._asked.decide(candidate)
         drawn = self._draws.random() < self._chance  # for each, so that a resumed run draws alike
         warmup = wish.reason is Reason.WARMUP
         if force and not warmup:
@@ -725,15 +775,56 @@ class VerificationGate:
 
         Returns the events to log.
         """
-        entries = [entry for entry in entries if entry.candidate.id in self._open]
+        events = []
         for entry in entries:
-            self._teach(entry)
-        return [Event("learned", entry.candidate.id, {}) for entry in entries]
+            if entry.candidate.id in self._open:
+                self._teach(entry)
+                events += [Event("learned", entry.candidate.id, {}), *self._note()]
+        return events
 
     def _teach(self, entry: _Open) -> None:
         assert entry.outcome is not None
-        self.policy.update(entry.candidate, entry.decision, entry.outcome)
+        self._asked.update(entry.candidate, entry.decision, entry.outcome)
         del self._open[entry.candidate.id]
+
+    def _meet(self, model: str | None) -> list[Event]:
+        """An output comes from this model. Returns the events to log."""
+        model = model or self._model
+        assert self._fingerprint is not None
+        if model is None or model in self._fingerprint.models:
+            return []
+        return self._become(self._fingerprint.with_models([model]))
+
+    def _become(self, fingerprint: Fingerprint) -> list[Event]:
+        """What labels depend on is this from now on. Returns the events to log."""
+        why = ""
+        if self._fingerprint is not None and self._calibration is not Calibration.COLD:
+            why = fingerprint.since(self._fingerprint)
+        data = fingerprint.data() | {"on_drift": self._on_drift, "why": why}
+        return [Event("fingerprint", "", data), *self._take(fingerprint, why)]
+
+    def _take(self, fingerprint: Fingerprint, why: str) -> list[Event]:
+        if self._fingerprint is None:
+            self._ask(self._checked)
+        self._fingerprint = fingerprint
+        if why and self._on_drift == "relearn":
+            self._checked.relearn()
+        elif why:
+            self._stale = True
+        return self._note(why)
+
+    def _note(self, why: str = "") -> list[Event]:
+        """Where the policy stands now. Returns the event to log, if that has changed."""
+        now = Calibration.DRIFTED if self._stale else self._checked.calibration
+        if now is self._calibration and not why:
+            return []
+        self._calibration = now
+        if now is Calibration.DRIFTED:
+            self._drift = why or "labels are not as predicted"
+            if not why and isinstance(self._checked, Guard):
+                self._drift = self._checked.why
+        said = self._drift if now is Calibration.DRIFTED else ""
+        return [Event("calibration", "", {"status": now, "why": said})]
 
     def _give_back(self, entry: _Open, why: str, outcome: Outcome | None = None) -> None:
         self._ledger.release(entry.candidate.id)
@@ -775,7 +866,7 @@ class VerificationGate:
     def _decided(self, id_: str) -> Mapping[str, Any]:
         return next(self._log.events(id_)).data  # the first that is logged of any output
 
-    def _resume(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    def _resume(self, settings: Mapping[str, Mapping[str, Any]], fingerprint: Fingerprint) -> None:
         """Go through the log's events: the policy, the ledger and the open ones as they were."""
         if not self._log.settings():
             self._log.configure(settings)
@@ -789,14 +880,22 @@ class VerificationGate:
                         f"the log was written with {name}={theirs.get(name)!r} ({group}), this "
                         f"gate has {mine.get(name)!r}: use the same settings to go on, or a new log"
                     )
+        models: dict[str, None] = {}  # seen before logs had fingerprints
         for event in self._log.events():
+            if event.kind == "decided" and self._fingerprint is None:
+                models |= dict.fromkeys(filter(None, [event.data["model"] or self._model]))
             self._replay(event)
+        if self._fingerprint is None:
+            self._log.append(self._become(fingerprint.with_models(models)))
+        elif (now := fingerprint.after(self._fingerprint)) != self._fingerprint:
+            self._log.append(self._become(now))
 
     def _replay(self, event: Event) -> None:
         kind, id_, data = event
         if kind == "decided":
             candidate, logged = _codec.candidate_of(id_, data), _codec.decision_of(data)
             now = self._decide(candidate, force=data["forced"])
+            self._note()
             if (now.verify, now.reason) != (logged.verify, logged.reason):
                 raise LogMismatchError(
                     f"id={id_!r}: the log has verify={logged.verify} ({logged.reason}), this "
@@ -811,6 +910,14 @@ class VerificationGate:
             self._charge(self._open[id_], _codec.outcome_of(data), cost)
         elif kind == "learned":
             self._teach(self._open[id_])
+            self._note()
+        elif kind == "fingerprint":
+            if data["on_drift"] != self._on_drift:
+                raise LogMismatchError(
+                    f"the log was written with on_drift={data['on_drift']!r}, this gate has "
+                    f"{self._on_drift!r}: use the same to go on, or a new log"
+                )
+            self._take(Fingerprint.of_data(data), data["why"])
         elif kind == "released":
             self._ledger.release(id_)
             self._open[id_].held = False

@@ -5,7 +5,7 @@ A gate that opens the file again goes through the events and is where it was, wh
 last one. `kill -9` loses nothing that was acknowledged (WAL; the operating system going down may
 cost the last events, never the file).
 
-Kinds of event, each with a candidate's id and a JSON object:
+Kinds of event, each with a JSON object and, but for the last two, a candidate's id:
 
 decided    the candidate, the decision, and the output itself
 reserved   budget was reserved again for a verification that could not be made before
@@ -13,6 +13,8 @@ outcome    the verdict and what was charged
 released   the verifier could not tell; the reservation went back
 learned    the policy was told the outcome
 audited    a verdict from outside on an output that the gate had not selected; costs nothing
+fingerprint   what labels depend on from here on: models, prompt template, verifier, signals
+calibration   whether what the policy learned holds from here on: cold, valid or drifted, and why
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ __all__ = ["Event", "Log", "MemoryLog", "SQLiteLog"]
 
 class Event(NamedTuple):
     kind: str
-    id: str  # of the candidate
+    id: str  # of the candidate; "" for what concerns none
     data: Mapping[str, Any]  # JSON values
 
 

@@ -26,8 +26,9 @@ from numpy.typing import ArrayLike, NDArray
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import MASKED, FloatArray, Generation, Signals, _floats
 
-__all__ = ["batch_signals", "signals_from_arrays", "signals_of"]
+__all__ = ["DEFINITION", "batch_signals", "signals_from_arrays", "signals_of"]
 
+DEFINITION = 1  # of the signals below: one more wherever a change gives an output other values
 RUN = 8192  # positions at once: arrays of 64 KiB, which stay in the cache and in malloc's hands
 LOGIT = 1e-3  # a log-probability cannot exceed 0; this much is rounding
 

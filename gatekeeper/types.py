@@ -33,6 +33,7 @@ from gatekeeper.errors import BadInputError
 
 __all__ = [
     "MASKED",
+    "Calibration",
     "Candidate",
     "Decision",
     "FloatArray",
@@ -91,6 +92,14 @@ class Reason(StrEnum):
     BUDGET_EXHAUSTED = "budget_exhausted"  # the policy wanted to, the budget did not allow
     MISSING_SIGNAL = "missing_signal"  # drawn at random, there being nothing to score
     FORCED = "forced"  # the caller asked for it
+
+
+class Calibration(StrEnum):
+    """Whether what a policy learned still describes what comes."""
+
+    COLD = "cold"  # not to be said yet: too few labels
+    VALID = "valid"  # nothing speaks against it
+    DRIFTED = "drifted"  # no longer: another model, say, or labels against all predictions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,6 +300,8 @@ class GateStatus:
     `verified` and `errors_found` count what the gate spent on after the warm-up;
     `warmup_verified` and `warmup_errors` the same for the warm-up. `unresolved` candidates were
     selected and have no verdict: under way, awaiting a report, or the verifier could not tell.
+    `calibration` says whether what the policy learned still holds, `drift` in words why it last
+    did not; "" if it never did.
     """
 
     phase: str
@@ -309,6 +320,8 @@ class GateStatus:
     held: float
     warmup_spent: float
     overrun: float
+    calibration: Calibration
+    drift: str
 
 
 def _number(name: str, value: object) -> float:

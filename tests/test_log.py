@@ -127,15 +127,16 @@ from gatekeeper.testing import ScriptedVerifier, make_generation
 N, BUDGET = {n}, {budget}
 {helpers}
 
-class Slow(ScriptedVerifier):
-    def _outcome(self, id_):
-        time.sleep(0.001)
-        return super()._outcome(id_)
+def slowly(self, id_, at_once=ScriptedVerifier._outcome):
+    time.sleep(0.001)
+    return at_once(self, id_)
+
+ScriptedVerifier._outcome = slowly  # another class would be another verifier
 """
 
 TELL = """
 path, policy, size = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-with open_gate(path, policy, verifier=Slow(labels())) as gate:
+with open_gate(path, policy, verifier=ScriptedVerifier(labels())) as gate:
     outputs = stream()
     for i in range(0, len(outputs), size):
         part = outputs[i : i + size]

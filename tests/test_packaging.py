@@ -27,8 +27,18 @@ LAYERS = (
     {"types", "errors"},
     {"protocols"},
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
-    | {"drift"}
-    | {"_codec", "_midp", "_settings", "convert", "datasets", "jsonl", "records", "tasks"}
+    | {"drift", "guard"}
+    | {
+        "_codec",
+        "_fingerprint",
+        "_midp",
+        "_settings",
+        "convert",
+        "datasets",
+        "jsonl",
+        "records",
+        "tasks",
+    }
     | {"summary", "verifiers"},
     {"gate", "loop", "best", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"}

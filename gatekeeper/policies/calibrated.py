@@ -10,7 +10,16 @@ import numpy as np
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta, check_count
-from gatekeeper.policies._estimates import Estimates, Known, Raw, raw_of
+from gatekeeper.policies._estimates import (
+    AT_MOST,
+    GROWTH,
+    KNOWN,
+    RECENT,
+    Estimates,
+    Known,
+    Raw,
+    raw_of,
+)
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._pace import Pace, chance
 from gatekeeper.policies._shrinkage import FLIPPED
@@ -20,8 +29,6 @@ from gatekeeper.types import Candidate, Decision, Outcome, Reason
 __all__ = ["Calibrated", "Objective"]
 
 Objective = Literal["recall", "precision"]
-RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are remembered
-GROWTH, AT_MOST = 1.15, 250  # fit anew when there is so much more, or so many more labels
 EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
 SHIFT, ALARM = 1.5, 10.0  # log odds by which labels may be off, and nats of evidence that they are
 KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before a fit is trusted

@@ -1,0 +1,99 @@
+"""What the labels of a run depend on, to notice that it has become something else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from inspect import signature
+from typing import Any
+
+from gatekeeper.protocols import AsyncVerifier, Verifier
+from gatekeeper.signals import DEFINITION
+
+__all__ = ["Fingerprint"]
+
+HOW_FAST = {"workers", "delay"}  # settings of a verifier that no verdict depends on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """None, and no model at all, where nobody said."""
+
+    models: tuple[str, ...] = ()  # in the order in which they were first seen
+    prompt_template: str | None = None  # a hash of its text
+    verifier: Mapping[str, Any] | None = None  # its type, and its public plain settings
+    signals: int = DEFINITION
+
+    @classmethod
+    def of(cls, prompt_template: str | None, verifier: object) -> Fingerprint:
+        text = None if prompt_template is None else prompt_template.encode("utf-8", "replace")
+        return cls(
+            prompt_template=None if text is None else hashlib.sha256(text).hexdigest()[:16],
+            verifier=None if verifier is None else _described(verifier),
+        )
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any]) -> Fingerprint:
+        return cls(
+            models=tuple(data["models"]),
+            prompt_template=data["prompt_template"],
+            verifier=data["verifier"],
+            signals=data["signals"],
+        )
+
+    def data(self) -> dict[str, Any]:
+        """JSON values, for the log."""
+        return asdict(self) | {"models": list(self.models)}
+
+    def with_models(self, models: Iterable[str]) -> Fingerprint:
+        return replace(self, models=tuple(dict.fromkeys((*self.models, *models))))
+
+    def after(self, earlier: Fingerprint) -> Fingerprint:
+        """With what this one does not say as an earlier one of the same log has it."""
+        return replace(
+            self,
+            models=earlier.with_models(self.models).models,
+            prompt_template=self.prompt_template or earlier.prompt_template,
+            verifier=self.verifier or earlier.verifier,
+        )
+
+    def since(self, earlier: Fingerprint) -> str:
+        """What has changed, in words; "" for nothing. What nobody had said before is no change,
+        but for a model: outputs had one, if without a name."""
+        changes = []
+        if new := [model for model in self.models if model not in earlier.models]:
+            changes.append(f"model {_listed(new)} instead of {_listed(earlier.models)}")
+        if earlier.prompt_template not in (None, self.prompt_template):
+            changes.append("another prompt template")
+        if earlier.verifier not in (None, self.verifier):
+            changes.append("another verifier, or another setting of it")
+        if earlier.signals != self.signals:
+            changes.append("another definition of the signals")
+        return "; ".join(changes)
+
+
+def _listed(models: Iterable[str]) -> str:
+    return " or ".join(map(repr, models)) or "one without a name"
+
+
+def _described(verifier: object) -> dict[str, Any]:
+    """Its settings are what its constructor takes and its public attributes have, so that nothing
+    it counts is one."""
+    kind = type(verifier)
+    about: dict[str, Any] = {"type": f"{kind.__module__}.{kind.__qualname__}"}
+    try:
+        names = signature(kind).parameters.keys() - HOW_FAST
+    except (TypeError, ValueError):  # made in another language, or with a constructor of its own
+        return about
+    for name in sorted(names):
+        value = getattr(verifier, name, about)
+        if isinstance(value, str | int | float | None):
+            about[name] = value
+        elif isinstance(value, Mapping) and all(map(_verifies, value.values())):
+            about[name] = {str(key): _described(part) for key, part in value.items()}
+    return about
+
+
+def _verifies(part: object) -> bool:
+    return isinstance(part, Verifier | AsyncVerifier)
