@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
 
+from gatekeeper import Budget, Candidate, Decision, Generation, Policy, Reason, VerificationGate
 from gatekeeper.drift import ALPHA, PATIENCE, STAKES, TOLERANCE, Monitor
-from gatekeeper.errors import BadInputError
+from gatekeeper.errors import BadInputError, LogMismatchError
+from gatekeeper.guard import RELEARNING, Guard
+from gatekeeper.log import Event, Log, MemoryLog
+from gatekeeper.policies import T0, Threshold, make_policy
+from gatekeeper.protocols import ObservingPolicy, SelfCheckingPolicy
+from gatekeeper.records import RecordTable
+from gatekeeper.replay import outcome_of
+from gatekeeper.streams import Recipe, make_stream
+from gatekeeper.testing import ScriptedVerifier, check_policy, make_generation
+from gatekeeper.types import Calibration, GateStatus
 
 
 def test_the_wealth_is_that_of_bets_begun_at_every_label() -> None:
@@ -90,3 +104,294 @@ def test_a_monitor_goes_on_from_its_state_and_begins_anew() -> None:
 def test_a_test_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(BadInputError, match=next(iter(bad))):
         Monitor(**bad)
+
+
+# -- a policy under watch -------------------------------------------------------------------------
+
+
+def go_through(policy: Policy, table: RecordTable, *, restart: int = -1) -> list[Decision]:
+    """Decide on all, each label following at once; at `restart` from its own state, as JSON."""
+    decisions = []
+    for t, record in enumerate(table):
+        if t == restart:
+            state = json.loads(json.dumps(policy.state()))
+            policy = guarded()
+            policy.restore(state)
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        decision = policy.decide(candidate)
+        if isinstance(policy, ObservingPolicy):
+            policy.observe(candidate, decision)
+        if decision.verify:
+            policy.update(candidate, decision, outcome_of(record.error or 0, 1.0))
+        decisions.append(decision)
+    return decisions
+
+
+def guarded() -> Guard:
+    return Guard(Threshold(0.3, seed=2), rate=0.3, seed=2)
+
+
+TURNED = Recipe(error_rate=(0.2,), then=Recipe(error_rate=(0.8,)))  # the rate of errors, at once
+
+
+@pytest.mark.parametrize("name", ["calibrated", "hga", "mp-adapt", "random", "threshold"])
+def test_a_guarded_policy_keeps_the_contract(name: str) -> None:
+    def make() -> Guard:
+        return Guard(make_policy(name, 0.3, horizon=300, seed=3), seed=3)
+
+    assert isinstance(make(), SelfCheckingPolicy)
+    check_policy(make, n=300, seed=1)
+
+
+@pytest.mark.parametrize("name", ["calibrated", "cst", "cst-memory", "hga", "threshold"])
+def test_while_nothing_drifts_a_guarded_policy_decides_as_ever(name: str) -> None:
+    table = make_stream("missing-signals", 900, 5)
+    plain = make_policy(name, 0.2, horizon=900, seed=1)
+    guard = Guard(make_policy(name, 0.2, horizon=900, seed=1))
+    assert guard.calibration is Calibration.COLD
+    assert repr(go_through(guard, table)) == repr(go_through(plain, table))  # NaN equals NaN
+    assert (guard.calibration, guard.why) == (Calibration.VALID, "")
+    assert guard.state()["policy"] == plain.state() or repr(guard.state()["policy"]) == repr(
+        plain.state()
+    )
+
+
+def test_on_drift_it_draws_uniformly_and_learns_again() -> None:
+    guard, table = guarded(), make_stream(TURNED, 1600, 4)
+    phases, known = [], []
+    for t, record in enumerate(table):
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        phases.append(guard.phase)
+        decision = guard.decide(candidate)
+        guard.observe(candidate, decision)
+        if phases[-1] == RELEARNING:
+            assert decision.propensity == 0.3
+            assert decision.reason is (Reason.EXPLORE if decision.verify else Reason.POLICY)
+        else:
+            assert (decision.reason is Reason.WARMUP) == (t < T0)  # never again
+        if decision.verify:
+            guard.update(candidate, decision, outcome_of(record.error or 0, 1.0))
+        known.append(guard.calibration)
+    first = known.index(Calibration.DRIFTED)
+    assert first > 800
+    assert guard.why == "more errors than predicted"
+    begun, ended = phases.index(RELEARNING), 1600 - phases[::-1].index(RELEARNING)
+    assert phases[begun:ended] == [RELEARNING] * (ended - begun)
+    fresh = guard.state()["policy"]["warmup"]
+    assert len(fresh["ids"]) == T0
+    assert int(fresh["ids"][0][1:]) > first  # its new warm-up is from after the alarm
+    assert known[-1] is Calibration.VALID
+
+
+def test_a_guard_goes_on_from_its_state_in_the_middle_of_a_drift() -> None:
+    table = make_stream(TURNED, 1600, 4)
+    whole = go_through(guarded(), table)
+    relearning = [t for t, d in enumerate(whole) if d.reason is Reason.EXPLORE]
+    for t in (400, relearning[0] + 1, relearning[len(relearning) // 2], relearning[-1] + 1, 1500):
+        assert repr(go_through(guarded(), table, restart=t)) == repr(whole)
+
+
+def test_labels_from_before_a_drift_teach_nothing_after_it() -> None:
+    """Verdicts come late: what was decided before is no part of the new warm-up."""
+    guard, table = guarded(), list(make_stream(TURNED, 400, 4))
+    for record in table[:100]:
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        guard.observe(candidate, guard.decide(candidate))
+    guard.relearn()
+    before = guard.state()
+    first = Candidate(table[0].id, table[0].signals, table[0].cost_estimate)
+    guard.update(first, Decision(True, Reason.WARMUP), outcome_of(1, 1.0))
+    after = guard.state()
+    assert before.pop("pending").keys() - after.pop("pending").keys() == {first.id}
+    assert repr(before) == repr(after)
+
+
+# -- what a gate does about it ---------------------------------------------------------------------
+
+
+def outputs(n: int, models: str = "a") -> list[Generation]:
+    """Outputs of one model after the other, in parts of equal size."""
+    rng = np.random.default_rng(1)
+    return [
+        replace(
+            make_generation(f"g{i}", seed=i, prompt_tokens=int(rng.integers(5, 200))),
+            model=models[i * len(models) // n],
+        )
+        for i in range(n)
+    ]
+
+
+def labels(n: int, *rates: float) -> dict[str, Any]:
+    """Errors at these rates, in parts of equal size."""
+    rng = np.random.default_rng(2)
+    return {f"g{i}": int(rng.random() < rates[i * len(rates) // n]) for i in range(n)}
+
+
+def gate_of(n: int, log: Log, rates: Sequence[float] = (0.4,), **more: Any) -> VerificationGate:
+    settings: dict[str, Any] = {
+        "policy": "threshold",
+        "budget": Budget(fraction=0.3),
+        "verifier": ScriptedVerifier(labels(n, *rates), cost=0.5),
+    }
+    return VerificationGate(log=log, **settings | more)
+
+
+def said(log: Log) -> list[tuple[str, Any]]:
+    return [
+        (e.kind, e.data["status"] if e.kind == "calibration" else e.data["models"])
+        for e in log.events()
+        if e.kind in ("calibration", "fingerprint")
+    ]
+
+
+@pytest.mark.parametrize("policy", ["threshold", "calibrated", "hga"])
+def test_another_model_is_drift_at_once(policy: str) -> None:
+    n, log = 900, MemoryLog()
+    gate = gate_of(n, log, policy=policy)
+    stream = outputs(n, "ab")
+    for output in stream[: n // 2]:
+        gate.maybe_verify(output)
+    status = gate.status()
+    assert (status.calibration, status.drift) == (Calibration.VALID, "")
+    results = [gate.maybe_verify(output) for output in stream[n // 2 :]]
+    relearning = [r for r in results if gate.phase_of(r.id) == RELEARNING]
+    assert relearning == results[: len(relearning)]
+    granted = {0.3: True, 0.03: False}  # what is drawn beside, where the budget has no room
+    for result in relearning:
+        assert round(result.decision.propensity, 12) in granted
+        assert result.decision.reason in (
+            *(Reason.EXPLORE, Reason.POLICY),
+            Reason.BUDGET_EXHAUSTED,
+        )
+    verified = sum(r.verified for r in relearning)
+    assert verified == T0
+    status = gate.status()
+    assert (status.calibration, status.drift) == (Calibration.VALID, "model 'b' instead of 'a'")
+    assert (status.warmup_seen, status.warmup_verified) == (T0, T0)
+    assert said(log) == [
+        ("fingerprint", []),
+        ("fingerprint", ["a"]),
+        ("calibration", "valid"),
+        ("fingerprint", ["a", "b"]),
+        ("calibration", "drifted"),
+        ("calibration", "valid"),
+    ]
+    gate.maybe_verify(replace(make_generation("again"), model="a"))
+    assert gate.status().calibration is Calibration.VALID  # one that is known comes back
+
+
+def test_labels_against_all_predictions_are_drift() -> None:
+    n, log = 1600, MemoryLog()
+    gate = gate_of(n, log, (0.1, 0.9))
+    status = [gate.maybe_verify(output) and gate.status() for output in outputs(n)]
+    drifted = [s.calibration for s in status].index(Calibration.DRIFTED)
+    assert n // 2 < drifted
+    assert status[drifted].drift == "more errors than predicted"
+    assert status[-1].calibration is Calibration.VALID
+    assert all(s.spent + s.held <= s.cap for s in status)
+
+
+def test_report_only_says_so() -> None:
+    n, stream = 1600, outputs(1600)
+    plain = VerificationGate(
+        "threshold", budget=Budget(fraction=0.3), verifier=ScriptedVerifier(labels(n, 0.1, 0.9))
+    )
+    gate = gate_of(n, MemoryLog(), (0.1, 0.9), on_drift="report")
+    plain._ask(plain.policy)  # nobody watches it
+    for output in stream:
+        assert repr(gate.maybe_verify(output).decision) == repr(plain.maybe_verify(output).decision)
+    status = gate.status()
+    assert (status.calibration, status.drift) == (Calibration.DRIFTED, "more errors than predicted")
+
+    swapped = gate_of(n, MemoryLog(), on_drift="report")
+    for output in outputs(400, "ab"):
+        swapped.maybe_verify(output)
+    assert swapped.status().calibration is Calibration.DRIFTED
+    assert swapped.status().phase == "steady"
+
+
+@pytest.mark.parametrize("unit", ["verifications", "seconds", "usd"])
+@pytest.mark.parametrize("bound", [{"fraction": 0.2}, {"fraction": 0.2, "horizon": 700}])
+def test_the_cap_holds_while_it_relearns(unit: Any, bound: dict[str, Any]) -> None:
+    n = 700
+    budget = Budget(unit=unit, max_cost=None if unit == "verifications" else 1.0, **bound)
+    gate = gate_of(n, MemoryLog(), budget=budget)
+    for output in outputs(n, "abc"):
+        gate.maybe_verify(output)
+        status = gate.status()
+        assert status.spent + status.held <= status.cap
+    assert status.drift == "model 'c' instead of 'a' or 'b'"
+    assert status.overrun == 0.0
+    assert status.warmup_verified == T0
+    assert status.spent > 0.85 * status.cap
+
+
+@pytest.mark.parametrize("size", [1, 16])
+@pytest.mark.parametrize("policy", ["threshold", "calibrated"])
+def test_a_resume_in_a_drift_goes_on_as_if_nothing_had_been(policy: str, size: int) -> None:
+    """Decision by decision, the log event by event; by another model, then by labels."""
+    n = 1200
+
+    def run(cuts: Sequence[int]) -> list[Event]:
+        log, stream = MemoryLog(), outputs(n, "aab")
+        for start, end in pairwise((0, *cuts, n)):
+            gate = gate_of(n, log, (0.1, 0.1, 0.1, 0.9), policy=policy)
+            for i in range(start, end, size):
+                gate.verify_batch([(g, None) for g in stream[i : min(i + size, end)]])
+        return list(log.events())
+
+    def settled(events: list[Event]) -> list[Event]:
+        return [e for e in events if e.kind != "outcome"]  # as fast as their threads
+
+    whole = run([])
+    at = [i for i, event in enumerate(whole) if event.data.get("status") == "drifted"]
+    cuts = [sum(e.kind == "decided" for e in whole[:i]) // size * size + 2 * size for i in at]
+    assert len(cuts) == (2 if policy == "threshold" else 1)
+    assert settled(run([320, *cuts])) == settled(whole)
+
+
+def test_what_another_process_is_told_may_be_drift() -> None:
+    """Another template and another verifier are; what is not said is not."""
+    n, log, stream = 500, MemoryLog(), outputs(500)
+
+    class Stricter(ScriptedVerifier):
+        pass
+
+    def status_of(part: slice, **more: Any) -> GateStatus:
+        gate = gate_of(n, log, **more)
+        for output in stream[part]:
+            gate.maybe_verify(output)
+        return gate.status()
+
+    assert status_of(slice(0, 100), prompt_template="Q: {}").calibration is Calibration.VALID
+    assert status_of(slice(0), verifier=None).calibration is Calibration.VALID
+    status = status_of(slice(0), prompt_template="Question: {}")
+    assert (status.calibration, status.drift) == (Calibration.DRIFTED, "another prompt template")
+    assert status_of(slice(100, 400), prompt_template="Question: {}").calibration is (
+        Calibration.VALID
+    )
+    status = status_of(slice(0), verifier=Stricter(labels(n, 0.4)))
+    assert status.drift == "another verifier, or another setting of it"
+    assert "Question" not in repr(list(log.events()))  # a hash of the template is kept
+    with pytest.raises(LogMismatchError, match="on_drift='relearn'"):
+        gate_of(n, log, on_drift="report")
+
+
+def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
+    """What it decided stands, drift or not; it is watched from here on."""
+    n, log, stream = 1600, MemoryLog(), outputs(1600)
+    old = gate_of(n, log, (0.1, 0.9), on_drift="report")  # decides as if nobody watched
+    for output in stream[:1400]:
+        old.maybe_verify(output)
+    assert old.status().calibration is Calibration.DRIFTED
+    before = MemoryLog()
+    before.configure(log.settings())
+    before.append(e for e in log.events() if e.kind not in ("calibration", "fingerprint"))
+    gate = gate_of(n, before, (0.1, 0.9))
+    assert said(before) == [("fingerprint", ["a"])]
+    assert (gate.status().calibration, gate.status().phase) == (Calibration.COLD, "steady")
+    for output in stream[1400:]:
+        gate.maybe_verify(output)
+    again = gate_of(n, before, (0.1, 0.9))
+    assert again.status() == gate.status()
+    assert again.status().calibration is Calibration.VALID
