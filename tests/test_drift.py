@@ -156,6 +156,18 @@ def test_while_nothing_drifts_a_guarded_policy_decides_as_ever(name: str) -> Non
     )
 
 
+@pytest.mark.parametrize("error", [0, 1])
+def test_labels_that_all_agree_are_predicted(error: int) -> None:
+    """A model that is never wrong, or always, has not drifted."""
+    guard = guarded()
+    for record in make_stream("usual", 600, 3):
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        decision = guard.decide(candidate)
+        guard.observe(candidate, decision)
+        guard.update(candidate, decision, outcome_of(error, 1.0))
+    assert guard.calibration is Calibration.VALID
+
+
 def test_on_drift_it_draws_uniformly_and_learns_again() -> None:
     guard, table = guarded(), make_stream(TURNED, 1600, 4)
     phases, known = [], []

@@ -19,6 +19,7 @@ __all__ = ["Group", "shrunk_fit"]
 
 Family = Literal["logistic", "normal"]
 ROUNDS, CLOSE = 20, 1e-3  # at most so many; fewer once no coefficient moves by more
+HALVINGS, SLACK = 8, 1e-9  # of a step that leads downhill, by more than rounding
 LEAST_NOISE = 1e-6  # variance of what a normal fit leaves over
 FLIPPED = 0.07  # of the labels are taken for wrong, whichever they are: verifiers err, too
 
@@ -54,8 +55,7 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
     gram, xy = x.T @ x, x.T @ y
     for _ in range(ROUNDS):
         if family == "logistic":
-            p = 1.0 / (1.0 + np.exp(-np.clip(x @ w, -30.0, 30.0)))
-            seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+            p, seen = _chances(x, w)
             slope = (1.0 - 2.0 * FLIPPED) * p * (1.0 - p)  # of what is seen, by log odds
             per = slope / (seen * (1.0 - seen))
             precision = (x * (slope * per)[:, None]).T @ x  # Fisher's
@@ -65,6 +65,8 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
         prior = 1.0 / variance[member]
         covariance = np.linalg.inv(precision + np.diag(prior))
         before, w = w, covariance @ (right + prior * mean)
+        if family == "logistic":
+            w = _uphill(x, y, before, w, mean, prior)
         spread = np.bincount(member, weights=(w - mean) ** 2 + np.diag(covariance))
         variance = np.where(fixed, guess, (spread + weight * guess) / (size + weight))
         if family == "normal" and y.size:
@@ -76,3 +78,30 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
     coefficients = np.zeros(width)
     coefficients[columns] = w
     return coefficients
+
+
+def _chances(x: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """P(error) and the chance that an error is seen, (n,) each."""
+    p = 1.0 / (1.0 + np.exp(-np.clip(x @ w, -30.0, 30.0)))
+    return p, FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+
+
+def _uphill(
+    x: FloatArray, y: FloatArray, w: FloatArray, to: FloatArray, mean: FloatArray, prior: FloatArray
+) -> FloatArray:
+    """`to`, or as far from w towards it as the posterior density does not fall.
+
+    Labels that may be flipped tell little once all of them agree. Scoring then leaps to and fro.
+    """
+
+    def log_density(w: FloatArray) -> float:
+        _, seen = _chances(x, w)
+        likelihood = np.log(np.where(y == 1.0, seen, 1.0 - seen)).sum()
+        return float(likelihood - 0.5 * (prior * (w - mean) ** 2).sum())
+
+    least = log_density(w) - SLACK
+    for _ in range(HALVINGS):
+        if log_density(to) >= least:
+            return to
+        to = 0.5 * (w + to)
+    return w
