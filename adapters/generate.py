@@ -3,7 +3,8 @@
     run_tasks(gate, tasks, openai_generator("my-model", base_url="http://127.0.0.1:8000/v1"))
 
 Each is a `Generate`, (prompts, ids) -> one Generation each, with the log-probabilities asked for
-that the signals need.
+that the signals need. Where prompts pass through a template of its own it has that as the attribute
+`prompt_template`.
 """
 
 from __future__ import annotations
@@ -157,11 +158,11 @@ def vllm_generator(
             f"vLLM cannot load model={model!r}: {_one_line(error)}"
         ) from error
     params = prepared(SamplingParams(temperature=temperature, max_tokens=max_tokens, seed=seed))
-    chats = bool(getattr(llm.get_tokenizer(), "chat_template", None))
+    template = getattr(llm.get_tokenizer(), "chat_template", None)
 
     def generate(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
         try:
-            if chats:
+            if template:
                 talks = [[{"role": "user", "content": prompt}] for prompt in prompts]
                 outputs = llm.chat(talks, params, use_tqdm=False)
             else:
@@ -173,6 +174,8 @@ def vllm_generator(
         answers = [as_generation(output, id=id) for output, id in zip(outputs, ids, strict=True)]
         return [replace(answer, model=model) for answer in answers]
 
+    named = template if isinstance(template, str) else None  # a tokenizer may have several
+    generate.prompt_template = named  # type: ignore[attr-defined]
     return generate
 
 

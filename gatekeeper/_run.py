@@ -12,9 +12,18 @@ from gatekeeper import _codec
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.errors import LogError
 from gatekeeper.log import SQLiteLog
-from gatekeeper.types import GateResult, Reason
+from gatekeeper.types import Calibration, GateResult, Reason
 
-__all__ = ["Run", "read_run"]
+__all__ = ["Run", "Standing", "read_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether what the policy learned held, from a point of the stream on."""
+
+    after: int  # outputs decided on before
+    calibration: Calibration
+    why: str  # where it had drifted
 
 
 @dataclass(slots=True)
@@ -25,6 +34,10 @@ class Run:
     ledger: Ledger
     results: dict[str, GateResult] = field(default_factory=dict)
     audited: set[str] = field(default_factory=set)  # ids with a verdict from outside the budget
+    fingerprint: Mapping[str, Any] | None = (
+        None  # the last one; None in logs from before there were
+    )
+    standings: list[Standing] = field(default_factory=list)  # its changes; cold until the first
 
 
 def read_run(path: str | Path) -> Run:
@@ -68,3 +81,8 @@ def _take(run: Run, kind: str, id_: str, data: Mapping[str, Any]) -> None:
             run.results[id_] = replace(run.results[id_], outcome=trouble)
     elif kind == "reserved":
         run.ledger.reserve_again(id_)
+    elif kind == "fingerprint":
+        run.fingerprint = data
+    elif kind == "calibration":
+        status = Calibration(data["status"])
+        run.standings.append(Standing(len(run.results), status, data["why"]))

@@ -7,10 +7,11 @@ The same file gives the same page. Needs the extra `plots`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from gatekeeper.policies import T0
 from gatekeeper.policies._checks import check_beta
 from gatekeeper.records import RecordTable, is_log, load_records
 from gatekeeper.summary import Summary, summarise
-from gatekeeper.types import FloatArray, GateResult, Reason, Verdict
+from gatekeeper.types import Calibration, FloatArray, GateResult, Reason, Verdict
 from gatekeeper.vectorised import fixed_score, strata_of
 
 __all__ = ["report"]
@@ -54,6 +55,15 @@ VERDICTS = {
     Verdict.RESOURCE_EXCEEDED: "wrong: it took too much memory, output or the like",
     Verdict.NO_ANSWER: "wrong: nothing in it could be checked",
     Verdict.INFRA_ERROR: "could not tell: the verifier itself failed; not counted as wrong",
+}
+CALIBRATIONS = {
+    Calibration.COLD: "cold: too few labels to say",
+    Calibration.VALID: "valid: labels were as predicted",
+    Calibration.DRIFTED: "drifted: what had been learned no longer held",
+}
+DRIFTED = {
+    "relearn": " The policy then learned anew, from outputs drawn at random within the budget.",
+    "report": " The policy went on with what it had learned, as it was told to.",
 }
 POLICIES = {
     "random": "Random: drawn by lot",
@@ -276,6 +286,33 @@ def _run_sections(run: Run) -> Iterable[Markup]:
         _timeline(run, results),
     )
     yield section("Why outputs were verified, or not", _reasons(results), _verdicts(run, results))
+    if run.fingerprint is not None:
+        yield _drift(run, run.fingerprint)
+
+
+def _drift(run: Run, fingerprint: Mapping[str, Any]) -> Markup:
+    """Whether what the policy had learned held, and what labels depend on."""
+    rows = [("the first", CALIBRATIONS[Calibration.COLD], "")]
+    rows += [(f"number {s.after + 1:,}", CALIBRATIONS[s.calibration], s.why) for s in run.standings]
+    caption = (
+        "What was learned fits a model, a prompt and a verifier. It has drifted when one of them "
+        "changes, or when labels differ from what earlier ones predict by more than chance."
+    )
+    if any(s.why for s in run.standings):
+        caption += DRIFTED[fingerprint["on_drift"]]
+    verifier = fingerprint["verifier"]
+    pairs = [
+        ("models", ", ".join(fingerprint["models"]) or "not said"),
+        ("prompt template, its hash", fingerprint["prompt_template"] or "not said"),
+        ("verifier", "not said" if verifier is None else verifier["type"].rpartition(".")[2]),
+        ("definition of the signals", str(fingerprint["signals"])),
+    ]
+    return section(
+        "Does what was learned still hold?",
+        table(("from output", "status", "why"), rows, caption=caption, words=3),
+        element("p", "What labels depend on, as of the end:"),
+        definitions(pairs),
+    )
 
 
 def _bought(summary: Summary) -> Markup:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gatekeeper import Budget, Candidate, Decision, Generation, Policy, Reason, VerificationGate
+from gatekeeper._run import read_run
+from gatekeeper.cli import main as cli
+from gatekeeper.cli import run as run_command
 from gatekeeper.drift import ALPHA, PATIENCE, STAKES, TOLERANCE, Monitor
 from gatekeeper.errors import BadInputError, LogMismatchError
 from gatekeeper.guard import RELEARNING, Guard
-from gatekeeper.log import Event, Log, MemoryLog
+from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
 from gatekeeper.policies import T0, Threshold, make_policy
 from gatekeeper.protocols import ObservingPolicy, SelfCheckingPolicy
-from gatekeeper.records import RecordTable
+from gatekeeper.records import RecordTable, records_of_log
 from gatekeeper.replay import outcome_of
+from gatekeeper.report import report
 from gatekeeper.streams import Recipe, make_stream
 from gatekeeper.testing import ScriptedVerifier, check_policy, make_generation
 from gatekeeper.types import Calibration, GateStatus
+from gatekeeper.verifiers import ByKind
 
 
 def test_the_wealth_is_that_of_bets_begun_at_every_label() -> None:
@@ -407,3 +414,63 @@ def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
     again = gate_of(n, before, (0.1, 0.9))
     assert again.status() == gate.status()
     assert again.status().calibration is Calibration.VALID
+
+
+# -- what people see of it -------------------------------------------------------------------------
+
+
+def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) -> None:
+    n, path = 400, tmp_path / "run.db"
+    with gate_of(n, SQLiteLog(path), prompt_template="Q: {}") as gate:
+        for output in outputs(n, "ab"):
+            gate.maybe_verify(output)
+    run = read_run(path)
+    assert [s.calibration for s in run.standings] == ["valid", "drifted", "valid"]
+    assert (run.standings[1].after, run.standings[1].why) == (n // 2, "model 'b' instead of 'a'")
+    assert run.ledger.seen == gate.status().seen
+    assert run.ledger.spent == gate.status().spent
+    assert len(records_of_log(path)) == n
+    page = re.sub(r"<[^>]*>", " ", report(path))
+    for text in (
+        "Does what was learned still hold?",
+        "number 201",
+        "drifted: what had been learned no longer held",
+        "model &#x27;b&#x27; instead of &#x27;a&#x27;",
+        "a, b",
+        "ScriptedVerifier",
+        "from outputs drawn at random within the budget",
+    ):
+        assert text in page
+
+
+@pytest.mark.parametrize("on_drift", ["relearn", "report"])
+def test_run_says_when_it_drifts(
+    on_drift: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 320
+    tasks = [
+        {"id": f"g{i}", "prompt": f"{i} - {i} = ?", "kind": "math", "gold": "0"} for i in range(n)
+    ]
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    answers = {output.id: output for output in outputs(n, "ab")}
+    monkeypatch.setattr(run_command, "_generate", lambda args: lambda _, ids: map(answers.get, ids))
+    verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
+    monkeypatch.setattr(run_command, "_verifier", lambda tasks, args: verifier)
+    how = ["--policy", "cst", "--budget", "0.4", "--on-drift", on_drift]
+    log = tmp_path / "run.db"
+
+    assert cli(["run", str(path), "--log", str(log), *how]) == 0
+    out, err = capsys.readouterr()
+    assert err == "gatekeeper: drifted by output 192: model 'b' instead of 'a'\n"
+    now = "learned again" if on_drift == "relearn" else "went on with that"
+    assert "had learned drifted: model 'b' instead of 'a'." in " ".join(out.split())
+    assert now in " ".join(out.split())
+
+    assert cli(["run", str(path), "--log", str(log), *how, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["drift"] == "model 'b' instead of 'a'"
+    assert told["calibration"] == ("valid" if on_drift == "relearn" else "drifted")

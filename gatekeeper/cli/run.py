@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper._settings import OnDrift
 from gatekeeper.adapters.generate import bundled_generator, openai_generator, vllm_generator
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.cli._progress import progress
@@ -32,7 +33,7 @@ from gatekeeper.records import records_of_log
 from gatekeeper.runner import Generate, check_the_rest, run_tasks
 from gatekeeper.summary import Summary, summarise
 from gatekeeper.tasks import Task, read_tasks
-from gatekeeper.types import GateStatus
+from gatekeeper.types import Calibration, GateStatus
 from gatekeeper.verifiers import ByKind, make_verifier
 
 __all__ = ["add", "add_options", "main", "run"]
@@ -86,6 +87,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="share of the budget for outputs drawn at random (default 0.1); at 0 nothing can be "
         "said of the error rate among all outputs",
     )  # fmt: skip
+    parser.add_argument(
+        "--on-drift", choices=get_args(OnDrift), default="relearn",
+        help="when thresholds no longer fit what comes: learn them anew (default), or only say so",
+    )  # fmt: skip
     parser.add_argument("--unit", choices=get_args(Unit)[:2], default="verifications")
     parser.add_argument(
         "--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier"
@@ -125,6 +130,8 @@ def run(tasks: Sequence[Task], args: argparse.Namespace) -> int:
         workers=args.workers,
         seed=args.seed,
         explore=args.explore,
+        prompt_template=getattr(generate, "prompt_template", None),
+        on_drift=args.on_drift,
         settings={
             "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
             "generator": args.generator,
@@ -206,11 +213,17 @@ def _generate(args: argparse.Namespace) -> Generate:
 
 @contextmanager
 def _watched(gate: VerificationGate, title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar that shows what the gate has verified and found."""
+    """A bar that shows what the gate has verified and found, and a line when it drifts."""
+    drifted = False
     with progress(title, total) as advance:
 
         def note(done: int) -> None:
+            nonlocal drifted
             status = gate.status()
+            if status.calibration is Calibration.DRIFTED and not drifted:
+                where = f"by output {status.seen}"
+                print(f"gatekeeper: drifted {where}: {status.drift}", file=sys.stderr)
+            drifted = status.calibration is Calibration.DRIFTED
             verified = status.verified + status.warmup_verified
             errors = status.errors_found + status.warmup_errors
             advance(done, f"{verified} verified, {errors} wrong")
@@ -230,6 +243,8 @@ def _as_json(
         "spent": status.spent,
         "cap": status.cap,
         "warmup_spent": status.warmup_spent,
+        "calibration": status.calibration,
+        "drift": status.drift,
         "error_rate": as_json(rate),
         "log": None if args.log is None else str(args.log),
     }
@@ -282,9 +297,19 @@ def _print(summary: Summary, status: GateStatus, rate: Estimates, args: argparse
         )
     if summary.missing_signal:
         console.print(f"{summary.missing_signal} outputs came without log-probabilities.")
+    if status.drift:
+        console.print(f"What the policy had learned drifted: {status.drift}. {_now(status, args)}")
     console.print("", *show(rate), "", sep="\n", markup=False, highlight=False)
     log = f"Log: {args.log}" if args.log else "No log was kept; --log FILE keeps one."
     console.print(log, markup=False)
+
+
+def _now(status: GateStatus, args: argparse.Namespace) -> str:
+    if args.on_drift == "report":
+        return "It went on with that; --on-drift relearn drops it."
+    if status.calibration is Calibration.DRIFTED:
+        return "It is being learned again."
+    return "It has been learned again."
 
 
 def _number(value: float | None) -> str:
