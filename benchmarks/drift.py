@@ -1,6 +1,6 @@
 """How often a gate says that a stream drifted: where nothing changed, and where something did.
 
-    python benchmarks/drift.py [--runs 10] [--jobs 1] [--policy NAME ...]
+    python benchmarks/drift.py [--runs 5] [--jobs 1] [--policy NAME ...]
 
 First the streams of `gatekeeper.streams` in which nothing changes, then those that change in the
 middle: its own two, and swaps of the error rate. Every run is on a stream drawn anew. What the gate
@@ -119,7 +119,7 @@ def changing(cell: tuple[str, str, float], seeds: range) -> list[tuple[Run, Run]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=10, help="of each policy, stream and budget")
+    parser.add_argument("--runs", type=int, default=5, help="of each policy, stream and budget")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--policy", action="append", choices=POLICIES)
     args = parser.parse_args()

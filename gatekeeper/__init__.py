@@ -29,6 +29,7 @@ from gatekeeper.policies import (
 from gatekeeper.protocols import AsyncVerifier, Policy, Verifier
 from gatekeeper.signals import batch_signals, signals_from_arrays, signals_of
 from gatekeeper.types import (
+    Calibration,
     Candidate,
     Decision,
     GateResult,
@@ -53,6 +54,7 @@ __all__ = [
     "Budget",
     "CSTMemory",
     "Calibrated",
+    "Calibration",
     "Candidate",
     "Choice",
     "Decision",

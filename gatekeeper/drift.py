@@ -17,7 +17,8 @@ __all__ = ["ALPHA", "TOLERANCE", "Monitor"]
 ALPHA = (
     0.01  # probability that a stream which keeps to its predictions is ever said to have drifted
 )
-TOLERANCE = 0.1  # by which predictions may be off: few labels make a fit, and verifiers err
+TOLERANCE = 0.1  # by which predictions may be off: few labels make a fit, and the fits of policies
+# take 7 % of them for wrong, so never predict less than that
 STAKES = (0.1, 0.25, 0.5)  # κ, share of the wealth on the next label: for small changes and large
 PATIENCE = 100  # labels over which half the wealth comes into play
 

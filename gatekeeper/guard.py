@@ -13,7 +13,6 @@ from gatekeeper.drift import Monitor
 from gatekeeper.policies import T0
 from gatekeeper.policies._estimates import (
     AT_MOST,
-    GROWTH,
     KNOWN,
     RECENT,
     Estimates,
@@ -27,6 +26,8 @@ from gatekeeper.types import Calibration, Candidate, Decision, Label, Outcome, R
 
 __all__ = ["RELEARNING", "Guard"]
 
+GROWTH = 1.3  # fit anew when there are so many more labels: a fit is dear, and one that follows
+# every change hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
 OWN, HANDED, OLD = 0, 1, 2  # who decided on what has no label yet: see `_pending`
 

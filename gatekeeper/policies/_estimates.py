@@ -18,11 +18,11 @@ import numpy as np
 from gatekeeper.policies._shrinkage import Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
 
-__all__ = ["AT_MOST", "GROWTH", "KNOWN", "RECENT", "Estimates", "Known", "Raw", "raw_of"]
+__all__ = ["AT_MOST", "KNOWN", "RECENT", "Estimates", "Known", "Raw", "raw_of"]
 
 Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are worth remembering
-GROWTH, AT_MOST = 1.15, 250  # fit anew when there is so much more, or so many more labels
+AT_MOST = 250  # labels after which a fit is old
 STRATA, HALVES = 4, 8
 LEVELS = (np.arange(24) + 0.5) / 24
 SCORES = np.array([NormalDist().inv_cdf(level) for level in LEVELS.tolist()])

@@ -12,7 +12,6 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._estimates import (
     AT_MOST,
-    GROWTH,
     KNOWN,
     RECENT,
     Estimates,
@@ -29,6 +28,7 @@ from gatekeeper.types import Candidate, Decision, Outcome, Reason
 __all__ = ["Calibrated", "Objective"]
 
 Objective = Literal["recall", "precision"]
+GROWTH = 1.15  # fit anew when there is so much more
 EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
 SHIFT, ALARM = 1.5, 10.0  # log odds by which labels may be off, and nats of evidence that they are
 KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before a fit is trusted
