@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from inspect import signature
+from math import isfinite
 from typing import Any
 
 from gatekeeper.protocols import AsyncVerifier, Verifier
@@ -86,11 +87,13 @@ def _described(verifier: object) -> dict[str, Any]:
         names = signature(kind).parameters.keys() - HOW_FAST
     except (TypeError, ValueError):  # made in another language, or with a constructor of its own
         return about
-    for name in sorted(names):
-        value = getattr(verifier, name, about)
-        if isinstance(value, str | int | float | None):
+    for name in sorted(names & set(dir(verifier))):
+        value = getattr(verifier, name)
+        if isinstance(value, float) and not isfinite(value):
+            about[name] = str(value)  # JSON has no infinity
+        elif isinstance(value, str | int | float | None):
             about[name] = value
-        elif isinstance(value, Mapping) and all(map(_verifies, value.values())):
+        elif isinstance(value, Mapping) and value and all(map(_verifies, value.values())):
             about[name] = {str(key): _described(part) for key, part in value.items()}
     return about
 

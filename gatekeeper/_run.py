@@ -34,9 +34,7 @@ class Run:
     ledger: Ledger
     results: dict[str, GateResult] = field(default_factory=dict)
     audited: set[str] = field(default_factory=set)  # ids with a verdict from outside the budget
-    fingerprint: Mapping[str, Any] | None = (
-        None  # the last one; None in logs from before there were
-    )
+    fingerprint: Mapping[str, Any] | None = None  # the last one; old logs have none
     standings: list[Standing] = field(default_factory=list)  # its changes; cold until the first
 
 

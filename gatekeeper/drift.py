@@ -14,11 +14,10 @@ from gatekeeper.types import Label
 
 __all__ = ["ALPHA", "TOLERANCE", "Monitor"]
 
-ALPHA = (
-    0.01  # probability that a stream which keeps to its predictions is ever said to have drifted
-)
-TOLERANCE = 0.1  # by which predictions may be off: few labels make a fit, and the fits of policies
-# take 7 % of them for wrong, so never predict less than that
+ALPHA = 0.01  # probability of ever saying so of a stream that keeps to its predictions
+# By how much predictions may be off: they come of few labels. The fits of policies take 7 % of
+# those for wrong, so never predict less; with a smaller tolerance, never to be wrong were drift.
+TOLERANCE = 0.1
 STAKES = (0.1, 0.25, 0.5)  # κ, share of the wealth on the next label: for small changes and large
 PATIENCE = 100  # labels over which half the wealth comes into play
 

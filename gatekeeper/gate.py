@@ -147,7 +147,7 @@ class VerificationGate:
                          is learned again; "report" only says so, of any policy but one that
                          looks after itself
         settings         more of what a resumed log must have been written with, JSON values: the
-                         model, the task file
+                         model, the task file. A "model" is that of outputs that do not name theirs
 
         Raises BadInputError for settings that cannot be, LogError for a log that cannot be used
         or was written under other settings.

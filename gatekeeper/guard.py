@@ -26,8 +26,7 @@ from gatekeeper.types import Calibration, Candidate, Decision, Label, Outcome, R
 
 __all__ = ["RELEARNING", "Guard"]
 
-GROWTH = 1.3  # fit anew when there are so many more labels: a fit is dear, and one that follows
-# every change hides it
+GROWTH = 1.3  # fit anew with so many more labels: one that follows every change at once hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
 OWN, HANDED, OLD = 0, 1, 2  # who decided on what has no label yet: see `_pending`
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from gatekeeper import Budget, Candidate, Decision, Generation, Policy, Reason, VerificationGate
+from gatekeeper._fingerprint import Fingerprint
 from gatekeeper._run import read_run
 from gatekeeper.cli import main as cli
 from gatekeeper.cli import run as run_command
@@ -394,6 +395,26 @@ def test_what_another_process_is_told_may_be_drift() -> None:
     assert "Question" not in repr(list(log.events()))  # a hash of the template is kept
     with pytest.raises(LogMismatchError, match="on_drift='relearn'"):
         gate_of(n, log, on_drift="report")
+
+
+def test_a_verifier_is_known_by_what_its_verdicts_depend_on() -> None:
+    class Timed:
+        def __init__(self, limit: float = inf, *, workers: int = 2) -> None:
+            self.limit, self.workers = limit, workers
+            self.calls = 0  # it counts, which is no setting
+
+        def verify(self, generation: Generation, task: Any) -> Any: ...
+
+    def of(verifier: Timed) -> dict[str, Any]:
+        found = Fingerprint.of(None, ByKind({"code": verifier}))
+        assert Fingerprint.of_data(json.loads(json.dumps(found.data(), allow_nan=False))) == found
+        return found.data()["verifier"]["verifiers"]["code"]
+
+    used = Timed(workers=4)
+    used.calls = 7
+    assert of(used) == of(Timed()) != of(Timed(2.0))
+    assert of(Timed(2.0))["limit"] == 2.0
+    assert of(used)["type"].endswith("Timed")
 
 
 def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
