@@ -300,11 +300,10 @@ def _drift(run: Run, fingerprint: Mapping[str, Any]) -> Markup:
     )
     if any(s.why for s in run.standings):
         caption += DRIFTED[fingerprint["on_drift"]]
-    verifier = fingerprint["verifier"]
     pairs = [
         ("models", ", ".join(fingerprint["models"]) or "not said"),
         ("prompt template, its hash", fingerprint["prompt_template"] or "not said"),
-        ("verifier", "not said" if verifier is None else verifier["type"].rpartition(".")[2]),
+        ("verifier", _verifier(fingerprint["verifier"])),
         ("definition of the signals", str(fingerprint["signals"])),
     ]
     return section(
@@ -313,6 +312,14 @@ def _drift(run: Run, fingerprint: Mapping[str, Any]) -> Markup:
         element("p", "What labels depend on, as of the end:"),
         definitions(pairs),
     )
+
+
+def _verifier(about: Mapping[str, Any] | None) -> str:
+    if about is None:
+        return "not said"
+    parts = about.get("verifiers", {})  # of one that is made of several, by the kind of task
+    named = [f"{kind}: {_verifier(part)}" for kind, part in parts.items()]
+    return ", ".join(named) or str(about["type"]).rpartition(".")[2]
 
 
 def _bought(summary: Summary) -> Markup:

@@ -442,9 +442,10 @@ def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
 
 def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) -> None:
     n, path = 400, tmp_path / "run.db"
-    with gate_of(n, SQLiteLog(path), prompt_template="Q: {}") as gate:
+    verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
+    with gate_of(n, SQLiteLog(path), prompt_template="Q: {}", verifier=verifier) as gate:
         for output in outputs(n, "ab"):
-            gate.maybe_verify(output)
+            gate.maybe_verify(output, {"kind": "math"})
     run = read_run(path)
     assert [s.calibration for s in run.standings] == ["valid", "drifted", "valid"]
     assert (run.standings[1].after, run.standings[1].why) == (n // 2, "model 'b' instead of 'a'")
@@ -458,7 +459,7 @@ def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) ->
         "drifted: what had been learned no longer held",
         "model &#x27;b&#x27; instead of &#x27;a&#x27;",
         "a, b",
-        "ScriptedVerifier",
+        "math: ScriptedVerifier",
         "from outputs drawn at random within the budget",
     ):
         assert text in page
