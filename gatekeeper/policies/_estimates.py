@@ -24,8 +24,8 @@ Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + po
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are worth remembering
 AT_MOST = 250  # labels after which a fit is old
 STRATA, HALVES = 4, 8
-LEVELS = (np.arange(24) + 0.5) / 24
-SCORES = np.array([NormalDist().inv_cdf(level) for level in LEVELS.tolist()])
+SCORES = np.linspace(-2.8, 2.8, 25)  # as dense in the tails, where small budgets choose
+LEVELS = np.array([NormalDist().cdf(score) for score in SCORES.tolist()])
 FARTHEST = 30.0  # log odds, and log costs about the typical one: beyond lies no knowledge
 
 # Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
