@@ -80,6 +80,7 @@ class Calibrated:
         self._evidence = [0.0, 0.0]  # that there are more errors than expected, and fewer
         self._seen = self._labels = 0
         self._next_fit = (0, 0)  # seen, labels
+        self._forgotten = 0  # labels, the first ones
         self._relearned = 0  # labels with which drawing uniformly ends
         self._last: tuple[str, float, bool] | None = None  # id, expected cost, wish
 
@@ -147,10 +148,8 @@ class Calibrated:
         return Decision(verify, reason, p, price, stratum, propensity, self._labels)
 
     def _fit(self) -> None:
-        self._next_fit = (
-            int(self._seen * GROWTH) + 1,
-            min(int(self._labels * GROWTH) + 1, self._labels + AT_MOST),
-        )
+        more = int((self._labels - self._forgotten) * (GROWTH - 1.0)) + 1
+        self._next_fit = int(self._seen * GROWTH) + 1, self._labels + min(more, AT_MOST)
         self._estimates = Estimates.fit(self._recent, self._known)
         p, cost = self._estimates.of_rows(self._recent)
         self._pace.set_prices(p / cost if self.objective == "recall" else p, cost)
@@ -169,6 +168,7 @@ class Calibrated:
         if max(self._evidence) > ALARM:
             self._known = deque(list(self._known)[-KEPT:], maxlen=KNOWN)
             self._evidence = [0.0, 0.0]
+            self._forgotten = self._labels - len(self._known)
             self._relearned = self._labels + RELEARN
             self._next_fit = (0, 0)
 
@@ -176,6 +176,7 @@ class Calibrated:
         return {
             "seen": self._seen,
             "labels": self._labels,
+            "forgotten": self._forgotten,
             "relearned": self._relearned,
             "next_fit": list(self._next_fit),
             "last": None if self._last is None else list(self._last),
@@ -190,7 +191,8 @@ class Calibrated:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._labels = state["seen"], state["labels"]
-        self._relearned, self._next_fit = state["relearned"], tuple(state["next_fit"])
+        self._forgotten, self._relearned = state["forgotten"], state["relearned"]
+        self._next_fit = tuple(state["next_fit"])
         self._last = None if state["last"] is None else tuple(state["last"])
         estimates = state["estimates"]
         self._estimates = None if estimates is None else Estimates.restored(estimates)
