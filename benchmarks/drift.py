@@ -23,7 +23,7 @@ from _machine import machine
 from gatekeeper._settings import chance_of, named_policy, relearning_rate
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.guard import Guard
-from gatekeeper.protocols import Policy, SelfCheckingPolicy
+from gatekeeper.protocols import Policy
 from gatekeeper.replay import outcome_of
 from gatekeeper.streams import STREAMS, Recipe, make_stream
 from gatekeeper.types import Calibration, Candidate, Reason, Signals
@@ -57,12 +57,7 @@ def simulate(
     budget = Budget(fraction=beta, horizon=n)
     epsilon = chance_of(budget, EXPLORE)
     policy: Policy = named_policy(name, budget, epsilon, seed)
-    guard = (
-        policy
-        if isinstance(policy, SelfCheckingPolicy)
-        else Guard(policy, rate=relearning_rate(budget, epsilon), relearns=relearns, seed=seed)
-    )
-    observe = getattr(guard, "observe", lambda candidate, decision: None)
+    guard = Guard(policy, rate=relearning_rate(budget, epsilon), relearns=relearns, seed=seed)
     ledger = Ledger(budget, 1.0, explore=epsilon)
     lots = np.random.default_rng((seed, 1)).random(n) < epsilon
     outcomes = [outcome_of(label, 1.0) for label in (0, 1)]
@@ -86,7 +81,7 @@ def simulate(
         decision = wish if verify == wish.verify else replace(wish, verify=verify)
         if verify:
             ledger.reserve(candidate.id, hold)
-        observe(candidate, decision)
+        guard.observe(candidate, decision)
         if verify:
             ledger.settle(candidate.id, 1.0)
             guard.update(candidate, decision, outcomes[error])

@@ -49,7 +49,6 @@ from gatekeeper.protocols import (
     CostEstimator,
     ObservingPolicy,
     Policy,
-    SelfCheckingPolicy,
     Verifier,
 )
 from gatekeeper.signals import signals_of
@@ -144,8 +143,7 @@ class VerificationGate:
                          drift, as another verifier is, and a model that the log has not seen
         on_drift         where what the policy learned no longer holds (`status().calibration`):
                          "relearn" drops it and draws uniformly, within the same budget, until it
-                         is learned again; "report" only says so, of any policy but one that
-                         looks after itself
+                         is learned again; "report" only says so
         settings         more of what a resumed log must have been written with, JSON values: the
                          model, the task file. A "model" is that of outputs that do not name theirs
 
@@ -169,15 +167,11 @@ class VerificationGate:
         if isinstance(policy, str):
             policy = named_policy(policy, budget, self._chance, seed)
         self.policy = policy
-        self._checked = (
-            policy
-            if isinstance(policy, SelfCheckingPolicy)
-            else Guard(
-                policy,
-                rate=relearning_rate(budget, self._chance),
-                relearns=on_drift == "relearn",
-                seed=seed,
-            )
+        self._guard = Guard(
+            policy,
+            rate=relearning_rate(budget, self._chance),
+            relearns=on_drift == "relearn",
+            seed=seed,
         )
         self._ask(policy)
         self._on_drift = on_drift
@@ -805,24 +799,22 @@ class VerificationGate:
 
     def _take(self, fingerprint: Fingerprint, why: str) -> list[Event]:
         if self._fingerprint is None:
-            self._ask(self._checked)
+            self._ask(self._guard)
         self._fingerprint = fingerprint
         if why and self._on_drift == "relearn":
-            self._checked.relearn()
+            self._guard.relearn()
         elif why:
             self._stale = True
         return self._note(why)
 
     def _note(self, why: str = "") -> list[Event]:
         """Where the policy stands now. Returns the event to log, if that has changed."""
-        now = Calibration.DRIFTED if self._stale else self._checked.calibration
+        now = Calibration.DRIFTED if self._stale else self._guard.calibration
         if now is self._calibration and not why:
             return []
         self._calibration = now
         if now is Calibration.DRIFTED:
-            self._drift = why or "labels are not as predicted"
-            if not why and isinstance(self._checked, Guard):
-                self._drift = self._checked.why
+            self._drift = why or self._guard.why
         said = self._drift if now is Calibration.DRIFTED else ""
         return [Event("calibration", "", {"status": now, "why": said})]
 

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from gatekeeper.types import Calibration, Candidate, Decision, Generation, Outcome
+from gatekeeper.types import Candidate, Decision, Generation, Outcome
 
-__all__ = [
-    "AsyncVerifier",
-    "CostEstimator",
-    "ObservingPolicy",
-    "Policy",
-    "SelfCheckingPolicy",
-    "Verifier",
-]
+__all__ = ["AsyncVerifier", "CostEstimator", "ObservingPolicy", "Policy", "Verifier"]
 
 Task = Any
 """What a verifier needs to know besides the output: tests, a reference answer. Opaque here."""
@@ -50,22 +43,6 @@ class ObservingPolicy(Policy, Protocol):
     def observe(self, candidate: Candidate, decision: Decision) -> None:
         """Called once for each candidate, after `decide` and before anything else, with the
         decision as it stands: what the budget refused has `verify` False."""
-        ...
-
-
-@runtime_checkable
-class SelfCheckingPolicy(Policy, Protocol):
-    """A policy that notices by itself when what it learned no longer holds, and learns anew.
-
-    A gate has any other watched by `gatekeeper.guard.Guard`.
-    """
-
-    @property
-    def calibration(self) -> Calibration: ...
-
-    def relearn(self) -> None:
-        """Drop what was learned: there is another model, or another verifier. `calibration` is
-        DRIFTED until enough has been learned again."""
         ...
 
 
