@@ -192,7 +192,7 @@ def test_live_within_a_hard_cap() -> None:
             gate.maybe_verify(make_generation(f"c{i}", seed=i, prompt_tokens=20 + i % 50))
         status = gate.status()
     assert status.spent <= status.cap
-    assert status.spent >= 0.95 * status.cap
+    assert status.spent >= 0.93 * status.cap  # room is kept for draws, and the last wishes are few
 
 
 # -- propensities ---------------------------------------------------------------------------------
