@@ -87,12 +87,26 @@ def logged(name: str, table: RecordTable, beta: float, seed: int) -> RecordTable
     )
 
 
+class Once(Evidence):
+    """Replays no policy twice: `compare` asks for its choices, and so does the truth."""
+
+    def __init__(self, table: RecordTable) -> None:
+        super().__init__(table)
+        self._shares: dict[tuple[str, float], FloatArray] = {}
+
+    def shares(self, policy: str, beta: float) -> FloatArray:
+        asked = policy, beta
+        if asked not in self._shares:
+            self._shares[asked] = super().shares(policy, beta)
+        return self._shares[asked]
+
+
 def compared(cell: Cell, seed: int, *, policies: Sequence[str]) -> FloatArray:
     """(policies, values, 4)"""
     name, stream, beta, n = cell
     table = make_stream(stream, n, seed)
     try:
-        evidence = Evidence(logged(name, table, beta, seed))
+        evidence = Once(logged(name, table, beta, seed))
     except BadInputError:
         return np.full((len(policies), len(VALUES), 4), np.nan)
     counted, y = evidence.counted, table.error[T0:]
@@ -199,20 +213,33 @@ HEAD = f"  {'':<34}   runs  covered    below   above     width      bias"
 
 
 def print_compared(found: dict[Cell, FloatArray], logs: list[str], policies: Sequence[str]) -> None:
+    """What is known without a verdict is left out: random's recall, and more than itself."""
+    asked = {
+        value: [
+            p
+            for p, policy in enumerate(policies)
+            if not (policy == "random" and value.startswith("recall"))
+            and not (p == 0 and value == "more errors")
+        ]
+        for value in VALUES
+    }
     for name in logs:
         x = np.concatenate([v for cell, v in found.items() if cell[0] == name])
         print(f"\nlog of {name}: what others would have found\n{HEAD}")
         for p, policy in enumerate(policies):
             for v, value in enumerate(VALUES):
-                if policy != "random" or v > 1:  # its recall is known
+                if p in asked[value]:
                     print(row(f"{policy}, {value}", x[:, p, v]))
-    known = [p for p, policy in enumerate(policies) if policy != "random"]
     for position, title in ((1, "stream"), (2, "budget"), (3, "outputs")):
         print(f"\nby {title}, all policies but random, weighted\n{HEAD}")
         for key in dict.fromkeys(cell[position] for cell in found):
             x = np.concatenate([v for cell, v in found.items() if cell[position] == key])
-            print(row(f"{key}, recall", x[:, known, 0].reshape(-1, 4)))
-            print(row(f"{key}, hit rate", x[:, known, 2].reshape(-1, 4)))
+            for v in (0, 2):
+                print(row(f"{key}, {VALUES[v]}", x[:, asked["recall"], v].reshape(-1, 4)))
+    print(f"\nby value, all logs and policies\n{HEAD}")
+    x = np.concatenate(list(found.values()))
+    for v, value in enumerate(VALUES):
+        print(row(value, x[:, asked[value], v].reshape(-1, 4)))
 
 
 def print_planned(found: dict[Cell, FloatArray], logs: list[str]) -> None:
@@ -220,10 +247,11 @@ def print_planned(found: dict[Cell, FloatArray], logs: list[str]) -> None:
     names += [f"recall at {b:.0%}" for b in BUDGETS] + [
         f"residual risk at {b:.0%}" for b in BUDGETS
     ]
+    sources = "from its log", "from all labels"
     for name in logs:
         x = np.concatenate([v for cell, v in found.items() if cell[0] == name])
-        for source, records in enumerate(("its log", "all labels")):
-            print(f"\nplan for {name} from {records}\n{HEAD}")
+        for source, records in enumerate(sources):
+            print(f"\nplan for {name} {records}\n{HEAD}")
             for i, what in enumerate(names):
                 print(row(what, x[:, source, i]))
             for i, target in enumerate(RISKS):
@@ -233,6 +261,12 @@ def print_planned(found: dict[Cell, FloatArray], logs: list[str]) -> None:
                     f"  a budget said to keep the risk <= {target:g}: in {y[:, 3].mean():.1%} of "
                     f"{len(y)} runs, false in {y[:, 0].mean():.1%} of all"
                 )
+    x = np.concatenate(list(found.values()))
+    for source, records in enumerate(sources):
+        print(f"\nby value, {records}\n{HEAD}")
+        for value in ("budget", "recall", "residual risk"):
+            mine = [i for i, what in enumerate(names) if what.startswith(value)]
+            print(row(value, x[:, source, mine].reshape(-1, 4)))
 
 
 def main() -> None:

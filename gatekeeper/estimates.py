@@ -23,12 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from math import hypot, isnan, log, log1p, nan
+from math import hypot, inf, isnan, log, log1p, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper._likelihood import Part
 from gatekeeper._midp import midp_interval
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies._estimates import Estimates as Prediction
@@ -42,6 +43,7 @@ __all__ = [
     "estimate",
     "interval",
     "log_odds_of",
+    "parts_of",
     "rate_of_all",
     "rates",
     "show",
@@ -233,25 +235,12 @@ def rate_of_all(
 ) -> Estimate:
     """All outputs from their parts. `p` > 0, `drawn` means with a label; arrays of shape (N,)."""
     value = below = above = 0.0
-    weight = np.zeros(p.size)
-    for part in _parts(p):
-        mine = part & drawn
-        n, of_n = int(part.sum()), int(mine.sum())
-        if not of_n:
-            continue
-        # Who was certain to be verified and has no verdict is missing at random among those.
-        weight[part] = n / of_n if p[part][0] == 1.0 else 1.0 / p[part]
-    crude = float((weight * np.where(drawn, label, 0.0)).sum() / weight[drawn].sum())
-    for part in _parts(p):
-        mine = part & drawn
-        share = part.sum() / p.size
-        if not mine.any():
-            rate, low, high = crude, 0.0, 1.0
-        else:
-            rate, low, high = _part(weight[mine], label[mine], log_odds[mine], log_odds[part])
-        value += share * rate
-        below = hypot(below, share * (rate - low))
-        above = hypot(above, share * (high - rate))
+    for part in parts_of(p, drawn, label, log_odds):
+        low, high = _interval(part)
+        share = part.size / p.size
+        value += share * part.rate
+        below = hypot(below, share * (part.rate - low))
+        above = hypot(above, share * (high - part.rate))
     wrong = int(label[drawn].sum())
     right = int(drawn.sum()) - wrong
     return Estimate(
@@ -260,6 +249,32 @@ def rate_of_all(
         min(value + above, 1.0 - right / p.size),
         wrong + right,
     )
+
+
+def parts_of(
+    p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
+) -> list[Part]:
+    """Of the same arrays; at least one is drawn. A part without a verdict has the rate of all."""
+    masks = _parts(p)
+    weight = np.zeros(p.size)
+    for mask in masks:
+        n, of_n = int(mask.sum()), int((mask & drawn).sum())
+        if not of_n:
+            continue
+        # Who was certain to be verified and has no verdict is missing at random among those.
+        weight[mask] = n / of_n if p[mask][0] == 1.0 else 1.0 / p[mask]
+    crude = float((weight * np.where(drawn, label, 0.0)).sum() / weight[drawn].sum())
+    found = []
+    for mask in masks:
+        mine, n = mask & drawn, int(mask.sum())
+        wrong = int(label[mine].sum())
+        right = int(mine.sum()) - wrong
+        low, high = wrong / n, (n - right) / n
+        rate, labels = crude, 0.0
+        if mine.any():
+            rate, labels = _part(weight[mine], label[mine], log_odds[mine], log_odds[mask])
+        found.append(Part(n, min(max(rate, low), high), labels, low, high))
+    return found
 
 
 def _parts(p: FloatArray) -> list[NDArray[np.bool_]]:
@@ -277,8 +292,9 @@ def _parts(p: FloatArray) -> list[NDArray[np.bool_]]:
 
 def _part(
     weight: FloatArray, label: FloatArray, log_odds: FloatArray, of_all: FloatArray
-) -> tuple[float, float, float]:
-    """Rate and interval of one part from its drawn outputs (n,); `of_all` (N,) are predictions."""
+) -> tuple[float, float]:
+    """Rate of one part from its drawn outputs (n,), and as how many independent labels they tell;
+    `of_all` (N,) are predictions."""
     from scipy.optimize import brentq
     from scipy.special import expit
 
@@ -288,7 +304,7 @@ def _part(
     # The variance of Σ v/p (y - m) is Σ (1-p)/p (y - m)²: of the drawn, each 1/p times.
     spread = weight * (weight - 1.0)
     if not spread.any():
-        return rate, rate, rate
+        return rate, inf
     labels = total**2 / float(spread.sum())
     if 0.0 < label.sum() < label.size:
 
@@ -301,7 +317,15 @@ def _part(
         left /= float(spread.sum()) * rate * (1.0 - rate)  # of the variance without prediction
         n = total**2 / float(weight @ weight)
         labels *= (n + CAUTION) / (n * left + CAUTION)
-    return rate, *midp_interval(rate, labels)
+    return rate, labels
+
+
+def _interval(part: Part) -> tuple[float, float]:
+    if part.labels == 0.0:
+        return 0.0, 1.0
+    if part.labels == inf:
+        return part.rate, part.rate
+    return midp_interval(part.rate, part.labels)
 
 
 def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:

@@ -10,8 +10,8 @@ before anybody knows whether the log has the next verdict, and what S would have
 of which A and B are estimated by `gatekeeper.estimates` among the outputs chosen and among those
 left out: weighted by propensity (self-normalised, Hájek), and assisted by a prediction of every
 output's error (doubly robust: right on average if either the propensities or the prediction are).
-Verdicts on different outputs are independent, so the interval of the ratio follows from the two
-(MOVER-R, Donner & Zou 2012).
+Outputs that were certain to be verified are known, verdicts on the others independent; the 95 %
+intervals of sums and ratios over them come from one likelihood (`_likelihood`).
 
 For policies that learn from nothing but the warm-up (random, threshold, cst) S is what they would
 have chosen. Those that learn on (calibrated, mp-adapt, mp-strat, cst-memory), and hga and
@@ -25,21 +25,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import hypot, log, nan, sqrt
+from math import inf, log, nan
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper._likelihood import Part, interval_of_ratio, interval_of_sum
 from gatekeeper.errors import BadInputError
-from gatekeeper.estimates import Estimate, log_odds_of, rate_of_all
+from gatekeeper.estimates import Estimate, log_odds_of, parts_of
 from gatekeeper.policies import CST, T0, Random, Threshold, make_policy
 from gatekeeper.policies._checks import check_beta
 from gatekeeper.records import RecordTable
 from gatekeeper.types import FloatArray
 from gatekeeper.vectorised import Stream
 
-__all__ = ["FIXED", "SEED", "Evidence", "Method", "Value", "compare", "ratio"]
+__all__ = ["FIXED", "SEED", "Evidence", "Method", "Value", "compare"]
 
 Flags = NDArray[np.bool_]
 Method = Literal["weighted", "assisted"]
@@ -118,39 +119,52 @@ class Evidence:
 
     def rate(self, among: Flags, method: Method = "weighted") -> Estimate:
         """Error rate of these outputs of the run; of no output at all, 0/0, NaN."""
-        among = among & self.counted
-        n, verdicts = int(among.sum()), among & self.drawn
-        if not n:
+        size = int((among & self.counted).sum())
+        if not size:
             return Estimate(nan, nan, nan, 0)
-        if self.complete:  # no sums of weights: exact
-            known = float(self.label[among].mean())
-            return Estimate(known, known, known, n)
-        if not verdicts.any():
-            return Estimate(self.rate(self.counted, method).value, 0.0, 1.0, 0)
-        odds = self.predicted if method == "assisted" else np.zeros(self.p.size)
-        return rate_of_all(self.p[among], self.drawn[among], self.label[among], odds[among])
+        found = self.errors(among.astype(np.float64), method)
+        return Estimate(found.value / size, found.low / size, found.high / size, found.n)
 
     def errors(self, share: FloatArray, method: Method = "weighted") -> Estimate:
         """Σ share y, for shares (n,) of any sign: how many errors there are in them."""
-        value = below = above = 0.0
-        n = 0
-        for s in np.unique(share[self.counted & (share != 0.0)]).tolist():
-            those = (share == s) & self.counted
-            rate, size = self.rate(those, method), s * float(those.sum())
-            low, high = size * (rate.value - rate.low), size * (rate.high - rate.value)
-            value, n = value + size * rate.value, n + rate.n
-            below, above = hypot(below, max(low, -high)), hypot(above, max(high, -low))
-        return Estimate(value, value - below, value + above, n)
+        among = (share != 0.0) & self.counted
+        parts, shares = self._parts(share, among, method)
+        weights = [s * part.size for part, s in zip(parts, shares, strict=True)]
+        n = int((among & self.drawn).sum())
+        return Estimate(_total(parts, weights), *interval_of_sum(parts, weights), n)
 
     def recall(self, share: FloatArray, method: Method = "weighted") -> tuple[Estimate, float]:
         """Σ share y / Σ y for shares (n,) in [0, 1], and Σ y."""
-        levels = np.unique(share[self.counted])
-        if levels.size == 1:  # whatever there is, so much of it
-            whole = self.errors(np.ones(share.size), method)
-            level = float(levels[0])
-            return Estimate(level, level, level, whole.n), whole.value
-        found, missed = self.errors(share, method), self.errors(1.0 - share, method)
-        return ratio(found, missed), found.value + missed.value
+        parts, shares = self._parts(share, self.counted, method)
+        top = [s * part.size for part, s in zip(parts, shares, strict=True)]
+        whole = [float(part.size) for part in parts]
+        errors, n = _total(parts, whole), int((self.counted & self.drawn).sum())
+        if len(set(shares)) == 1:  # whatever there is, so much of it
+            return Estimate(shares[0], shares[0], shares[0], n), errors
+        value = _total(parts, top) / errors if errors else nan
+        return Estimate(value, *interval_of_ratio(parts, top, whole), n), errors
+
+    def _parts(
+        self, share: FloatArray, among: Flags, method: Method
+    ) -> tuple[list[Part], list[float]]:
+        """Parts of these outputs, each of one share and of about equal propensities; the shares."""
+        parts: list[Part] = []
+        shares: list[float] = []
+        for s in np.unique(share[among]).tolist():
+            found = self._parts_among(among & (share == s), method)
+            parts += found
+            shares += [s] * len(found)
+        return parts, shares
+
+    def _parts_among(self, among: Flags, method: Method) -> list[Part]:
+        size, verdicts = int(among.sum()), among & self.drawn
+        if self.complete:  # no sums of weights: exact
+            rate = float(self.label[among].mean())
+            return [Part(size, rate, inf, rate, rate)]
+        if not verdicts.any():  # for all that is known they are like the others
+            return [Part(size, self.rate(self.counted, method).value, 0.0, 0.0, 1.0)]
+        odds = self.predicted if method == "assisted" else np.zeros(self.p.size)
+        return parts_of(self.p[among], self.drawn[among], self.label[among], odds[among])
 
     def costs(self) -> tuple[float, float]:
         """What verifying the warm-up costs, and everything after it; estimated where unknown."""
@@ -159,6 +173,10 @@ class Evidence:
     def effective(self, among: Flags) -> float:
         """As many verdicts of equal weight as tell as much of these outputs."""
         return _effective(self.p[among & self.counted])
+
+
+def _total(parts: Sequence[Part], weights: Sequence[float]) -> float:
+    return sum((w * part.rate for w, part in zip(weights, parts, strict=True)), 0.0)
 
 
 def _effective(p: FloatArray) -> float:
@@ -233,23 +251,3 @@ def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray
         effective,
         policy not in FIXED,
     )
-
-
-def ratio(part: Estimate, rest: Estimate) -> Estimate:
-    """part / (part + rest) of two independent totals >= 0, with its interval."""
-    n = part.n + rest.n
-    a, b = part.value, rest.value
-    if not a + b > 0.0:
-        return Estimate(nan, 0.0, 1.0, n)
-    low = _least_share(a, a - part.low, b, rest.high - b)
-    high = 1.0 - _least_share(b, b - rest.low, a, part.high - a)
-    return Estimate(a / (a + b), low, high, n)
-
-
-def _least_share(a: float, below: float, b: float, above: float) -> float:
-    """The smallest a / (a + b): the root x of (a - x b)² = below² + x² above², as odds."""
-    left = a * a - below * below
-    if left <= 0.0:
-        return 0.0
-    steep = a * b + sqrt(max(a * a * above * above + below * below * (b * b - above * above), 0.0))
-    return left / (left + steep)

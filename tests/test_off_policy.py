@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from math import hypot, nan
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,7 @@ from partly_verified import log_of, run_gate
 
 from gatekeeper import BadInputError, Candidate
 from gatekeeper.cli import main
-from gatekeeper.estimates import Estimate
-from gatekeeper.off_policy import SEED, Evidence, compare, ratio
+from gatekeeper.off_policy import SEED, Evidence, compare
 from gatekeeper.policies import T0, make_policy, policy_names
 from gatekeeper.records import RecordTable, load_records, write_records
 from gatekeeper.replay import replay
@@ -65,31 +64,6 @@ def test_the_estimates_are_those_of_a_slow_formula() -> None:
     assert found.hit_rate is not None
     assert found.hit_rate.value == pytest.approx(totals[1] / share.sum())
     assert found.recall.value == pytest.approx(totals[1] / (totals[0] + totals[1]))
-
-
-@pytest.mark.parametrize(
-    ("part", "rest"),
-    [
-        (Estimate(30, 20, 45, 9), Estimate(70, 50, 80, 9)),
-        (Estimate(30, 30, 30, 9), Estimate(0, 0, 40, 9)),
-        (Estimate(0, 0, 12, 9), Estimate(5, 1, 9, 9)),
-        (Estimate(8, 0, 20, 9), Estimate(3, 0, 20, 9)),
-        (Estimate(4, 4, 4, 9), Estimate(12, 12, 12, 9)),
-    ],
-)
-def test_the_ratio_is_what_a_search_finds(part: Estimate, rest: Estimate) -> None:
-    """All r for which (1 - r) part - r rest may be 0, both sides adding up by their squares."""
-    found = ratio(part, rest)
-    inside = []
-    for r in np.linspace(0, 1, 20_001):
-        middle = (1 - r) * part.value - r * rest.value
-        down = hypot((1 - r) * (part.value - part.low), r * (rest.high - rest.value))
-        up = hypot((1 - r) * (part.high - part.value), r * (rest.value - rest.low))
-        if middle - down <= 1e-9 and middle + up >= -1e-9:
-            inside.append(r)
-    assert found.low == pytest.approx(min(inside), abs=1e-4)
-    assert found.high == pytest.approx(max(inside), abs=1e-4)
-    assert found.value == pytest.approx(part.value / (part.value + rest.value))
 
 
 @pytest.mark.parametrize("policy", OURS)

@@ -28,18 +28,8 @@ LAYERS = (
     {"protocols"},
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
     | {"drift", "guard"}
-    | {
-        "_codec",
-        "_fingerprint",
-        "_midp",
-        "_settings",
-        "convert",
-        "datasets",
-        "jsonl",
-        "records",
-        "tasks",
-    }
-    | {"summary", "verifiers"},
+    | {"_codec", "_fingerprint", "_likelihood", "_midp", "_settings", "convert", "datasets"}
+    | {"jsonl", "records", "tasks", "summary", "verifiers"},
     {"gate", "loop", "best", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"}
     | {"off_policy", "plan"},
