@@ -8,8 +8,10 @@ by columns, as if no wish was ever refused; that of calibrated is benchmarks/est
 
 compare: the truth is what the same choices found on the whole stream.
 plan: the truth is what the policy, with the score that the run's warm-up fitted, finds on 30,000
-further outputs of the stream; from a log, and from the same outputs with all labels. A budget said
-to keep a residual risk is false where the truth at this budget is above it.
+further outputs of the stream; from a log, and from the same outputs with all labels. The truth at a
+budget is that of a run so long that it verifies exactly this share; those simulated miss it by
+about a point, as their quantiles are still being learned, and that counts against the intervals. A
+budget said to keep a residual risk is false where the truth at this budget is above it.
 """
 
 from __future__ import annotations
