@@ -92,7 +92,7 @@ class Evidence:
         after = slice(T0, None)
         self.p, self.label, self.drawn = p[after], label[after], drawn[after]
         self.counted = self.p > 0.0
-        if not (self.label == 1.0).any():
+        if not (self.label[self.counted] == 1.0).any():
             raise BadInputError(
                 "no verdict after the warm-up found an error: recall has nothing to be measured on"
             )

@@ -135,6 +135,11 @@ def test_refusals_say_why() -> None:
     assert "warm-up" in refused(table.take(np.arange(T0)))
     right = np.where(np.isnan(log.error), nan, 0.0)
     assert "found an error" in refused(replace(log, error=right))
+    assert log.propensity is not None
+    only = np.arange(600) == 300  # verified, though it had no chance: no sample
+    error, p = np.where(only, 1.0, right), np.where(only, 0.0, log.propensity)
+    odd = replace(log, error=error, propensity=p, verified=np.isfinite(error).astype(float))
+    assert "found an error" in refused(odd)
     evidence = Evidence(log)
     for policy, why in (("oracle", "knows the labels"), ("nonesuch", "is unknown")):
         with pytest.raises(BadInputError, match=why):
