@@ -41,12 +41,13 @@ WIDTH = LEVEL[-1] + 1
 ERROR = (
     Group((ONE,), variance=25.0, weight=inf),
     Group((U,), mean=0.7, variance=0.4, weight=inf),
-    Group(D, variance=0.1),
-    Group((R, T), variance=0.25),
+    Group(D, variance=0.03),
+    Group((R,), variance=0.05),
+    Group((T,), variance=0.02),
     Group((UU, RR), variance=0.02),
-    Group(LEVEL, variance=0.05),
-    Group(SLOPE, variance=0.05),
-    Group(TILT, variance=0.05),
+    Group(LEVEL, variance=0.02),
+    Group(SLOPE, variance=0.01),
+    Group(TILT, variance=0.01),
 )
 COST = (
     Group((ONE,), variance=25.0, weight=inf),
