@@ -12,6 +12,7 @@ from gatekeeper.adapters._positions import (
     Scope,
     count_of,
     field,
+    fields,
     has,
     list_of,
     make_generation,
@@ -27,6 +28,7 @@ OF_VLLM = ("stop_reason", "token_ids")  # fields that only vLLM's choices have, 
 
 def chat_generations(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
     """One per choice of a chat completion."""
+    response = fields(response)
     choices = list_of(response, "choices")
     return [
         _generation(response, choice, len(choices), scope=scope, skip_forced=skip_forced)
@@ -37,10 +39,11 @@ def chat_generations(response: Any, *, scope: Scope, skip_forced: bool) -> list[
 def _generation(
     response: Any, choice: Any, n: int, *, scope: Scope, skip_forced: bool
 ) -> Generation:
-    message, logprobs = field(choice, "message"), field(choice, "logprobs")
+    choice = fields(choice)
+    message, logprobs = fields(choice.get("message")), fields(choice.get("logprobs"))
     text = text_of(message, "content") or text_of(message, "refusal") or ""
     entries = entries_of(logprobs, "content") or entries_of(logprobs, "refusal")
-    usage = field(response, "usage")
+    usage = fields(response.get("usage"))
     positions, output_tokens = in_scope(
         entries,
         sampled_first=any(has(choice, name) for name in OF_VLLM),
@@ -89,7 +92,7 @@ def in_scope(
     if scope == "all":
         return positions, total
     spoken = reasoning and reasoning.strip() and len(positions)
-    first = _first_of_answer(entries.spelled, reasoning or "", content) if spoken else 0
+    first = _first_of_answer(entries.texts(), reasoning or "", content) if spoken else 0
     if first is None:
         return positions.unknown(), total
     hidden = (thinking or 0) if not first and len(positions) < (total or 0) else 0
@@ -100,9 +103,8 @@ def in_scope(
     return positions.at(slice(first)), before
 
 
-def _first_of_answer(entries: Sequence[Any], reasoning: str, content: str) -> int | None:
+def _first_of_answer(pieces: Sequence[str], reasoning: str, content: str) -> int | None:
     """Index of the first token of the answer: what lies between the two is with the reasoning."""
-    pieces = [_spelling(entry) for entry in entries]
     for spell in (str, _ascii):  # a character split over tokens has no spelling of its own
         tokens = [spell(piece) for piece in pieces]
         before, after = spell(reasoning).strip(), spell(content).strip()
@@ -118,14 +120,6 @@ def _first_of_answer(entries: Sequence[Any], reasoning: str, content: str) -> in
         ends = np.cumsum([len(token) for token in tokens])
         return int(np.searchsorted(ends, at, side="right"))
     return None
-
-
-def _spelling(entry: Any) -> str:
-    token, raw = text_of(entry, "token"), field(entry, "bytes")
-    try:
-        return bytes(raw).decode("utf-8", "replace") if raw else token or ""
-    except (TypeError, ValueError):
-        return token or ""
 
 
 def _ascii(text: str) -> str:

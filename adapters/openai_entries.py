@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from math import nan
 from operator import attrgetter, itemgetter
@@ -25,15 +26,13 @@ class Entries:
 
     def __init__(self, entries: list[Any] | None = None) -> None:
         """Raises BadInputError for what is no entry."""
-        self.spelled: list[Any] = []  # each with its `token` and `bytes`
-        self._chosen: list[float] = []
-        self._top1: list[float] = []
-        self._top2: list[float] = []
+        self._spelled: list[Any] = []  # what each token spells, or an entry that says it
+        self._chosen, self._top1, self._top2 = array("d"), array("d"), array("d")
         self._k = 0
         self._error: BadInputError | None = None
         if entries:
             self._take(entries)
-            self.spelled += entries
+            self._spelled += entries
 
     def __len__(self) -> int:
         return len(self._chosen)
@@ -43,20 +42,29 @@ class Entries:
         return bool(self._chosen) or self._error is not None
 
     def add(self, entries: list[Any]) -> None:
-        """Take a chunk's, but not their objects: the garbage collector would go through all of
-        them again and again. What is wrong with them is said by `positions`."""
+        """Take a chunk's, but none of their objects, nor any that the garbage collector would go
+        through again and again. What is wrong with them is said by `positions`."""
         try:
-            self._take(entries, spelled=self.spelled)
+            self._take(entries, spelled=self._spelled)
         except BadInputError as error:
             self._error = error
 
     def extend(self, more: Entries) -> None:
-        self.spelled += more.spelled
+        self._spelled += more._spelled
         self._chosen += more._chosen
         self._top1 += more._top1
         self._top2 += more._top2
         self._k = max(self._k, more._k)
         self._error = self._error or more._error
+
+    def texts(self) -> list[str]:
+        """What each token spells: its bytes, where it has some, and else its text."""
+        return [
+            each
+            if isinstance(each, str)
+            else _spelling(text_of(each, "token") or "", field(each, "bytes"))
+            for each in self._spelled
+        ]
 
     def positions(self, *, sampled_first: bool = False) -> Positions:
         """As arrays. Raises BadInputError for what is no entry or no number.
@@ -68,7 +76,7 @@ class Entries:
         """
         if self._error is not None:
             raise self._error
-        chosen, top1, top2 = numbers(self._chosen), numbers(self._top1), numbers(self._top2)
+        chosen, top1, top2 = np.array(self._chosen), np.array(self._top1), np.array(self._top2)
         if self._k == 1 or (sampled_first and self._k == 2):
             top2[chosen < top1] = np.nan
         return Positions(chosen, top1, top2, self._k)
@@ -95,18 +103,21 @@ class Entries:
                 if not own <= second and own == own:
                     if token == "" or "\ufffd" in token:  # of several tokens, perhaps
                         listed = _has_bytes(alternatives, token, bytes_of(entry))
-                    else:
-                        listed = token in map(token_of, alternatives)
+                    else:  # mostly as the first
+                        listed = alternatives and (
+                            token == token_of(alternatives[0])
+                            or token in map(token_of, alternatives)
+                        )
                     if not listed:
                         first, second = (first, own) if own < first else (own, first)
                 if spelled is not None:
-                    spelled.append({"token": token, "bytes": bytes_of(entry)})
-            except (AttributeError, KeyError, TypeError):  # null, missing, of another kind
+                    spelled.append(_spelling(token, bytes_of(entry)))
+                add_chosen(own)
+                add_top1(first)
+                add_top2(second)
+            except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
                 self._take([_completed(entry)], spelled=spelled)
                 continue
-            add_chosen(own)
-            add_top1(first)
-            add_top2(second)
             if len(alternatives) > self._k:
                 self._k = len(alternatives)
 
@@ -120,6 +131,15 @@ def entries_of(value: Any, name: str) -> Entries:
 _NAMES = (("token", "logprob", "top_logprobs"), ("logprob",), ("token",), ("bytes",))
 _OBJECT: Any = tuple(attrgetter(*names) for names in _NAMES)
 _DICT: Any = tuple(itemgetter(*names) for names in _NAMES)
+
+
+def _spelling(token: str, raw: Any) -> str:
+    if not raw or isinstance(raw, int):  # of an int, bytes() makes as many zeros
+        return token
+    try:
+        return bytes(raw).decode("utf-8", "replace")
+    except (TypeError, ValueError):
+        return token
 
 
 def _has_bytes(alternatives: Iterable[Any], token: str, raw: Any) -> bool:

@@ -8,7 +8,6 @@ the answer or with the gate, becomes a named state of the result: it is raised o
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -127,7 +126,7 @@ def results_of(response: object) -> list[Result]:
     )
 
 
-_numbers: WeakKeyDictionary[VerificationGate, Counter[str]] = WeakKeyDictionary()
+_numbers: WeakKeyDictionary[VerificationGate, dict[str, int]] = WeakKeyDictionary()
 _numbers_lock = Lock()
 
 
@@ -141,9 +140,10 @@ def _own_id(gate: VerificationGate, generation: Generation) -> str:
         return f"output-{uuid4().hex}"
     while True:
         with _numbers_lock:
-            numbers = _numbers.setdefault(gate, Counter())
-            numbers[generation.id] += 1
-            n = numbers[generation.id]
+            numbers = _numbers.get(gate)
+            if numbers is None:
+                numbers = _numbers[gate] = {}
+            n = numbers[generation.id] = numbers.get(generation.id, 0) + 1
         id_ = generation.id if n == 1 else f"{generation.id}#{n}"
         if gate.find(id_) is None or (n == 1 and gate.output(id_).text == generation.text):
             return id_

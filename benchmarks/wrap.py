@@ -1,13 +1,24 @@
 """What `gate.wrap` adds to a call of the OpenAI client, beside what the client itself takes.
 
-    python benchmarks/wrap.py            a minute or two on a quiet machine
-    python benchmarks/wrap.py --quick    a fifth of the pairs
+    python benchmarks/wrap.py            some eight minutes on a quiet machine
+    python benchmarks/wrap.py --quick    one minute: fewer pairs, fewer calls at once
 
-Each pair is one call of the bare client and one of the wrapped one, in alternating order, with the
-same answer (512 tokens, 5 alternatives each, asked for by both) from a process on loopback. The
-gate decides on every output and verifies none. Times are processor time of the calling thread: the
-package's own work and the gate's, not the waiting for a server. `added` is the median over pairs of
-the difference, `alone` the median of the bare calls.
+Both clients ask for the same answer (512 tokens, 5 alternatives each) of a process on loopback. The
+gate decides on every output and verifies none.
+
+One at a time: each pair is one call of the bare client and one of the wrapped one, in alternating
+order. Times are processor time of the calling thread: the package's own work and the gate's, not
+the waiting for a server. `added` is the median over pairs of the difference, `alone` the median of
+the bare calls.
+
+Many at once: a round is 1,000 calls in flight on one event loop, bare, and 1,000 wrapped, in
+alternating order; the log is a file. What is shown is a round's time over its calls, the median
+round, and the median over rounds of added by alone. Processor time is again the thread's, now with
+what the package spends on having so many in flight: its connection pool, which looks at all
+connections for each, and Python's garbage collector, which goes through all answers again and
+again. That makes several times a single call's, so that the same work of the gate is a smaller
+share of it: neither table stands for the other. Wall time is what callers wait for; the server has
+its part in it, on the same machine, and so has writing the log.
 """
 
 from __future__ import annotations
@@ -38,8 +49,11 @@ from rich.table import Table
 from gatekeeper import Budget, Random, VerificationGate
 from gatekeeper.testing import ScriptedVerifier
 
+Pairs = list[tuple[int, int]]  # nanoseconds of the bare client and of the wrapped one
+
 TOKENS, ALTERNATIVES = 512, 5
 TARGET = 0.05  # of the client's own time per call
+AT_ONCE, ROUNDS = 1000, 3  # a round takes two minutes
 CALL: dict[str, Any] = {
     "model": "m",
     "messages": [{"role": "user", "content": "What is 3/4 + 5/6?"}],
@@ -143,7 +157,7 @@ def timed(call: Callable[[Any], None], client: Any) -> int:
     return time.thread_time_ns() - start
 
 
-def pairs(call: Callable[[Any], None], bare: Any, wrapped: Any, n: int) -> list[tuple[int, int]]:
+def pairs(call: Callable[[Any], None], bare: Any, wrapped: Any, n: int) -> Pairs:
     """(bare, wrapped) in nanoseconds, after a warm-up; the order alternates."""
     for _ in range(3):
         call(bare), call(wrapped)
@@ -158,14 +172,38 @@ def pairs(call: Callable[[Any], None], bare: Any, wrapped: Any, n: int) -> list[
     return out
 
 
-def figures(times: list[tuple[int, int]]) -> tuple[float, float, float]:
+async def burst(client: openai.AsyncOpenAI, n: int) -> tuple[int, int]:
+    """Nanoseconds per call of n calls at once: this thread's processor, the clock."""
+    gc.collect()
+    cpu, wall = time.thread_time_ns(), time.perf_counter_ns()
+    await asyncio.gather(*(acreate(client) for _ in range(n)))
+    return (time.thread_time_ns() - cpu) // n, (time.perf_counter_ns() - wall) // n
+
+
+async def bursts(gate: VerificationGate, url: str, n: int) -> tuple[Pairs, Pairs]:
+    """Per round (bare, wrapped) by the processor, and by the clock."""
+    cpu, wall = [], []
+    async with openai.AsyncOpenAI(api_key="k", base_url=url, timeout=600, max_retries=0) as bare:
+        wrapped = gate.wrap(bare)
+        await burst(bare, n // 10), await burst(wrapped, n // 10)  # connections, first imports
+        for i in range(ROUNDS):
+            if i % 2:
+                second, first = await burst(wrapped, n), await burst(bare, n)
+            else:
+                first, second = await burst(bare, n), await burst(wrapped, n)
+            cpu.append((first[0], second[0]))
+            wall.append((first[1], second[1]))
+    return cpu, wall
+
+
+def figures(times: Pairs) -> tuple[float, float, float]:
     """Of the bare call and of what is added, in ms, and the one over the other."""
     bare = median(a for a, _ in times) / 1e6
     added = median(b - a for a, b in times) / 1e6
     return bare, added, added / bare
 
 
-def run(n: int, url: str, console: Console) -> bool:
+def one_at_a_time(n: int, url: str, console: Console) -> bool:
     table = Table(title=f"{TOKENS} tokens, {ALTERNATIVES} alternatives, {n} pairs each")
     for heading in ("call", "log", "client alone", "added by the gate", "share"):
         table.add_column(heading, justify="left" if heading in ("call", "log") else "right")
@@ -183,7 +221,23 @@ def run(n: int, url: str, console: Console) -> bool:
     return max(shares.values()) <= TARGET
 
 
-def measure(name: str, gate: VerificationGate, url: str, n: int) -> list[tuple[int, int]]:
+def many_at_once(n: int, url: str, console: Console) -> bool:
+    table = Table(title=f"{n:,} calls of async create at once, log in a file, {ROUNDS} rounds")
+    for heading in ("per call", "client alone", "added by the gate", "share", "of each round"):
+        table.add_column(heading, justify="left" if heading == "per call" else "right")
+    shares = {}
+    with tempfile.TemporaryDirectory() as folder, make_gate(Path(folder) / "log.db") as gate:
+        times = asyncio.run(bursts(gate, url, n))
+    for kind, found in zip(("processor", "wall"), times, strict=True):
+        bare, added, shares[kind] = figures(found)
+        each = ", ".join(f"{b / a - 1:.1%}" for a, b in found)
+        table.add_row(kind, f"{bare:.2f} ms", f"{added:.2f} ms", f"{shares[kind]:.1%}", each)
+    console.print(table)
+    console.print(f"target {TARGET:.0%}; share of processor time {shares['processor']:.1%}")
+    return shares["processor"] <= TARGET
+
+
+def measure(name: str, gate: VerificationGate, url: str, n: int) -> Pairs:
     call = CALLS[name]
     if not name.startswith("async"):
         with openai.OpenAI(api_key="k", base_url=url) as client:
@@ -210,14 +264,15 @@ def main() -> None:
     console = Console()
     versions = f"openai {openai.__version__}, Python {platform.python_version()}"
     console.print(f"{versions}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0), backlog=AT_ONCE) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         server = multiprocessing.get_context("fork").Process(
             target=serve, args=(listener,), daemon=True
         )
         server.start()
         try:
-            good = run(20 if quick else 100, url, console)
+            good = one_at_a_time(20 if quick else 100, url, console)
+            good = many_at_once(AT_ONCE // 10 if quick else AT_ONCE, url, console) and good
         finally:
             server.terminate()
             server.join()

@@ -196,6 +196,9 @@ class SQLiteLog:
         if not rows:
             return
         try:
+            if len(rows) == 1:  # a transaction by itself, and that is quicker
+                self._db.execute(statement, rows[0])
+                return
             with _transaction(self._db):
                 self._db.executemany(statement, rows)
         except sqlite3.Error as e:

@@ -872,6 +872,58 @@ def test_odd_logprobs_in_a_stream_leave_the_text() -> None:
         as_generations(bad)
 
 
+# -- the definition once more, slowly ---------------------------------------------------------
+
+
+def any_position(rng: random.Random) -> Position:
+    """Ties, nulls, masked, unsorted, pieces of characters, from 0 to 20 alternatives, the chosen
+    token among them or not, under its own value or another."""
+
+    def one() -> dict[str, Any]:
+        token = rng.choice(["a", " b", "é", "Ġc", "", "\ufffd", "d\ufffd"])
+        value = rng.choice([None, nan, -0.5, -0.5, -2.0, 0.0, -9999.0, -rng.expovariate(0.3)])
+        raw = rng.choice([list(token.encode()), [227], None])
+        return {"token": token, "logprob": value, "bytes": raw}
+
+    top = [one() for _ in range(rng.choice([0, 1, 2, 3, 5, 20]))]
+    chosen = dict(rng.choice(top)) if top and rng.random() < 0.7 else one()
+    if top and rng.random() < 0.3:
+        chosen["logprob"] = rng.choice(top)["logprob"]
+    return chosen | {"top_logprobs": top}
+
+
+def by_definition(entry: Position) -> tuple[float, float, float]:
+    """Chosen, largest and second largest: the chosen token is one more where it is not listed."""
+    known = [each for each in entry["top_logprobs"] if each["token"] == entry["token"]]
+    if entry["token"] == "" or "\ufffd" in entry["token"]:
+        raw = entry["bytes"]
+        known = [each for each in known if None in (raw, each["bytes"]) or raw == each["bytes"]]
+    candidates = entry["top_logprobs"] if known else [*entry["top_logprobs"], entry]
+    values = [nan if each["logprob"] is None else each["logprob"] for each in (entry, *candidates)]
+    ordered = sorted((v for v in values[1:] if not math.isnan(v)), reverse=True)
+    return values[0], *[*ordered, nan, nan][:2]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_entries_are_read_as_defined_whole_or_in_pieces(read_stream: Any, seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(50):
+        entries = [any_position(rng) for _ in range(rng.randint(1, 12))]
+        rows = [by_definition(entry) for entry in entries]
+        if max(len(entry["top_logprobs"]) for entry in entries) == 1:
+            rows = [(own, first, nan if own < first else second) for own, first, second in rows]
+        whole = completion(entries)
+        for response in (whole, chat_types.ChatCompletion.construct(**whole)):
+            assert_arrays(as_generation(response), *rows)
+        parts = [delta(0, "", [])]
+        while entries:
+            n = rng.choice([1, 1, 3])
+            parts.append(delta(0, "".join(entry["token"] for entry in entries[:n]), entries[:n]))
+            entries = entries[n:]
+        (found,) = read_stream([chunk(part) for part in parts], strict=True)
+        assert_arrays(found, *rows)
+
+
 # -- anything --------------------------------------------------------------------------------------
 
 
