@@ -26,13 +26,14 @@ class Entries:
 
     def __init__(self, entries: list[Any] | None = None) -> None:
         """Raises BadInputError for what is no entry."""
-        self._spelled: list[Any] = []  # what each token spells, or an entry that says it
+        self._spelled: list[Any] = []  # token, bytes, token, bytes, ...: one list for them all
+        self._entries: list[Any] = []  # or what has them
         self._chosen, self._top1, self._top2 = array("d"), array("d"), array("d")
         self._k = 0
         self._error: BadInputError | None = None
         if entries:
             self._take(entries)
-            self._spelled += entries
+            self._entries += entries
 
     def __len__(self) -> int:
         return len(self._chosen)
@@ -42,8 +43,8 @@ class Entries:
         return bool(self._chosen) or self._error is not None
 
     def add(self, entries: list[Any]) -> None:
-        """Take a chunk's, but none of their objects, nor any that the garbage collector would go
-        through again and again. What is wrong with them is said by `positions`."""
+        """Take a chunk's, but not their objects: the garbage collector would go through all of
+        them again and again. What is wrong with them is said by `positions`."""
         try:
             self._take(entries, spelled=self._spelled)
         except BadInputError as error:
@@ -51,6 +52,7 @@ class Entries:
 
     def extend(self, more: Entries) -> None:
         self._spelled += more._spelled
+        self._entries += more._entries
         self._chosen += more._chosen
         self._top1 += more._top1
         self._top2 += more._top2
@@ -59,12 +61,9 @@ class Entries:
 
     def texts(self) -> list[str]:
         """What each token spells: its bytes, where it has some, and else its text."""
-        return [
-            each
-            if isinstance(each, str)
-            else _spelling(text_of(each, "token") or "", field(each, "bytes"))
-            for each in self._spelled
-        ]
+        flat = iter(self._spelled)
+        pairs = [(text_of(e, "token") or "", field(e, "bytes")) for e in self._entries]
+        return [_spelling(token, raw) for token, raw in (*zip(flat, flat, strict=True), *pairs)]
 
     def positions(self, *, sampled_first: bool = False) -> Positions:
         """As arrays. Raises BadInputError for what is no entry or no number.
@@ -111,7 +110,7 @@ class Entries:
                     if not listed:
                         first, second = (first, own) if own < first else (own, first)
                 if spelled is not None:
-                    spelled.append(_spelling(token, bytes_of(entry)))
+                    spelled += (token, bytes_of(entry))
                 add_chosen(own)
                 add_top1(first)
                 add_top2(second)

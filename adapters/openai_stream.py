@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as made
-from operator import attrgetter
 from typing import Any
 
 from gatekeeper.adapters._positions import Scope, count_of, field, fields, has, list_of, text_of
@@ -22,11 +21,6 @@ __all__ = ["StreamReader"]
 TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
 LISTS = ("tokens", "token_logprobs", "top_logprobs")  # of text completions
 LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
-
-_OF_CHUNK = attrgetter("choices", "usage")
-_OF_PART = attrgetter("index", "delta", "logprobs", "finish_reason", "__pydantic_extra__")
-_OF_DELTA = attrgetter("content", "refusal", "__pydantic_extra__")
-_OF_LOGPROBS = attrgetter("content", "refusal")
 
 
 @dataclass(slots=True)
@@ -124,17 +118,19 @@ class StreamReader:
         False, and nothing done, for any other.
         """
         try:
-            (part,), usage = _OF_CHUNK(chunk)
-            index, delta, logprobs, reason, extra = _OF_PART(part)
-            text, refusal, more = _OF_DELTA(delta)
-            entries, refused = _OF_LOGPROBS(logprobs)
-            choice = self._choices[index]
+            (part,) = chunk.choices
+            delta, logprobs = part.delta, part.logprobs
+            text, entries = delta.content, logprobs.content
+            choice = self._choices[part.index]
             texts, collected = choice.texts["content"], choice.entries["content"]
             if (
-                not (usage is reason is refusal is refused is None)
-                or extra
-                or more
-                or len(self._head) < 2
+                len(self._head) < 2
+                or part.finish_reason is not None
+                or chunk.usage is not None
+                or delta.refusal is not None
+                or logprobs.refusal is not None
+                or part.__pydantic_extra__
+                or delta.__pydantic_extra__
                 or not isinstance(text, str)
                 or not isinstance(entries, list)
             ):
