@@ -12,13 +12,13 @@ the waiting for a server. `added` is the median over pairs of the difference, `a
 the bare calls.
 
 Many at once: a round is 1,000 calls in flight on one event loop, bare, and 1,000 wrapped, in
-alternating order; the log is a file. What is shown is a round's time over its calls, the median
-round, and the median over rounds of added by alone. Processor time is again the thread's, now with
-what the package spends on having so many in flight: its connection pool, which looks at all
-connections for each, and Python's garbage collector, which goes through all answers again and
-again. That makes several times a single call's, so that the same work of the gate is a smaller
-share of it: neither table stands for the other. Wall time is what callers wait for; the server has
-its part in it, on the same machine, and so has writing the log.
+alternating order; the log is a file. Times are a round's over its calls, medians over rounds as
+above. Processor time is again the thread's, now with what the package spends on having so many in
+flight: its connection pool, which looks at all connections for each, and Python's garbage
+collector, which goes through all answers again and again. That makes several times a single call's,
+so neither table stands for the other. Wall time is what callers wait for; the server has its part
+in it, on the same machine, and so has writing the log. Where the rounds differ by more than the
+target, the machine was too busy for either to say anything.
 """
 
 from __future__ import annotations
