@@ -52,7 +52,7 @@ from gatekeeper import (
 from gatekeeper.log import MemoryLog
 from gatekeeper.types import Undecided, UndecidedState
 
-PATIENCE = 60.0
+PATIENCE = 300.0  # seconds: only against hanging for ever, on a machine that is busy
 HEADERS = {"content-type": "application/json", "retry-after-ms": "1"}
 
 
