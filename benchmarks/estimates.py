@@ -3,9 +3,8 @@
     python benchmarks/estimates.py [--runs 2000] [--jobs 1] [--policy NAME ...]
 
 Streams of `gatekeeper.streams`, budgets and sizes as below, the runs of a policy spread over all
-combinations, every run on a stream drawn anew. What the gate does is done here with its parts but
-without outputs and log, which would take most of the time: policy, ledger, and ε = explore β of the
-candidates drawn whatever the policy says. tests/test_estimates.py runs the gate itself.
+combinations, every run on a stream drawn anew, with the gate's parts but without outputs and log,
+which would take most of the time. tests/test_estimates.py runs the gate itself.
 """
 
 from __future__ import annotations
@@ -13,22 +12,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from itertools import product
 from math import ceil
 from time import perf_counter
 
 import numpy as np
+from _gate import EXPLORE, go_through
 from _machine import machine
 
 from gatekeeper._settings import chance_of, named_policy
-from gatekeeper.budget import Budget, Ledger
+from gatekeeper.budget import Budget
 from gatekeeper.estimates import estimate
-from gatekeeper.protocols import ObservingPolicy
 from gatekeeper.records import RecordTable
-from gatekeeper.replay import outcome_of
 from gatekeeper.streams import make_stream
-from gatekeeper.types import Candidate, FloatArray, Reason, Signals
+from gatekeeper.types import FloatArray
 
 POLICIES = (
     *("random", "threshold", "cst", "cst-memory", "mp-adapt", "mp-strat"),
@@ -37,7 +34,6 @@ POLICIES = (
 STREAMS = ("usual", "no-signal", "rare-errors", "drift", "sharp-signal")
 BETAS = (0.1, 0.2, 0.3)
 SIZES = {1000: 0.75, 3000: 0.25}  # share of the runs
-EXPLORE = 0.1
 MANY = 100_000  # runs of a cell, at most
 EXPECTED = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, np.inf)  # wrong outputs among those drawn by chance
 
@@ -45,48 +41,10 @@ Cell = tuple[str, str, float, int]  # policy, stream, β, N
 
 
 def simulate(name: str, stream: RecordTable, beta: float, seed: int) -> RecordTable:
-    """What a gate with this policy would leave in its log: labels of the verified only."""
-    n = len(stream)
-    budget = Budget(fraction=beta, horizon=n)
-    epsilon = chance_of(budget, EXPLORE)
-    policy = named_policy(name, budget, epsilon, seed)
-    observe = policy.observe if isinstance(policy, ObservingPolicy) else None
-    ledger = Ledger(budget, 1.0, explore=epsilon)
-    lots = np.random.default_rng((seed, 1)).random(n) < epsilon
-    outcomes = [outcome_of(label, 1.0) for label in (0, 1)]
-    propensity, verified = np.empty(n), np.empty(n, dtype=bool)
-    rows = zip(
-        stream.ids,
-        stream.h.tolist(),
-        stream.cost_estimate.tolist(),
-        stream.error.astype(int).tolist(),
-        lots.tolist(),
-        strict=True,
-    )
-    for t, (id_, h, cost_estimate, error, drawn) in enumerate(rows):
-        candidate = Candidate(id_, Signals(*h), cost_estimate)
-        wish = policy.decide(candidate)
-        warmup = wish.reason is Reason.WARMUP
-        hold = ledger.see(cost_estimate, warmup=warmup)
-        granted = ledger.has_room(warmup=warmup, spare=not warmup)
-        chance = epsilon if not warmup and ledger.has_room(warmup=False) else 0.0
-        p = wish.propensity if granted else 0.0
-        propensity[t] = p + chance * (1.0 - p)
-        verified[t] = verify = (wish.verify and granted) or (drawn and chance > 0.0)
-        decision = wish if verify == wish.verify else replace(wish, verify=verify)
-        if verify:
-            ledger.reserve(id_, hold)
-        if observe:
-            observe(candidate, decision)
-        if verify:
-            ledger.settle(id_, 1.0)
-            policy.update(candidate, decision, outcomes[error])
-    return replace(
-        stream,
-        error=np.where(verified, stream.error, np.nan),
-        propensity=propensity,
-        verified=verified.astype(np.float64),
-    )
+    """What a gate with this policy would leave in its log."""
+    budget = Budget(fraction=beta, horizon=len(stream))
+    policy = named_policy(name, budget, chance_of(budget, EXPLORE), seed)
+    return go_through(policy, stream, budget, seed)
 
 
 def run(cell: Cell, seed: int) -> FloatArray:

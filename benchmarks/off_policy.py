@@ -26,8 +26,9 @@ from itertools import product
 from time import perf_counter
 
 import numpy as np
+from _gate import EXPLORE
 from _machine import machine
-from estimates import EXPLORE, simulate
+from estimates import simulate
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.estimates import Estimate

@@ -1,0 +1,72 @@
+"""What a gate does with a stream, from its parts but without outputs and log, which would take most
+of the time: policy, ledger, and ε = explore β of the candidates drawn whatever the policy says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from gatekeeper._settings import chance_of
+from gatekeeper.budget import Budget, Ledger
+from gatekeeper.protocols import ObservingPolicy, Policy
+from gatekeeper.records import RecordTable
+from gatekeeper.replay import outcome_of
+from gatekeeper.types import Candidate, Reason, Signals
+
+__all__ = ["EXPLORE", "go_through"]
+
+EXPLORE = 0.1
+
+
+def go_through(
+    policy: Policy,
+    stream: RecordTable,
+    budget: Budget,
+    seed: int,
+    *,
+    after: Callable[[int], None] = lambda t: None,
+) -> RecordTable:
+    """What is left in the log: labels of the verified only. `after` is called with the index of
+    every candidate once all is done with it. The budget is in verifications."""
+    n = len(stream)
+    epsilon = chance_of(budget, EXPLORE)
+    observe = policy.observe if isinstance(policy, ObservingPolicy) else None
+    ledger = Ledger(budget, 1.0, explore=epsilon)
+    lots = np.random.default_rng((seed, 1)).random(n) < epsilon
+    outcomes = [outcome_of(label, 1.0) for label in (0, 1)]
+    propensity, verified = np.empty(n), np.empty(n, dtype=bool)
+    rows = zip(
+        stream.ids,
+        stream.h.tolist(),
+        stream.cost_estimate.tolist(),
+        stream.error.astype(int).tolist(),
+        lots.tolist(),
+        strict=True,
+    )
+    for t, (id_, h, cost_estimate, error, drawn) in enumerate(rows):
+        candidate = Candidate(id_, Signals(*h), cost_estimate)
+        wish = policy.decide(candidate)
+        warmup = wish.reason is Reason.WARMUP
+        hold = ledger.see(cost_estimate, warmup=warmup)
+        granted = ledger.has_room(warmup=warmup, spare=not warmup)
+        chance = epsilon if not warmup and ledger.has_room(warmup=False) else 0.0
+        p = wish.propensity if granted else 0.0
+        propensity[t] = p + chance * (1.0 - p)
+        verified[t] = verify = (wish.verify and granted) or (drawn and chance > 0.0)
+        decision = wish if verify == wish.verify else replace(wish, verify=verify)
+        if verify:
+            ledger.reserve(id_, hold)
+        if observe:
+            observe(candidate, decision)
+        if verify:
+            ledger.settle(id_, 1.0)
+            policy.update(candidate, decision, outcomes[error])
+        after(t)
+    return replace(
+        stream,
+        error=np.where(verified, stream.error, np.nan),
+        propensity=propensity,
+        verified=verified.astype(np.float64),
+    )
