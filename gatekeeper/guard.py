@@ -18,9 +18,10 @@ from gatekeeper.policies._estimates import (
     Estimates,
     Known,
     Raw,
+    has_signal,
     raw_of,
 )
-from gatekeeper.policies._shrinkage import FLIPPED
+from gatekeeper.policies._shrinkage import as_seen
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Calibration, Candidate, Decision, Label, Outcome, Reason
 
@@ -86,7 +87,7 @@ class Guard:
 
     def decide(self, candidate: Candidate) -> Decision:
         raw = raw_of(candidate)
-        if _has_signal(raw):
+        if has_signal(raw):
             self._recent.append(raw)
         if not self._relearning:
             return self._policy.decide(candidate)
@@ -138,14 +139,14 @@ class Guard:
     def _test(self, raw: Raw, error: Label) -> None:
         """Compare the label with its prediction, then learn it."""
         given_up = self._calibration is Calibration.DRIFTED and not self._relearns
-        if given_up or not _has_signal(raw):
+        if given_up or not has_signal(raw):
             return
         if self._labels >= self._next_fit:
             self._next_fit = min(int(self._labels * GROWTH) + 1, self._labels + AT_MOST)
             self._estimates = Estimates.fit(self._recent, self._known)
         if self._estimates is not None:
             p, _, _ = self._estimates(raw)
-            self._monitor.observe(error, FLIPPED + (1.0 - 2.0 * FLIPPED) * p)
+            self._monitor.observe(error, as_seen(p))
             if self._monitor.drifted:
                 self._why = self._monitor.why
                 if self._relearns:
@@ -187,7 +188,3 @@ class Guard:
         self._relearning, self._pending = state["relearning"], dict(state["pending"])
         self._after, self._verified = state["account"]
         self._rng.bit_generator.state = state["rng"]
-
-
-def _has_signal(raw: Raw) -> bool:
-    return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2]

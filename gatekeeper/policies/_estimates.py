@@ -18,7 +18,7 @@ import numpy as np
 from gatekeeper.policies._shrinkage import Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
 
-__all__ = ["AT_MOST", "KNOWN", "RECENT", "Estimates", "Known", "Raw", "raw_of"]
+__all__ = ["AT_MOST", "KNOWN", "RECENT", "Estimates", "Known", "Raw", "has_signal", "raw_of"]
 
 Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are worth remembering
@@ -69,6 +69,10 @@ def raw_of(candidate: Candidate) -> Raw:
     """What is known of a candidate before verification; NaN for a signal it lacks."""
     h = candidate.signals
     return h.h1, h.h2, h.h3, log(candidate.cost_estimate), log1p(h.n_tokens)
+
+
+def has_signal(raw: Raw) -> bool:
+    return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2]
 
 
 class Estimates:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from gatekeeper.types import FloatArray
 
-__all__ = ["Group", "shrunk_fit"]
+__all__ = ["Group", "as_seen", "shrunk_fit"]
 
 Family = Literal["logistic", "normal"]
+ChanceT = TypeVar("ChanceT", float, FloatArray)
 ROUNDS, CLOSE = 20, 1e-3  # at most so many; fewer once no coefficient moves by more
 HALVINGS, SLACK = 8, 1e-9  # of a step that leads downhill, by more than rounding
 LEAST_NOISE = 1e-6  # variance of what a normal fit leaves over
@@ -80,10 +81,15 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
     return coefficients
 
 
+def as_seen(p: ChanceT) -> ChanceT:
+    """Chance that the label says error, from P(error): some labels are wrong."""
+    return FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+
+
 def _chances(x: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
     """P(error) and the chance that an error is seen, (n,) each."""
     p = 1.0 / (1.0 + np.exp(-np.clip(x @ w, -30.0, 30.0)))
-    return p, FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+    return p, as_seen(p)
 
 
 def _uphill(

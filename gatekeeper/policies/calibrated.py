@@ -17,11 +17,12 @@ from gatekeeper.policies._estimates import (
     Estimates,
     Known,
     Raw,
+    has_signal,
     raw_of,
 )
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._pace import Pace, chance
-from gatekeeper.policies._shrinkage import FLIPPED
+from gatekeeper.policies._shrinkage import as_seen
 from gatekeeper.policies._warmup import T0
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
@@ -91,12 +92,12 @@ class Calibrated:
     def decide(self, candidate: Candidate) -> Decision:
         self._seen += 1
         raw = raw_of(candidate)
-        has_signal = raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2]
-        if has_signal:
+        signal = has_signal(raw)
+        if signal:
             self._recent.append(raw)
         if self._seen <= self.warmup:
             return Decision(True, Reason.WARMUP, version=self._labels)
-        if not has_signal:
+        if not signal:
             cost = self._pace.mean
             self._pace.price(cost)
             decision = self._missing.decide(self._labels)
@@ -128,7 +129,7 @@ class Calibrated:
         if decision.reason is Reason.FORCED:  # by a caller who may know more: no fair sample
             return
         raw = raw_of(candidate)
-        if any(h == h for h in raw[:3]):
+        if has_signal(raw):
             # a charge of nothing says nothing of what a verification costs
             self._known.append(Known(raw, outcome.error, outcome.cost or nan))
         if decision.score == decision.score:
@@ -161,7 +162,7 @@ class Calibrated:
         Page's test (1954) on either side: where the fit holds, a false alarm comes after at least
         e^10 / 2 = 11,000 labels on average.
         """
-        seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+        seen = as_seen(p)
         for side, shift, q in ((0, SHIFT, max(p, seen)), (1, -SHIFT, min(p, seen))):
             told = error * shift - log(1.0 - q + q * exp(shift))  # log likelihood ratio
             self._evidence[side] = max(self._evidence[side] + told, 0.0)
