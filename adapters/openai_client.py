@@ -22,7 +22,7 @@ from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
 from gatekeeper.adapters.openai_watch import CallSettings, Receipt, Watch, attach, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
-from gatekeeper.types import Undecided, UndecidedState
+from gatekeeper.types import Generation, Undecided, UndecidedState
 
 __all__ = ["for_chat", "wrap"]
 
@@ -70,6 +70,8 @@ _ASK = {
 }
 
 
+_EXCHANGE = "gatekeeper"  # extension of an HTTP response: the exchange that it belongs to
+
 # -- one request ---------------------------------------------------------------------------------
 
 
@@ -114,7 +116,7 @@ class _Exchange:
         self._n = sent["n"] if type(sent.get("n")) is int else 1
         self._server = (client.base_url, path, str(sent.get("model")))
         self._receipt = Receipt()
-        self._seen: Any = None  # the answer, as it came
+        self._found: list[Generation | Undecided] | Exception | None = None  # in the answer
         self._made: Any = None  # what a `parse()` helper made of it
         self._decided = False
         try:
@@ -139,7 +141,7 @@ class _Exchange:
         options.json_data = {**self._body, **self._asked}
         extra = {name: value for name, value in self._extra.items() if name not in self._asked}
         options.extra_json = extra or None
-        options.post_parser = self._take
+        options.post_parser = self
         return options
 
     def refused(self, error: Any) -> bool:
@@ -155,15 +157,29 @@ class _Exchange:
         _, path, model = self._server
         _LOG.warning("model %r gives no log-probabilities at %s: signals missing", model, path)
 
-    def _take(self, parsed: Any) -> Any:
+    def expect(self, response: Any) -> None:
+        """The answer's JSON will come by, with this response of the HTTP client."""
+        if not self._stream:
+            response.extensions[_EXCHANGE] = self
+
+    def read(self, answer: Any) -> None:
+        """Find its outputs: in its JSON where that has come by, else in the objects made of it."""
+        if answer is None or self._found is not None or self._decided:
+            return
+        try:
+            self._found = self._watch.outputs_of(answer)
+        except Exception as error:  # if strict: `decide` raises it, past any parsing of the answer
+            self._found = error
+
+    def __call__(self, parsed: Any) -> Any:
         """Called by the package with what it has parsed, at once or in a raw response's `parse`."""
         attach(parsed, self._receipt)
         if self._stream and not self._decided:
             asynchronous = hasattr(parsed, "__aiter__")
             chunks = self._watch.achunks if asynchronous else self._watch.chunks
             parsed._iterator = chunks(parsed._iterator, self._n)
-        elif self._seen is None:
-            self._seen = parsed
+        else:
+            self.read(parsed)
         self._made = parsed
         if callable(self._options.post_parser):
             try:
@@ -206,18 +222,21 @@ class _Exchange:
         return parse_and_decide
 
     def decide(self) -> None:
-        if self._due():
-            self._watch.decide(self._watch.outputs_of(self._seen))
+        if (outputs := self._due()) is not None:
+            self._watch.decide(outputs)
 
     async def adecide(self) -> None:
-        if self._due():
-            await self._watch.adecide(self._watch.outputs_of(self._seen))
+        if (outputs := self._due()) is not None:
+            await self._watch.adecide(outputs)
 
-    def _due(self) -> bool:
-        """Once, when there is an answer; a stream decides by itself."""
-        due = self._seen is not None and not self._stream and not self._decided
-        self._decided = self._decided or due
-        return due
+    def _due(self) -> list[Generation | Undecided] | None:
+        """What was found, once, when there is an answer; a stream decides by itself."""
+        if self._found is None or self._decided:
+            return None
+        self._decided = True
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found
 
 
 # -- the client ----------------------------------------------------------------------------------
@@ -263,8 +282,22 @@ def _gated(kind: Any) -> Any:
         copied._gating = self._gating
         return copied
 
+    def process_response(self: Any, *, options: Any, response: Any, **rest: Any) -> Any:
+        if isinstance(options.post_parser, _Exchange):
+            options.post_parser.expect(response)
+        return kind._process_response(self, options=options, response=response, **rest)
+
+    def process_data(self: Any, *, data: Any, response: Any, **rest: Any) -> Any:
+        """Read the JSON here, while it is in the cache: of the thousands of objects that the
+        package makes of it each would have to be fetched again, which takes twice as long."""
+        if (exchange := response.extensions.get(_EXCHANGE)) is not None:
+            exchange.read(data)
+        return kind._process_response_data(self, data=data, response=response, **rest)
+
     members = {
         "request": make_request(kind),
+        "_process_response": process_response,
+        "_process_response_data": process_data,
         "copy": copy,
         "with_options": copy,
         "__module__": __name__,

@@ -87,26 +87,26 @@ class Entries:
         getters = _DICT if isinstance(entries[0], dict) else _OBJECT
         parts_of, logprob_of, token_of, bytes_of = getters
         add_chosen, add_top1, add_top2 = self._chosen.append, self._top1.append, self._top2.append
+        k = self._k
         for entry in entries:
             try:
                 token, own, alternatives = parts_of(entry)
-                first = second = nan
-                for value in map(logprob_of, alternatives):
-                    if value <= second:
-                        continue
-                    if value <= first:
-                        second = value
-                    elif value == value:  # larger than what there was, or the first: no NaN
-                        first, second = value, first
+                n = len(alternatives)
+                if n > k:
+                    k = n
+                values = map(logprob_of, alternatives)
+                if n > 1:
+                    first, second = next(values), max(values)
+                    if not second <= first:  # in most lists the first is the largest
+                        first, second = _two_largest(map(logprob_of, alternatives))
+                else:
+                    first, second = _two_largest(values)
                 # Only a token more probable than the second can change the two largest.
                 if not own <= second and own == own:
                     if token == "" or "\ufffd" in token:  # of several tokens, perhaps
                         listed = _has_bytes(alternatives, token, bytes_of(entry))
-                    else:  # mostly as the first
-                        listed = alternatives and (
-                            token == token_of(alternatives[0])
-                            or token in map(token_of, alternatives)
-                        )
+                    else:  # mostly as the first, and `in` looks no further
+                        listed = token in map(token_of, alternatives)
                     if not listed:
                         first, second = (first, own) if own < first else (own, first)
                 if spelled is not None:
@@ -117,8 +117,7 @@ class Entries:
             except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
                 self._take([_completed(entry)], spelled=spelled)
                 continue
-            if len(alternatives) > self._k:
-                self._k = len(alternatives)
+        self._k = max(self._k, k)  # of odd ones it is known already
 
 
 def entries_of(value: Any, name: str) -> Entries:
@@ -130,6 +129,19 @@ def entries_of(value: Any, name: str) -> Entries:
 _NAMES = (("token", "logprob", "top_logprobs"), ("logprob",), ("token",), ("bytes",))
 _OBJECT: Any = tuple(attrgetter(*names) for names in _NAMES)
 _DICT: Any = tuple(itemgetter(*names) for names in _NAMES)
+
+
+def _two_largest(values: Iterable[float]) -> tuple[float, float]:
+    """In any order; NaN where there is none, and NaN is none."""
+    first = second = nan
+    for value in values:
+        if value <= second:
+            continue
+        if value <= first:
+            second = value
+        elif value == value:  # larger than what there was, or the first
+            first, second = value, first
+    return first, second
 
 
 def _spelling(token: str, raw: Any) -> str:
