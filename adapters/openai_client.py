@@ -93,6 +93,9 @@ class _Gating:
             return None
         return _Exchange(self, client, options, path, stream=stream)
 
+    def refuses(self, server: tuple[Any, str, str]) -> bool:
+        return bool(self.refusing) and server in self.refusing  # a URL takes long to hash
+
     def asked(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """What is to be added to a request's body, or raised in it."""
         asked = _ASK[path](body)
@@ -128,7 +131,7 @@ class _Exchange:
         if settings.verify == "never":
             self._excuse(Undecided("", UndecidedState.SKIPPED))
         self._watch = Watch(gating.gate, settings, gating.strict, self._receipt)
-        ask = not self._decided and self._server not in gating.refusing
+        ask = not self._decided and not gating.refuses(self._server)
         self._asked = gating.asked(path, sent) if ask else {}
 
     def _excuse(self, result: Undecided) -> None:
