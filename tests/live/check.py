@@ -1,7 +1,8 @@
 """`make test-vllm`: are the signals of a generation the same, whichever way vLLM hands it over?
 
 Serves the bundled model on loopback, drives it through `gate.wrap` with the real client, runs the
-same requests offline, and prints a line for each route, then for 50 concurrent calls. Nobody
+same requests offline, and prints a line for each route, then for 50 concurrent calls. The programs
+of docs/vllm.md run on the way. Nobody
 here asks for log-probabilities: the gate does, and offline `prepared`. Ends with status 1 where
 something differs.
 """
@@ -18,9 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pages
 from offline import async_chunks, llm_outputs, sampling_params
 from openai import AsyncOpenAI, OpenAI
-from scenarios import ENVIRONMENT, SCENARIOS, Scenario
+from scenarios import ENVIRONMENT, MODEL_NAME, SCENARIOS, Scenario
 from server import serving
 from vllm.sampling_params import RequestOutputKind
 
@@ -228,6 +230,7 @@ def main() -> int:
     started = time.monotonic()
     found = offline()
     with serving() as base_url:
+        pages.on_server(base_url, MODEL_NAME)
         for name, s in SCENARIOS.items():
             found[name].update(online(base_url, s))
             found[name].update(asyncio.run(aonline(base_url, s)))
