@@ -1,10 +1,9 @@
 """`make test-vllm`: are the signals of a generation the same, whichever way vLLM hands it over?
 
 Serves the bundled model on loopback, drives it through `gate.wrap` with the real client, runs the
-same requests offline, and prints a line for each route, then for 50 concurrent calls. The programs
-of docs/vllm.md run on the way. Nobody
-here asks for log-probabilities: the gate does, and offline `prepared`. Ends with status 1 where
-something differs.
+same requests offline, and prints a line for each route, then for 50 concurrent calls. Nobody here
+asks for log-probabilities: the gate does, and offline `prepared`. The programs of docs/vllm.md run
+on the way. Ends with status 1 where something differs.
 """
 
 from __future__ import annotations
