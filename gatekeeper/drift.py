@@ -15,7 +15,7 @@ from gatekeeper.types import Label
 __all__ = ["ALPHA", "TOLERANCE", "Monitor"]
 
 ALPHA = 0.01  # probability of ever saying so of a stream that keeps to its predictions
-# By how much predictions may be off: they come of few labels. The fits of policies take 7 % of
+# By how much predictions may be off: they come of few labels. The fits of policies take 10 % of
 # those for wrong, so never predict less; with a smaller tolerance, never to be wrong were drift.
 TOLERANCE = 0.1
 STAKES = (0.1, 0.25, 0.5)  # κ, share of the wealth on the next label: for small changes and large
