@@ -1,6 +1,6 @@
 """What `gate.wrap` adds to a call of the OpenAI client, beside what the client itself takes.
 
-    python benchmarks/wrap.py            some twenty minutes on a quiet machine
+    python benchmarks/wrap.py            a quarter of an hour on a quiet machine
     python benchmarks/wrap.py --quick    one minute: fewer pairs, fewer calls at once
 
 Both clients ask for the same answer (5 alternatives per token) of a process on loopback. The gate
@@ -53,7 +53,7 @@ Pairs = list[tuple[int, int]]  # nanoseconds of the bare client and of the wrapp
 ALTERNATIVES = 5
 TARGET = 0.05  # of the client's own time per call
 AT_ONCE = 1000
-ROUNDS = {32: 24, 128: 12, 512: 4}  # tokens of the answer -> rounds, of 10 to 100 seconds
+ROUNDS = {32: 16, 128: 8, 512: 3}  # tokens of the answer -> rounds, of 10 to 100 seconds
 LONG = 512
 CALL: dict[str, Any] = {
     "model": "m",
