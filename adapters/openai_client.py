@@ -2,8 +2,9 @@
 
 The client is copied (the copy shares its connections), and the copy's class is a subclass that
 overrides `request`, where everything the package sends comes by. There the log-probabilities are
-asked for, on a copy of the request, and there the answer is read and decided on. The caller's
-client and arguments stay as they are, and the caller gets the package's own objects.
+asked for, on a copy of the request, and there the gate decides on the answer, which was read as its
+JSON came by. The caller's client and arguments stay as they are, and the caller gets the package's
+own objects.
 """
 
 from __future__ import annotations

@@ -670,6 +670,20 @@ def test_several_outputs(client: OpenAI, gate: VerificationGate) -> None:
     assert [r.id for r in gate.results_of(named)] == ["mine/0", "mine/1"]
 
 
+def test_objects_say_the_same_as_their_json(
+    client: OpenAI, gate: VerificationGate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a version of the package that no longer shows the JSON, the objects are read."""
+    wrapped = gate.wrap(client)
+    of_json = gate.result_of(chat_call(wrapped, "same"))
+    monkeypatch.delattr(type(wrapped), "_process_response_data")
+    of_objects = gate.result_of(chat_call(wrapped, "same", extra_body={"gatekeeper": {"id": "b"}}))
+    assert not isinstance(of_json, Undecided)
+    assert not isinstance(of_objects, Undecided)
+    assert of_objects.signals == of_json.signals
+    assert gate.output("b").text == gate.output(of_json.id).text
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 def test_tool_calls_and_refusals(client: OpenAI, gate: VerificationGate, stream: bool) -> None:
     for prompt in (f"calltool {stream}", f"refuse {stream}"):
