@@ -1,6 +1,6 @@
 """What `gate.wrap` adds to a call of the OpenAI client, beside what the client itself takes.
 
-    python benchmarks/wrap.py            a quarter of an hour on a quiet machine
+    python benchmarks/wrap.py            twenty minutes on a quiet machine
     python benchmarks/wrap.py --quick    one minute: fewer pairs, fewer calls at once
 
 Both clients ask for the same answer (5 alternatives per token) of a process on loopback. The gate
