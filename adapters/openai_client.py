@@ -293,7 +293,7 @@ def _gated(kind: Any) -> Any:
 
     def process_data(self: Any, *, data: Any, response: Any, **rest: Any) -> Any:
         """Read the JSON here, while it is in the cache: of the thousands of objects that the
-        package makes of it each would have to be fetched again, which takes twice as long."""
+        package makes of it each would have to be fetched again."""
         if (exchange := response.extensions.get(_EXCHANGE)) is not None:
             exchange.read(data)
         return kind._process_response_data(self, data=data, response=response, **rest)
