@@ -70,10 +70,9 @@ _ASK = {
     "/responses": _for_responses,
 }
 
+# -- one request ---------------------------------------------------------------------------------
 
 _EXCHANGE = "gatekeeper"  # extension of an HTTP response: the exchange that it belongs to
-
-# -- one request ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,13 +87,12 @@ class Entries:
         getters = _DICT if isinstance(entries[0], dict) else _OBJECT
         parts_of, logprob_of, token_of, bytes_of = getters
         add_chosen, add_top1, add_top2 = self._chosen.append, self._top1.append, self._top2.append
-        k = self._k
         for entry in entries:
             try:
                 token, own, alternatives = parts_of(entry)
                 n = len(alternatives)
-                if n > k:
-                    k = n
+                if n > self._k:
+                    self._k = n
                 values = map(logprob_of, alternatives)
                 if n > 1:
                     first, second = next(values), max(values)
@@ -116,8 +115,6 @@ class Entries:
                 add_top2(second)
             except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
                 self._take([_completed(entry)], spelled=spelled)
-                continue
-        self._k = max(self._k, k)  # of odd ones it is known already
 
 
 def entries_of(value: Any, name: str) -> Entries:
