@@ -46,7 +46,6 @@ class Run:
     drifted: list[int]  # at which candidates the status became "drifted"
     verified: NDArray[np.bool_]  # (N,)
     errors: NDArray[np.bool_]  # verified, and wrong
-
     beta: float
 
     @property
