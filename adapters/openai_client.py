@@ -89,12 +89,12 @@ class _Gating:
         path = options.url.partition("?")[0]
         if options.method.lower() != "post" or path not in _ASK:
             return None
-        if not isinstance(options.json_data, Mapping | None):
+        if options.json_data is not None and not isinstance(options.json_data, Mapping):
             return None
         return _Exchange(self, client, options, path, stream=stream)
 
-    def refuses(self, server: tuple[Any, str, str]) -> bool:
-        return bool(self.refusing) and server in self.refusing  # a URL takes long to hash
+    def refuses(self, exchange: _Exchange) -> bool:
+        return bool(self.refusing) and exchange.server in self.refusing
 
     def asked(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """What is to be added to a request's body, or raised in it."""
@@ -117,7 +117,7 @@ class _Exchange:
         given = self._extra.pop("gatekeeper", {})
         sent = {**self._body, **self._extra}
         self._n = sent["n"] if type(sent.get("n")) is int else 1
-        self._server = (client.base_url, path, str(sent.get("model")))
+        self._client, self._path, self._model = client, path, str(sent.get("model"))
         self._receipt = Receipt()
         self._found: list[Generation | Undecided] | Exception | None = None  # in the answer
         self._made: Any = None  # what a `parse()` helper made of it
@@ -131,8 +131,13 @@ class _Exchange:
         if settings.verify == "never":
             self._excuse(Undecided("", UndecidedState.SKIPPED))
         self._watch = Watch(gating.gate, settings, gating.strict, self._receipt)
-        ask = not self._decided and not gating.refuses(self._server)
+        ask = not self._decided and not gating.refuses(self)
         self._asked = gating.asked(path, sent) if ask else {}
+
+    @property
+    def server(self) -> tuple[Any, str, str]:
+        """Who refuses, if it refuses. Only on demand: the URL takes long to get and to hash."""
+        return self._client.base_url, self._path, self._model
 
     def _excuse(self, result: Undecided) -> None:
         self._receipt.results = (result,)
@@ -156,9 +161,10 @@ class _Exchange:
 
     def remember(self) -> None:
         """It was: the same request without went through."""
-        self._gating.refusing.add(self._server)
-        _, path, model = self._server
-        _LOG.warning("model %r gives no log-probabilities at %s: signals missing", model, path)
+        self._gating.refusing.add(self.server)
+        _LOG.warning(
+            "model %r gives no log-probabilities at %s: signals missing", self._model, self._path
+        )
 
     def expect(self, response: Any) -> None:
         """The answer's JSON will come by, with this response of the HTTP client."""
