@@ -31,7 +31,7 @@ __all__ = ["Calibrated", "Objective"]
 Objective = Literal["recall", "precision"]
 GROWTH = 1.15  # fit anew when there is so much more
 EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
-SHIFT, ALARM = 1.5, 10.0  # log odds by which labels may be off, and nats of evidence that they are
+SHIFT, ALARM = 1.5, 8.0  # log odds by which labels may be off, and nats of evidence that they are
 KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before a fit is trusted
 
 
@@ -160,7 +160,7 @@ class Calibrated:
         labels may be wrong or not.
 
         Page's test (1954) on either side: where the fit holds, a false alarm comes after at least
-        e^10 / 2 = 11,000 labels on average.
+        e^8 / 2 = 1,490 labels on average.
         """
         seen = as_seen(p)
         for side, shift, q in ((0, SHIFT, max(p, seen)), (1, -SHIFT, min(p, seen))):
