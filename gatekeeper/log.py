@@ -23,7 +23,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -100,8 +100,14 @@ def _create(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX events_by_id ON events (id)")
 
 
+def _index_on_demand(db: sqlite3.Connection) -> None:
+    """`events` makes the index when it is first asked for one output: most gates never ask, and
+    keeping it makes every append slower."""
+    db.execute("DROP INDEX events_by_id")
+
+
 # Append only: a file that has the first n of these is brought up to date by the others.
-MIGRATIONS = (_create,)
+MIGRATIONS = (_create, _index_on_demand)
 
 
 class SQLiteLog:
@@ -113,6 +119,7 @@ class SQLiteLog:
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self._lock: BaseFileLock | None = None
+        self._indexed = read_only  # or never to be: a reader goes through all
         try:
             self.path = Path(path).resolve()  # one lock, whatever link leads to the file
             if not self.path.parent.is_dir():
@@ -211,6 +218,10 @@ class SQLiteLog:
         where, values = ("", ()) if id_ is None else (" WHERE id = ?", (id_,))
         query = f"SELECT kind, id, data FROM events{where} ORDER BY seq"
         try:
+            if id_ is not None and not self._indexed:
+                self._indexed = True
+                with suppress(sqlite3.OperationalError):  # a full disk: it goes without, slower
+                    self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")
             for kind, id_of, data in self._db.execute(query, values):
                 yield Event(kind, id_of, json.loads(data))
         except (sqlite3.Error, ValueError) as e:

@@ -332,6 +332,45 @@ def test_a_log_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_an_output_is_found_with_an_index_and_without(tmp_path: Path) -> None:
+    """Before the first look-up, after it, by a reader, in a file from when all had the index."""
+    path, memory, rng = tmp_path / "run.db", MemoryLog(), random.Random("index")
+
+    def write(log: SQLiteLog) -> None:
+        for _ in range(40):
+            event = Event("decided", f"id-{rng.randrange(10)}", {"n": rng.random()})
+            log.append([event])
+            memory.append([event])
+
+    def assert_found(log: SQLiteLog) -> None:
+        for id_ in ("id-3", "id-7", "unknown"):
+            assert list(log.events(id_)) == list(memory.events(id_))
+
+    def is_indexed() -> bool:
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            found = db.execute("SELECT name FROM sqlite_master WHERE type = 'index'")
+            return any(not name.startswith("sqlite_") for (name,) in found)
+
+    with SQLiteLog(path) as log:
+        write(log)
+        with SQLiteLog(path, read_only=True) as reader:
+            assert_found(reader)
+        assert not is_indexed()
+        assert_found(log)
+        assert is_indexed()
+        write(log)
+        assert_found(log)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM migrations WHERE name = '_index_on_demand'")
+    with SQLiteLog(path, read_only=True) as reader:
+        assert_found(reader)
+    with SQLiteLog(path) as log:
+        assert not is_indexed()
+        write(log)
+        assert_found(log)
+    assert is_indexed()
+
+
 def test_files_that_are_no_log_are_refused_and_left_alone(tmp_path: Path) -> None:
     text, other = tmp_path / "notes.txt", tmp_path / "other.db"
     text.write_text("not a database, " * 100)
