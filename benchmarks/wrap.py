@@ -1,24 +1,23 @@
 """What `gate.wrap` adds to a call of the OpenAI client, beside what the client itself takes.
 
-    python benchmarks/wrap.py            half an hour on a quiet machine
+    python benchmarks/wrap.py            a quarter of an hour on a quiet machine
     python benchmarks/wrap.py --quick    two minutes: fewer pairs, fewer calls at once
 
 All clients ask for the same answer (5 alternatives per token) of a process on loopback. The gate
 decides on every output and verifies none.
 
-Many at once: a round is 1,000 calls in flight on one event loop, of the bare client, then of one
-wrapped by a gate with its log in memory, then of one with its log in a file; who begins takes
-turns. Times are processor time of the calling thread, a round's over its calls: the package's own
-work and the gate's, not the waiting for a server. It includes what the package spends on having so
-many in flight: its connection pool, which looks at all connections for each, and Python's garbage
-collector, which goes through all answers again and again. `added` is the median over rounds of the
-difference, `alone` the median of the bare rounds, and the last column has the share in the middle
-half of the rounds: where it is wide the machine was busy. The target is for every row of this
-table.
+Many at once: a round is 1,000 calls in flight on one event loop, in turns of the bare client, of
+one wrapped by a gate with its log in memory and of one with its log in a file, so that whatever
+else the machine does meets all three alike. Every step of every call is timed, by the processor
+time of the thread: what the steps of a wrapped call take longer than those of a bare one is what
+the gate adds. `client alone` is a bare call's steps and its share of what happens between steps:
+sockets, the event loop, and Python's garbage collector, which goes through all answers again and
+again (wherever it begins, it counts here). `share` is the one over the other, the median of rounds;
+the last column has the least and the most of them. The target is for every row of this table.
 
 One at a time: each pair is one call of the bare client and one of the wrapped one, in alternating
-order, and the figures are made in the same way. What the package needs for a call is less here, and
-what the gate adds is about the same.
+order; the figures are medians over pairs. What the package needs for a call is less here, and what
+the gate adds is about the same.
 """
 
 from __future__ import annotations
@@ -36,10 +35,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
-from statistics import median, quantiles
-from typing import Any
+from statistics import median
+from types import coroutine
+from typing import Any, NamedTuple
 
 import numpy as np
 import openai
@@ -54,7 +54,7 @@ Pairs = list[tuple[int, int]]  # nanoseconds of the bare client and of the wrapp
 ALTERNATIVES = 5
 TARGET = 0.05  # of the client's own time per call
 AT_ONCE = 1000
-ROUNDS = {32: 24, 128: 12, 512: 4}  # tokens of the answer -> rounds, of 15 to 150 seconds
+ROUNDS = {32: 16, 128: 8, 512: 4}  # tokens of the answer -> rounds, of 7 to 70 seconds
 LONG = 512
 CALL: dict[str, Any] = {
     "model": "m",
@@ -176,29 +176,72 @@ def pairs(call: Callable[[Any], None], bare: Any, wrapped: Any, n: int) -> Pairs
     return out
 
 
-async def burst(client: openai.AsyncOpenAI, tokens: int, n: int) -> int:
-    """Nanoseconds per call of n calls at once."""
+class Clock:
+    """Processor time of this thread in nanoseconds, collections of garbage left out."""
+
+    def __init__(self) -> None:
+        self._collecting = self._begun = 0
+        gc.callbacks.append(self._collected)
+
+    def _collected(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            self._begun = time.thread_time_ns()
+        else:
+            self._collecting += time.thread_time_ns() - self._begun
+
+    def now(self) -> int:
+        return time.thread_time_ns() - self._collecting
+
+
+@coroutine
+def metered(
+    call: Coroutine[Any, None, None], clock: Clock, steps: list[int]
+) -> Generator[Any, None, None]:
+    """Await `call`; what its steps took, from one wait to the next, is added to `steps`."""
+    took, error = 0, None
+    while True:
+        start = clock.now()
+        try:
+            waits_for = call.send(None) if error is None else call.throw(error)
+        except StopIteration:
+            steps.append(took + clock.now() - start)
+            return
+        took, error = took + clock.now() - start, None
+        try:
+            yield waits_for
+        except BaseException as e:
+            error = e
+
+
+class Round(NamedTuple):
+    """Nanoseconds per call, by client: the bare one first."""
+
+    alone: float
+    added: list[float]
+
+
+async def burst(clients: list[openai.AsyncOpenAI], tokens: int, n: int, clock: Clock) -> Round:
+    """n calls at once, of the clients in turn."""
     gc.collect()
+    steps: list[list[int]] = [[] for _ in clients]
+    calls = []
+    for i in range(n):
+        who = i % len(clients)
+        calls.append(metered(acreate(clients[who], tokens), clock, steps[who]))
     start = time.thread_time_ns()
-    await asyncio.gather(*(acreate(client, tokens) for _ in range(n)))
-    return (time.thread_time_ns() - start) // n
+    await asyncio.gather(*calls)
+    between = time.thread_time_ns() - start - sum(map(sum, steps))
+    bare, *wrapped = (sum(each) / len(each) for each in steps)
+    return Round(bare + between / n, [each - bare for each in wrapped])
 
 
-async def bursts(gates: list[VerificationGate], url: str, tokens: int, n: int) -> list[Pairs]:
-    """(bare, wrapped) per round, for each gate, in nanoseconds per call."""
-    out: list[Pairs] = [[] for _ in gates]
+async def bursts(
+    gates: list[VerificationGate], url: str, tokens: int, n: int, clock: Clock
+) -> list[Round]:
     async with openai.AsyncOpenAI(api_key="k", base_url=url, timeout=600, max_retries=0) as bare:
         clients = [bare, *(gate.wrap(bare) for gate in gates)]
-        for client in clients:  # connections, first imports
-            await burst(client, tokens, n)
-        for i in range(ROUNDS[tokens]):
-            took = [0] * len(clients)
-            for j in range(len(clients)):
-                who = (i + j) % len(clients)
-                took[who] = await burst(clients[who], tokens, n)
-            for times, wrapped in zip(out, took[1:], strict=True):
-                times.append((took[0], wrapped))
-    return out
+        await burst(clients, tokens, n, clock)  # connections, first imports
+        return [await burst(clients, tokens, n, clock) for _ in range(ROUNDS[tokens])]
 
 
 def figures(times: Pairs) -> tuple[float, float, float]:
@@ -224,26 +267,27 @@ def one_at_a_time(n: int, url: str, console: Console) -> None:
 
 def many_at_once(n: int, url: str, console: Console) -> bool:
     table = Table(title=f"{n:,} calls of async create at once")
-    for heading in ("tokens", "log", "client alone", "added by the gate", "share", "middle half"):
+    names = "tokens", "log", "client alone", "added by the gate", "share", "least to most"
+    for heading in names:
         table.add_column(heading, justify="left" if heading == "log" else "right")
-    shares = []
+    clock, largest = Clock(), 0.0
     for tokens in ROUNDS:
         with (
             tempfile.TemporaryDirectory() as folder,
             make_gate(None) as in_memory,
             make_gate(Path(folder) / "log.db") as in_file,
         ):
-            found = asyncio.run(bursts([in_memory, in_file], url, tokens, n))
-        for kind, times in zip(("memory", "file"), found, strict=True):
-            bare, added, share = figures(times)
-            low, _, high = quantiles([b / a - 1 for a, b in times])
-            half = f"{low:.1%} to {high:.1%}"
-            row = f"{bare:.2f} ms", f"{added:.2f} ms", f"{share:.1%}", half
-            table.add_row(f"{tokens}", kind, *row)
-            shares.append(share)
+            rounds = asyncio.run(bursts([in_memory, in_file], url, tokens, n, clock))
+        alone = f"{median(each.alone for each in rounds) / 1e6:.2f} ms"
+        for i, kind in enumerate(("memory", "file")):
+            added = f"{median(each.added[i] for each in rounds) / 1e6:.3f} ms"
+            shares = [each.added[i] / each.alone for each in rounds]
+            apart = f"{min(shares):.1%} to {max(shares):.1%}"
+            table.add_row(f"{tokens}", kind, alone, added, f"{median(shares):.1%}", apart)
+            largest = max(largest, median(shares))
     console.print(table)
-    console.print(f"target {TARGET:.0%}; largest share {max(shares):.1%}")
-    return max(shares) <= TARGET
+    console.print(f"target {TARGET:.0%}; largest share {largest:.1%}")
+    return largest <= TARGET
 
 
 def measure(name: str, gate: VerificationGate, url: str, n: int) -> Pairs:
