@@ -6,14 +6,15 @@
 All clients ask for the same answer (5 alternatives per token) of a process on loopback. The gate
 decides on every output and verifies none.
 
-Many at once: a round is 1,000 calls in flight on one event loop, in turns of the bare client, of
-one wrapped by a gate with its log in memory and of one with its log in a file, so that whatever
-else the machine does meets all three alike. Every step of every call is timed, by the processor
-time of the thread: what the steps of a wrapped call take longer than those of a bare one is what
-the gate adds. `client alone` is a bare call's steps and its share of what happens between steps:
-sockets, the event loop, and Python's garbage collector, which goes through all answers again and
-again (wherever it begins, it counts here). `share` is the one over the other, the median of rounds;
-the last column has the least and the most of them. The target is for every row of this table.
+Many at once: a round is 1,000 calls in flight on one event loop, a third of them of the bare
+client, of one wrapped by a gate with its log in memory, and of one with its log in a file, in
+random order, so that whatever else the machine does meets all three alike. Every step of every call
+is timed, by the processor time of the thread: what the steps of a wrapped call take longer than
+those of a bare one is what the gate adds. `client alone` is a bare call's steps and its share of
+what happens between steps: sockets, the event loop, and Python's garbage collector, which goes
+through all answers again and again (wherever it begins, it counts here). `share` is the one over
+the other, the median of rounds; the last column has the least and the most of them. The target is
+for every row of this table.
 
 One at a time: each pair is one call of the bare client and one of the wrapped one, in alternating
 order; the figures are medians over pairs. What the package needs for a call is less here, and what
@@ -30,6 +31,7 @@ import json
 import multiprocessing
 import os
 import platform
+import random
 import socket
 import sys
 import tempfile
@@ -220,14 +222,15 @@ class Round(NamedTuple):
     added: list[float]
 
 
-async def burst(clients: list[openai.AsyncOpenAI], tokens: int, n: int, clock: Clock) -> Round:
-    """n calls at once, of the clients in turn."""
-    gc.collect()
+async def burst(
+    clients: list[openai.AsyncOpenAI], tokens: int, n: int, clock: Clock, seed: int
+) -> Round:
+    """n calls at once, as many of each client, shuffled."""
+    order = [i % len(clients) for i in range(n)]
+    random.Random(seed).shuffle(order)
     steps: list[list[int]] = [[] for _ in clients]
-    calls = []
-    for i in range(n):
-        who = i % len(clients)
-        calls.append(metered(acreate(clients[who], tokens), clock, steps[who]))
+    calls = [metered(acreate(clients[who], tokens), clock, steps[who]) for who in order]
+    gc.collect()
     start = time.thread_time_ns()
     await asyncio.gather(*calls)
     between = time.thread_time_ns() - start - sum(map(sum, steps))
@@ -240,8 +243,8 @@ async def bursts(
 ) -> list[Round]:
     async with openai.AsyncOpenAI(api_key="k", base_url=url, timeout=600, max_retries=0) as bare:
         clients = [bare, *(gate.wrap(bare) for gate in gates)]
-        await burst(clients, tokens, n, clock)  # connections, first imports
-        return [await burst(clients, tokens, n, clock) for _ in range(ROUNDS[tokens])]
+        await burst(clients, tokens, n, clock, 0)  # connections, first imports
+        return [await burst(clients, tokens, n, clock, 1 + i) for i in range(ROUNDS[tokens])]
 
 
 def figures(times: Pairs) -> tuple[float, float, float]:
