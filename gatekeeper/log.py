@@ -119,7 +119,7 @@ class SQLiteLog:
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self._lock: BaseFileLock | None = None
-        self._indexed = read_only  # or never to be: a reader goes through all
+        self._indexed = read_only  # a reader makes no index: it goes through all events
         try:
             self.path = Path(path).resolve()  # one lock, whatever link leads to the file
             if not self.path.parent.is_dir():
