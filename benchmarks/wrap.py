@@ -216,16 +216,16 @@ def metered(
 
 
 class Round(NamedTuple):
-    """Nanoseconds per call, by client: the bare one first."""
+    """Nanoseconds per call."""
 
-    alone: float
-    added: list[float]
+    alone: float  # of the bare client
+    added: list[float]  # by each gate
 
 
 async def burst(
     clients: list[openai.AsyncOpenAI], tokens: int, n: int, clock: Clock, seed: int
 ) -> Round:
-    """n calls at once, as many of each client, shuffled."""
+    """n calls at once, about as many of each client, shuffled; the first client is the bare one."""
     order = [i % len(clients) for i in range(n)]
     random.Random(seed).shuffle(order)
     steps: list[list[int]] = [[] for _ in clients]
@@ -270,8 +270,7 @@ def one_at_a_time(n: int, url: str, console: Console) -> None:
 
 def many_at_once(n: int, url: str, console: Console) -> bool:
     table = Table(title=f"{n:,} calls of async create at once")
-    names = "tokens", "log", "client alone", "added by the gate", "share", "least to most"
-    for heading in names:
+    for heading in ("tokens", "log", "client alone", "added by the gate", "share", "least to most"):
         table.add_column(heading, justify="left" if heading == "log" else "right")
     clock, largest = Clock(), 0.0
     for tokens in ROUNDS:
@@ -285,9 +284,9 @@ def many_at_once(n: int, url: str, console: Console) -> bool:
         for i, kind in enumerate(("memory", "file")):
             added = f"{median(each.added[i] for each in rounds) / 1e6:.3f} ms"
             shares = [each.added[i] / each.alone for each in rounds]
-            apart = f"{min(shares):.1%} to {max(shares):.1%}"
-            table.add_row(f"{tokens}", kind, alone, added, f"{median(shares):.1%}", apart)
-            largest = max(largest, median(shares))
+            share, apart = median(shares), f"{min(shares):.1%} to {max(shares):.1%}"
+            table.add_row(f"{tokens}", kind, alone, added, f"{share:.1%}", apart)
+            largest = max(largest, share)
     console.print(table)
     console.print(f"target {TARGET:.0%}; largest share {largest:.1%}")
     return largest <= TARGET
