@@ -118,6 +118,8 @@ def fields(value: Any) -> Mapping[str, Any]:
     """
     if isinstance(value, dict):
         return value
+    if value is None:
+        return {}
     try:
         own = vars(value)
     except TypeError:
@@ -129,7 +131,7 @@ def fields(value: Any) -> Mapping[str, Any]:
 
 def field(value: Any, name: str) -> Any:
     """A key of a dict, an attribute of an object; None where there is none."""
-    return fields(value).get(name)
+    return value.get(name) if type(value) is dict else fields(value).get(name)
 
 
 def has(value: Any, name: str) -> bool:

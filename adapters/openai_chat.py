@@ -13,7 +13,6 @@ from gatekeeper.adapters._positions import (
     count_of,
     field,
     fields,
-    has,
     list_of,
     make_generation,
     text_of,
@@ -23,7 +22,7 @@ from gatekeeper.types import Generation
 
 __all__ = ["OF_VLLM", "chat_generations", "choice_id", "in_scope"]
 
-OF_VLLM = ("stop_reason", "token_ids")  # fields that only vLLM's choices have, be they null
+OF_VLLM = {"stop_reason", "token_ids"}  # fields that only vLLM's choices have, be they null
 
 
 def chat_generations(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
@@ -46,7 +45,7 @@ def _generation(
     usage = fields(response.get("usage"))
     positions, output_tokens = in_scope(
         entries,
-        sampled_first=any(has(choice, name) for name in OF_VLLM),
+        sampled_first=not OF_VLLM.isdisjoint(choice),
         scope=scope,
         reasoning=text_of(message, "reasoning") or text_of(message, "reasoning_content"),
         content=text,
@@ -96,7 +95,7 @@ def in_scope(
     if first is None:
         return positions.unknown(), total
     hidden = (thinking or 0) if not first and len(positions) < (total or 0) else 0
-    answer = positions.at(slice(first, None))
+    answer = positions.at(slice(first, None)) if first else positions
     if scope == "content":
         return answer, None if total is None else max(total - first - hidden, 0)
     before = None if total is None else total - len(answer) if first else hidden

@@ -154,7 +154,7 @@ def _numbered(outputs: list[Any]) -> list[tuple[Any, str]]:
     return [(output, f"/{i}" if len(outputs) > 1 else "") for i, output in enumerate(outputs)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watch:
     """Reads one answer, has the gate decide on its outputs, and notes the results."""
 

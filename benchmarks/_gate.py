@@ -50,8 +50,9 @@ def go_through(
         wish = policy.decide(candidate)
         warmup = wish.reason is Reason.WARMUP
         hold = ledger.see(cost_estimate, warmup=warmup)
-        granted = ledger.has_room(warmup=warmup, spare=not warmup)
-        chance = epsilon if not warmup and ledger.has_room(warmup=False) else 0.0
+        left = ledger.left(warmup=warmup)
+        granted = left >= (0 if warmup else ledger.spare())
+        chance = epsilon if not warmup and left >= 0 else 0.0
         p = wish.propensity if granted else 0.0
         propensity[t] = p + chance * (1.0 - p)
         verified[t] = verify = (wish.verify and granted) or (drawn and chance > 0.0)

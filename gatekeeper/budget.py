@@ -106,8 +106,8 @@ class Ledger:
     that whatever is under way every candidate fits.
 
     With `explore` > 0 every candidate after the warm-up is to have at least that chance of being
-    verified, to the end. So a policy's wish must leave room for the draws to come (`has_room` with
-    `spare`); a draw, once there, needs room for itself only.
+    verified, to the end. So what is `left` by a policy's wish must be enough for the draws to come,
+    `spare`; a draw, once there, needs room for itself only.
     """
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
@@ -189,7 +189,7 @@ class Ledger:
 
     def reserve(self, id_: str, hold: Hold) -> bool:
         """Whether there was room; then it is held."""
-        if not self.has_room(warmup=hold.warmup):
+        if self.left(warmup=hold.warmup) < 0:
             return False
         self._holds[id_] = hold
         self._held[hold.warmup] += hold.amount
@@ -226,18 +226,18 @@ class Ledger:
         hold = self._released[id_] = self._holds.pop(id_)
         self._held[hold.warmup] -= hold.amount
 
-    def has_room(self, *, warmup: bool, spare: bool = False) -> bool:
-        """Whether one more verification could be reserved now, with `spare` beside the draws to
-        come."""
-        more = self._max_cost + (self._spare() if spare else 0)
-        committed = self._spent[False] + self._held[False] + more
-        if not warmup and self.budget.fraction is not None and committed > self._fraction_cap():
-            return False
-        everything = sum(self._spent.values()) + sum(self._held.values()) + more
-        return self._total is None or everything <= self._total
+    def left(self, *, warmup: bool) -> float:
+        """Ticks that the caps leave beside one more verification; below 0: no room for it."""
+        left = inf
+        committed = self._spent[False] + self._held[False] + self._max_cost
+        if not warmup and self.budget.fraction is not None:
+            left = self._fraction_cap() - committed
+        if self._total is not None:
+            left = min(left, self._total - committed - self._spent[True] - self._held[True])
+        return left
 
-    def _spare(self) -> int:
-        """What the draws among the candidates to come will hardly exceed.
+    def spare(self) -> int:
+        """Ticks that the draws among the candidates to come will hardly exceed.
 
         At the mean cost so far, but one of them, and what the policy takes now, may be as dear as
         any so far. Without a horizon the cap grows as they come: a few are enough, more where

@@ -583,7 +583,8 @@ class VerificationGate:
             return self._readmit(generation, force=force, learn=learn)
         signals = signals_of(generation)
         cost_estimate = self._cost_estimate(generation, task)
-        if not (isinstance(cost_estimate, Real) and 0 < cost_estimate < inf):
+        is_number = isinstance(cost_estimate, float | Real)  # float first: it is quicker
+        if not (is_number and 0 < cost_estimate < inf):
             raise BadInputError(
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
             )
@@ -713,17 +714,18 @@ class VerificationGate:
 
     def _decide(self, candidate: Candidate, *, force: bool = False) -> Decision:
         wish = self._asked.decide(candidate)
-        drawn = self._draws.random() < self._chance  # for each, so that a resumed run draws alike
+        # For each candidate, whatever the policy says, so that a resumed run draws alike.
+        drawn = self._chance > 0.0 and self._draws.random() < self._chance
         warmup = wish.reason is Reason.WARMUP
         if force and not warmup:
             wish = replace(wish, verify=True, reason=Reason.FORCED, propensity=1.0)
         hold = self._ledger.see(candidate.cost_estimate, warmup=warmup)
-        room = self._ledger.has_room(warmup=warmup)
+        left = self._ledger.left(warmup=warmup)
         if warmup or force:
-            granted, chance = room, 0.0
+            granted, chance = left >= 0, 0.0
         else:
-            granted = self._ledger.has_room(warmup=False, spare=True)
-            chance = self._chance if room else 0.0
+            granted = left >= self._ledger.spare()
+            chance = self._chance if left >= 0 else 0.0
         verify, reason = wish.verify and granted, wish.reason
         if not verify and drawn and chance:
             verify, reason = True, Reason.EXPLORE
@@ -731,7 +733,9 @@ class VerificationGate:
             reason = Reason.BUDGET_EXHAUSTED
         p = wish.propensity if granted else 0.0
         propensity = p + chance * (1.0 - p)  # 1 - (1 - ε)(1 - p), exact at 0 and 1
-        decision = replace(wish, verify=verify, reason=reason, propensity=propensity)
+        decision = Decision(
+            verify, reason, wish.score, wish.threshold, wish.stratum, propensity, wish.version
+        )
         if verify:
             self._ledger.reserve(candidate.id, hold)
         if self._observer is not None:

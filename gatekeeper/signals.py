@@ -97,14 +97,14 @@ def _signals(logprob: FloatArray, top1: FloatArray, top2: FloatArray) -> Signals
     # argmin finds a NaN first, and what fails a comparison is left to the batch.
     if (
         n
-        and logprob[logprob.argmin()] > MASKED
         and top1[top1.argmin()] > MASKED
         and top2[top2.argmin()] > MASKED
         and logprob[logprob.argmax()] <= 0.0
         and top1[top1.argmax()] < np.inf
     ):
-        h1 = -float(np.add.reduceat(logprob, _START)[0]) / n
-        if h1:
+        total = float(np.add.reduceat(logprob, _START)[0])
+        if 0.0 > total > MASKED:  # then so is every term
+            h1 = -total / n
             margin = top1 - top2
             np.abs(margin, out=margin)
             h2 = 0.0 - float(margin[margin.argmin()])
