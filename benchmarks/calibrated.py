@@ -153,12 +153,15 @@ def checks(cells: list[Cell], n: int) -> None:
     check_lead(cells, 0, RECALL, least=least, average=average, what=f"N = {n}: recall")
     used = np.array([cell.values[:, ours, :, UTILISATION] for cell in cells])
     mean = used.mean(axis=1)
+    theirs = np.array([cell.values[:, :ours, :, UTILISATION].mean(axis=0) for cell in cells])
+    low = mean < 0.98
     i, b = np.unravel_index(mean.argmin(), mean.shape)
     check(
         f"N = {n}: utilisation at least 0.98",
-        bool(mean.min() >= 0.98),
+        not low.any(),
         f"mean {mean.mean():.3f}, lowest {mean[i, b]:.3f} ({cells[i].name}, β = {BETAS[b]:.0%}); "
-        f"{int((mean < 0.98).sum())} of {mean.size} below",
+        f"{int(low.sum())} of {mean.size} below, where any other policy reaches it in "
+        f"{int((low & (theirs.max(axis=1) >= 0.98)).sum())}",
     )
     check(f"N = {n}: utilisation never above 1", bool(used.max() <= 1 + 1e-12), f"{used.max():.4f}")
     bad = [cell for cell in cells if cell.name.startswith(("no-signal", "inverted"))]
