@@ -82,14 +82,18 @@ def two_largest(values: FloatArray, lengths: Sequence[int]) -> tuple[FloatArray,
 
     By value and whatever the order: equal values are two, NaN is none.
     """
-    n, width = len(lengths), max(max(lengths, default=0), 2)
+    n, width = len(lengths), max(lengths, default=0)
     if values.size == n * width:
-        table = -values.reshape(n, width)
+        table = values.reshape(n, width)
     else:
         table = np.full((n, width), np.nan)
-        table[np.arange(width) < np.array(lengths)[:, None]] = -values
-    table.sort(axis=1)  # NaN comes last
-    return -table[:, 0], -table[:, 1]
+        table[np.arange(width) < np.array(lengths)[:, None]] = values
+    first, second, lower = np.full(n, np.nan), np.full(n, np.nan), np.empty(n)
+    for alternatives in table.T:
+        np.minimum(first, alternatives, out=lower)  # unlike fmax, keeps NaN
+        np.fmax(second, lower, out=second)
+        np.fmax(first, alternatives, out=first)
+    return first, second
 
 
 def numbers(values: Sequence[Any]) -> FloatArray:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from math import nan
 from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
-from gatekeeper.adapters._positions import Positions, field, list_of, numbers, text_of, two_largest
+from gatekeeper.adapters._positions import Positions, field, list_of, numbers, text_of
 from gatekeeper.errors import BadInputError
 
 __all__ = ["Entries", "entries_of"]
 
 
 class Entries:
-    """The numbers of `{token, bytes, logprob, top_logprobs}`, objects or dicts.
+    """Three numbers of each `{token, bytes, logprob, top_logprobs}`, objects or dicts.
 
     The chosen token counts among the candidates where `top_logprobs` lacks it. A token is told by
     its text, and by its bytes where the text does not tell; never by its value, so that ties stay
@@ -27,9 +28,7 @@ class Entries:
         """Raises BadInputError for what is no entry."""
         self._spelled: list[Any] = []  # token, bytes, token, bytes, ...: one list for them all
         self._entries: list[Any] = []  # or what has them
-        self._chosen = array("d")
-        self._candidates = array("d")  # of the first entry, of the second, ...
-        self._lengths: list[int] = []  # how many candidates each entry has
+        self._chosen, self._top1, self._top2 = array("d"), array("d"), array("d")
         self._k = 0
         self._error: BadInputError | None = None
         if entries:
@@ -55,8 +54,8 @@ class Entries:
         self._spelled += more._spelled
         self._entries += more._entries
         self._chosen += more._chosen
-        self._candidates += more._candidates
-        self._lengths += more._lengths
+        self._top1 += more._top1
+        self._top2 += more._top2
         self._k = max(self._k, more._k)
         self._error = self._error or more._error
 
@@ -76,8 +75,7 @@ class Entries:
         """
         if self._error is not None:
             raise self._error
-        chosen = np.array(self._chosen)
-        top1, top2 = two_largest(np.array(self._candidates), self._lengths)
+        chosen, top1, top2 = np.array(self._chosen), np.array(self._top1), np.array(self._top2)
         if self._k == 1 or (sampled_first and self._k == 2):
             top2[chosen < top1] = np.nan
         return Positions(chosen, top1, top2, self._k)
@@ -88,31 +86,35 @@ class Entries:
             return
         getters = _DICT if isinstance(entries[0], dict) else _OBJECT
         parts_of, logprob_of, token_of, bytes_of = getters
-        chosen, candidates, lengths = self._chosen, self._candidates, self._lengths
-        so_far = len(candidates)
+        add_chosen, add_top1, add_top2 = self._chosen.append, self._top1.append, self._top2.append
         for entry in entries:
             try:
                 token, own, alternatives = parts_of(entry)
                 n = len(alternatives)
-                candidates.extend(map(logprob_of, alternatives))
-                if token == "" or "\ufffd" in token:  # of several tokens, perhaps
-                    listed = _has_bytes(alternatives, token, bytes_of(entry))
-                else:  # mostly as the first, and `in` looks no further
-                    listed = token in map(token_of, alternatives)
-                if not listed:
-                    candidates.append(own)
-                raw = None if spelled is None else bytes_of(entry)
-                chosen.append(own)
-            except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
-                del candidates[so_far:]
-                self._take([_completed(entry)], spelled=spelled)
-            else:
-                lengths.append(n if listed else n + 1)
-                if spelled is not None:
-                    spelled += (token, raw)
                 if n > self._k:
                     self._k = n
-            so_far = len(candidates)
+                values = map(logprob_of, alternatives)
+                if n > 1:
+                    first, second = next(values), max(values)
+                    if not second <= first:  # in most lists the first is the largest
+                        first, second = _two_largest(map(logprob_of, alternatives))
+                else:
+                    first, second = _two_largest(values)
+                # Only a token more probable than the second can change the two largest.
+                if not own <= second and own == own:
+                    if token == "" or "\ufffd" in token:  # of several tokens, perhaps
+                        listed = _has_bytes(alternatives, token, bytes_of(entry))
+                    else:  # mostly as the first, and `in` looks no further
+                        listed = token in map(token_of, alternatives)
+                    if not listed:
+                        first, second = (first, own) if own < first else (own, first)
+                if spelled is not None:
+                    spelled += (token, bytes_of(entry))
+                add_chosen(own)
+                add_top1(first)
+                add_top2(second)
+            except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
+                self._take([_completed(entry)], spelled=spelled)
 
 
 def entries_of(value: Any, name: str) -> Entries:
@@ -124,6 +126,19 @@ def entries_of(value: Any, name: str) -> Entries:
 _NAMES = (("token", "logprob", "top_logprobs"), ("logprob",), ("token",), ("bytes",))
 _OBJECT: Any = tuple(attrgetter(*names) for names in _NAMES)
 _DICT: Any = tuple(itemgetter(*names) for names in _NAMES)
+
+
+def _two_largest(values: Iterable[float]) -> tuple[float, float]:
+    """In any order; NaN where there is none, and NaN is none."""
+    first = second = nan
+    for value in values:
+        if value <= second:
+            continue
+        if value <= first:
+            second = value
+        elif value == value:  # larger than what there was, or the first
+            first, second = value, first
+    return first, second
 
 
 def _spelling(token: str, raw: Any) -> str:
