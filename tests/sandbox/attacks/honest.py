@@ -209,7 +209,8 @@ honest(
 honest(
     "large results",
     "def f(n):\n    return list(range(n))\ndef g(n):\n    return 10 ** n\n",
-    "assert len(f(100000)) == 100000 and f(100000)[-1] == 99999",
+    # More than a pipe holds; five times as many take a slow machine half of its two seconds.
+    "assert len(f(20000)) == 20000 and f(20000)[-1] == 19999",
     "assert g(5000) == 10 ** 5000",
     "assert f(300) == " + repr(list(range(300))),
 )
