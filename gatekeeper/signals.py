@@ -94,23 +94,19 @@ def _check_shapes(logprob: FloatArray, top1: FloatArray, top2: FloatArray, id: s
 def _signals(logprob: FloatArray, top1: FloatArray, top2: FloatArray) -> Signals:
     """One output, to the bit as in a batch, without what it costs to set a batch up."""
     n = logprob.size
-    # argmin finds a NaN first, and what fails a comparison is left to the batch.
+    # argmin and argmax find a NaN first, and what fails a comparison is left to the batch.
     if (
         n
-        and top1[top1.argmin()] > MASKED
-        and top2[top2.argmin()] > MASKED
         and logprob[logprob.argmax()] <= 0.0
         and top1[top1.argmax()] < np.inf
+        and top2[top2.argmin()] > MASKED
     ):
         total = float(np.add.reduceat(logprob, _START)[0])
-        if 0.0 > total > MASKED:  # then so is every term
-            h1 = -total / n
-            margin = top1 - top2
-            np.abs(margin, out=margin)
-            h2 = 0.0 - float(margin[margin.argmin()])
-            np.negative(margin, out=margin)  # never above 0: the clip at 5 has nothing to do
-            h3 = float(np.add.reduceat(np.exp(margin, out=margin), _START)[0]) / n
-            return Signals(h1, h2, h3, n, n)
+        lag = top2 - top1  # minus the margin where top1 is the larger, as in what readers give
+        h2 = 0.0 + float(lag[lag.argmax()])
+        if 0.0 > total > MASKED and h2 <= 0.0:  # then so is every term; the clip has nothing to do
+            h3 = float(np.add.reduceat(np.exp(lag, out=lag), _START)[0]) / n
+            return Signals(-total / n, h2, h3, n, n)
     return batch_signals([Generation("", "", logprob, top1, top2)])[0]
 
 
