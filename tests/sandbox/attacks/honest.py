@@ -209,8 +209,8 @@ honest(
 honest(
     "large results",
     "def f(n):\n    return list(range(n))\ndef g(n):\n    return 10 ** n\n",
-    # More than a pipe holds; five times as many take a slow machine half of its two seconds.
-    "assert len(f(20000)) == 20000 and f(20000)[-1] == 19999",
+    # Once: on its way to the judge it takes a slow machine a quarter of the two seconds.
+    "assert len(found := f(100000)) == 100000 and found[-1] == 99999",
     "assert g(5000) == 10 ** 5000",
     "assert f(300) == " + repr(list(range(300))),
 )
