@@ -97,9 +97,9 @@ def two_largest(values: FloatArray, lengths: Sequence[int]) -> tuple[FloatArray,
 
 
 def numbers(values: Sequence[Any]) -> FloatArray:
-    """As float64, None as NaN. Raises BadInputError for what is no number."""
+    """As float64, of its own, None as NaN. Raises BadInputError for what is no number."""
     try:
-        return np.array(array("d", values))  # several times as fast as np.array of a list
+        return np.frombuffer(array("d", values))  # several times as fast as np.array of a list
     except (TypeError, OverflowError):
         pass
     for value in values:

@@ -18,6 +18,7 @@ it. What a position lacks is left out of the mean and counted, never invented:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
@@ -94,18 +95,19 @@ def _check_shapes(logprob: FloatArray, top1: FloatArray, top2: FloatArray, id: s
 def _signals(logprob: FloatArray, top1: FloatArray, top2: FloatArray) -> Signals:
     """One output, to the bit as in a batch, without what it costs to set a batch up."""
     n = logprob.size
-    # argmin and argmax find a NaN first, and what fails a comparison is left to the batch.
+    # argmin and argmax find a NaN first, and what fails a comparison is left to the batch. Numbers
+    # come out by `item`: indexing makes a scalar of numpy's, and arithmetic with that is slow.
     if (
         n
-        and logprob[logprob.argmax()] <= 0.0
-        and top1[top1.argmax()] < np.inf
-        and top2[top2.argmin()] > MASKED
+        and logprob.item(logprob.argmax()) <= 0.0
+        and top1.item(top1.argmax()) < inf
+        and top2.item(top2.argmin()) > MASKED
     ):
-        total = float(np.add.reduceat(logprob, _START)[0])
+        total = np.add.reduceat(logprob, _START).item()
         lag = top2 - top1  # minus the margin where top1 is the larger, as in what readers give
-        h2 = 0.0 + float(lag[lag.argmax()])
+        h2 = 0.0 + lag.item(lag.argmax())
         if 0.0 > total > MASKED and h2 <= 0.0:  # then so is every term; the clip has nothing to do
-            h3 = float(np.add.reduceat(np.exp(lag, out=lag), _START)[0]) / n
+            h3 = np.add.reduceat(np.exp(lag), _START).item() / n
             return Signals(-total / n, h2, h3, n, n)
     return batch_signals([Generation("", "", logprob, top1, top2)])[0]
 
@@ -125,7 +127,7 @@ def _segment_signals(
         and top1.min() > MASKED
         and top2.min() > MASKED
         and logprob.max() <= 0.0
-        and max(top1.max(), top2.max()) < np.inf
+        and max(top1.max(), top2.max()) < inf
     ):
         margin = np.abs(top1 - top2)
         h1 = -np.add.reduceat(logprob, starts) / n + 0.0
@@ -141,12 +143,12 @@ def _incomplete_segment_signals(
 ) -> _Table:
     """The same where positions may be masked, missing, logits, or not computed at all."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        top1 = np.where(top1 <= MASKED, -np.inf, top1)
-        top2 = np.where(top2 <= MASKED, -np.inf, top2)
+        top1 = np.where(top1 <= MASKED, -inf, top1)
+        top2 = np.where(top2 <= MASKED, -inf, top2)
         margin = np.abs(top1 - top2)  # two masked tokens: inf - inf = NaN, no margin
         no_margin = np.isnan(margin)
         margins = n - np.add.reduceat(no_margin, starts, dtype=np.intp)
-        h2 = -np.minimum.reduceat(np.where(no_margin, np.inf, margin), starts) + 0.0
+        h2 = -np.minimum.reduceat(np.where(no_margin, inf, margin), starts) + 0.0
         decay = np.exp(-np.maximum(margin, -5.0))
         decay[no_margin] = 0.0
         h3 = np.add.reduceat(decay, starts) / margins

@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+_FLOAT64 = np.dtype(np.float64)
 MASKED = -9999.0  # what HTTP servers send for a log-probability of -inf
 Label = Literal[0, 1]
 
@@ -126,7 +127,9 @@ class Generation:
     def __post_init__(self) -> None:
         """Raises BadInputError for what is no number, and for what the log could not keep."""
         for name in ("logprob", "top1", "top2"):
-            object.__setattr__(self, name, _floats(name, getattr(self, name)))
+            value = getattr(self, name)
+            if not (type(value) is np.ndarray and value.dtype is _FLOAT64):  # most are: quicker
+                object.__setattr__(self, name, _floats(name, value))
         for name in ("id", "text", "model", "finish_reason"):
             value = getattr(self, name)
             if not (isinstance(value, str) or (value is None and name not in ("id", "text"))):
@@ -142,7 +145,12 @@ class Generation:
         n = max(self.logprob.size, self.output_tokens or 0)
         top1, top2 = self.top1, self.top2
         # argmin finds a NaN first, which fails the comparison. Nearly every output is complete.
-        if n and top1.size and top1[top1.argmin()] > MASKED and top2[top2.argmin()] > MASKED:
+        if (
+            n
+            and top1.size
+            and top1.item(top1.argmin()) > MASKED
+            and top2.item(top2.argmin()) > MASKED
+        ):
             return top1.size / n
         has_both = ~(np.isnan(top1) | np.isnan(top2))
         has_margin = has_both & (np.fmax(top1, top2) > MASKED)
