@@ -103,15 +103,16 @@ def _signals(logprob: FloatArray, top1: FloatArray, top2: FloatArray) -> Signals
         and top1.item(top1.argmax()) < inf
         and top2.item(top2.argmin()) > MASKED
     ):
-        total = np.add.reduceat(logprob, _START).item()
+        total = _sums(logprob, _START).item()
         lag = top2 - top1  # minus the margin where top1 is the larger, as in what readers give
         h2 = 0.0 + lag.item(lag.argmax())
         if 0.0 > total > MASKED and h2 <= 0.0:  # then so is every term; the clip has nothing to do
-            h3 = np.add.reduceat(np.exp(lag), _START).item() / n
+            h3 = _sums(np.exp(lag), _START).item() / n
             return Signals(-total / n, h2, h3, n, n)
     return batch_signals([Generation("", "", logprob, top1, top2)])[0]
 
 
+_sums = np.add.reduceat  # one for each segment
 _START = np.zeros(1, dtype=np.intp)
 _Counts: TypeAlias = NDArray[np.intp]
 _Table: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, _Counts, _Counts]
@@ -130,10 +131,10 @@ def _segment_signals(
         and max(top1.max(), top2.max()) < inf
     ):
         margin = np.abs(top1 - top2)
-        h1 = -np.add.reduceat(logprob, starts) / n + 0.0
+        h1 = -_sums(logprob, starts) / n + 0.0
         if h1.all():
             h2 = -np.minimum.reduceat(margin, starts) + 0.0
-            h3 = np.add.reduceat(np.exp(-np.maximum(margin, -5.0)), starts) / n
+            h3 = _sums(np.exp(-np.maximum(margin, -5.0)), starts) / n
             return h1, h2, h3, n, n
     return _incomplete_segment_signals(logprob, top1, top2, starts, n)
 
@@ -147,16 +148,16 @@ def _incomplete_segment_signals(
         top2 = np.where(top2 <= MASKED, -inf, top2)
         margin = np.abs(top1 - top2)  # two masked tokens: inf - inf = NaN, no margin
         no_margin = np.isnan(margin)
-        margins = n - np.add.reduceat(no_margin, starts, dtype=np.intp)
+        margins = n - _sums(no_margin, starts, dtype=np.intp)
         h2 = -np.minimum.reduceat(np.where(no_margin, inf, margin), starts) + 0.0
         decay = np.exp(-np.maximum(margin, -5.0))
         decay[no_margin] = 0.0
-        h3 = np.add.reduceat(decay, starts) / margins
+        h3 = _sums(decay, starts) / margins
         h2[margins == 0] = np.nan
 
         no_logprob = ~(logprob > MASKED)  # NaN, masked
-        likelihoods = n - np.add.reduceat(no_logprob, starts, dtype=np.intp)
-        h1 = -np.add.reduceat(np.where(no_logprob, 0.0, logprob), starts) / likelihoods
+        likelihoods = n - _sums(no_logprob, starts, dtype=np.intp)
+        h1 = -_sums(np.where(no_logprob, 0.0, logprob), starts) / likelihoods
         h1 = np.maximum(h1, 0.0)
         h1[np.fmax.reduceat(logprob, starts) > LOGIT] = np.nan
 
