@@ -33,7 +33,7 @@ __all__ = [
 Scope = Literal["content", "reasoning", "all"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Positions:
     """Log-probabilities of an output's tokens, arrays of shape (L,): see Generation."""
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from types import NoneType
 from typing import Any
 
 from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI
@@ -89,7 +90,7 @@ class _Gating:
         path = options.url.partition("?")[0]
         if options.method.lower() != "post" or path not in _ASK:
             return None
-        if not isinstance(options.json_data, dict | Mapping | None):  # dict first: it is quicker
+        if not isinstance(options.json_data, (dict, Mapping, NoneType)):  # dict first: quicker
             return None
         return _Exchange(self, client, options, path, stream=stream)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
-from itertools import chain, pairwise
-from math import isnan, nan
-from operator import attrgetter, ge, itemgetter
+from math import nan
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -29,12 +27,13 @@ class Entries:
         """Raises BadInputError for what is no entry."""
         self._spelled: list[Any] = []  # token, bytes, token, bytes, ...: one list for them all
         self._entries: list[Any] = []  # or what has them
-        self._chosen, self._top1, self._top2 = array("d"), array("d"), array("d")
+        self._chosen: list[float] = []
+        self._top1: list[float] = []
+        self._top2: list[float] = []
         self._k = 0
         self._error: BadInputError | None = None
         if entries:
-            if not self._take_all(entries):
-                self._take(entries)
+            self._take(entries)
             self._entries += entries
 
     def __len__(self) -> int:
@@ -82,72 +81,51 @@ class Entries:
             top2[chosen < top1] = np.nan
         return Positions(chosen, top1, top2, self._k)
 
-    def _take_all(self, entries: list[Any]) -> bool:
-        """Field by field, which is quicker, where all lists are of one length, and each token is
-        the first of its list or no more probable than the second. Else False, and nothing done.
-        """
-        getters = _DICT if isinstance(entries[0], dict) else _OBJECT
-        _, logprob_of, token_of, _, alternatives_of = getters
-        try:
-            lists = list(map(alternatives_of, entries))
-            k = len(lists[0])
-            if k < 2 or set(map(len, lists)) != {k}:
-                return False
-            values = list(map(logprob_of, chain.from_iterable(lists)))
-            ranks = [values[i::k] for i in range(k)]
-            if all(all(map(ge, higher, lower)) for higher, lower in pairwise(ranks)):
-                first, second = ranks[:2]
-            elif isnan(sum(values)):  # which `sorted` does not understand
-                return False
-            else:
-                rows = [sorted(values[i : i + k]) for i in range(0, len(values), k)]
-                first, second = [row[-1] for row in rows], [row[-2] for row in rows]
-            owns, tokens = list(map(logprob_of, entries)), list(map(token_of, entries))
-            listed = map(token_of, map(itemgetter(0), lists))
-            for token, own, at_most, other in zip(tokens, owns, second, listed, strict=True):
-                if not own <= at_most and (token != other or token == "" or "\ufffd" in token):
-                    return False
-            chosen, top1, top2 = array("d", owns), array("d", first), array("d", second)
-        except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
-            return False
-        self._chosen, self._top1, self._top2, self._k = chosen, top1, top2, k
-        return True
-
     def _take(self, entries: list[Any], *, spelled: list[Any] | None = None) -> None:
-        """In one pass, each object being looked at once, for speed."""
         if not entries:
             return
+        n, texts = len(self), len(spelled or ())
+        try:
+            self._take_complete(entries, spelled)
+        except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
+            del self._chosen[n:], self._top1[n:], self._top2[n:]
+            if spelled is not None:
+                del spelled[texts:]
+            self._take_complete([_completed(entry) for entry in entries], spelled)
+
+    def _take_complete(self, entries: list[Any], spelled: list[Any] | None) -> None:
+        """In one pass, each object being looked at once, for speed."""
         getters = _DICT if isinstance(entries[0], dict) else _OBJECT
-        parts_of, logprob_of, token_of, bytes_of, _ = getters
+        parts_of, logprob_of, token_of, bytes_of = getters
         add_chosen, add_top1, add_top2 = self._chosen.append, self._top1.append, self._top2.append
+        k = self._k
         for entry in entries:
-            try:
-                token, own, alternatives = parts_of(entry)
-                n = len(alternatives)
-                if n > self._k:
-                    self._k = n
-                values = map(logprob_of, alternatives)
-                if n > 1:
-                    first, second = next(values), max(values)
-                    if not second <= first:  # in most lists the first is the largest
-                        first, second = _two_largest(map(logprob_of, alternatives))
-                else:
-                    first, second = _two_largest(values)
-                # Only a token more probable than the second can change the two largest.
-                if not own <= second and own == own:
-                    if token == "" or "\ufffd" in token:  # of several tokens, perhaps
-                        listed = _has_bytes(alternatives, token, bytes_of(entry))
-                    else:  # mostly as the first, and `in` looks no further
-                        listed = token in map(token_of, alternatives)
-                    if not listed:
-                        first, second = (first, own) if own < first else (own, first)
-                if spelled is not None:
-                    spelled += (token, bytes_of(entry))
-                add_chosen(own)
-                add_top1(first)
-                add_top2(second)
-            except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
-                self._take([_completed(entry)], spelled=spelled)
+            token, own, alternatives = parts_of(entry)
+            n = len(alternatives)
+            if n > k:
+                k = n
+            values = map(logprob_of, alternatives)
+            if n > 1:
+                first, second = next(values), max(values)
+                if not second <= first:  # in most lists the first is the largest
+                    first, second = _two_largest(map(logprob_of, alternatives))
+            else:
+                first, second = _two_largest(values)
+            # Only a token more probable than the second can change the two largest.
+            if not own <= second and own == own:
+                if token == "" or "\ufffd" in token:  # of several tokens, perhaps
+                    listed = _has_bytes(alternatives, token, bytes_of(entry))
+                else:  # mostly as the first
+                    listed = n > 0 and token == token_of(alternatives[0])
+                    listed = listed or token in map(token_of, alternatives)
+                if not listed:
+                    first, second = (first, own) if own < first else (own, first)
+            if spelled is not None:
+                spelled += (token, bytes_of(entry))
+            add_chosen(own)
+            add_top1(first)
+            add_top2(second)
+        self._k = k
 
 
 def entries_of(value: Any, name: str) -> Entries:
@@ -156,8 +134,7 @@ def entries_of(value: Any, name: str) -> Entries:
     return found if isinstance(found, Entries) else Entries(list_of(value, name))
 
 
-_PARTS = ("token", "logprob", "top_logprobs")
-_NAMES = (_PARTS, ("logprob",), ("token",), ("bytes",), ("top_logprobs",))
+_NAMES = (("token", "logprob", "top_logprobs"), ("logprob",), ("token",), ("bytes",))
 _OBJECT: Any = tuple(attrgetter(*names) for names in _NAMES)
 _DICT: Any = tuple(itemgetter(*names) for names in _NAMES)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from threading import Lock
@@ -110,8 +110,10 @@ class Receipt:
 
 def attach(thing: object, receipt: Receipt) -> None:
     """Past pydantic's `__setattr__`, so that no dump of a response shows it."""
-    with suppress(AttributeError, TypeError):  # a bare string, from a server that sent no JSON
+    try:
         object.__setattr__(thing, "_gatekeeper", receipt)
+    except (AttributeError, TypeError):  # a bare string, from a server that sent no JSON
+        return
 
 
 def results_of(response: object) -> list[Result]:

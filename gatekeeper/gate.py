@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from math import inf, isfinite, nan
 from numbers import Real
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -32,13 +30,12 @@ from gatekeeper._settings import (
     named_policy,
     relearning_rate,
 )
+from gatekeeper._step import Step, _RefusedError
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.convert import as_generation
 from gatekeeper.errors import (
     BadInputError,
-    GatekeeperError,
     LogError,
-    LogLockedError,
     LogMismatchError,
     VerifierUnavailableError,
 )
@@ -187,14 +184,11 @@ class VerificationGate:
         self._on_unavailable = on_unavailable
         self._max_cost = max_cost_of(budget, verifier)
         self._ledger = Ledger(budget, self._max_cost, explore=self._chance)
-        self._pid = os.getpid()
-        self._closed = False
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
-        self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
+        self._step = Step()
         self._ids: set[str] = set()
         self._open: dict[str, _Open] = {}
         self._counts: Counter[str] = Counter()
-        self._broken: BaseException | None = None
         if log is None:
             log = MemoryLog()
         self._log = SQLiteLog(log) if isinstance(log, str | Path) else log
@@ -315,7 +309,7 @@ class VerificationGate:
                 raise BadInputError(
                     f"outcome={outcome!r}: give an Outcome or one of {', '.join(Verdict)}"
                 ) from None
-        with self._step():
+        with self._step:
             entry = self._open.get(id)
             if entry is None:
                 return self._audit(id, outcome)
@@ -468,12 +462,12 @@ class VerificationGate:
         After a resume these are what the last process did not finish: hand them in again, or free
         what they hold with `report_outcome(id, "infra_error")`.
         """
-        with self._lock:
+        with self._step.lock:
             return [entry.generation for entry in self._open.values() if not entry.busy]
 
     def find(self, id: str) -> GateResult | None:
         """What is known of an output; None for an id never seen."""
-        with self._lock:
+        with self._step.lock:
             return self._recall(id) if id in self._ids else None
 
     def output(self, id: str) -> Generation:
@@ -481,7 +475,7 @@ class VerificationGate:
 
         Raises BadInputError for an unknown id.
         """
-        with self._lock:
+        with self._step.lock:
             if id not in self._ids:
                 raise BadInputError(f"id={id!r} is unknown: the gate has never seen it")
             return _codec.generation_of(id, self._decided(id))
@@ -491,14 +485,14 @@ class VerificationGate:
 
         Raises BadInputError for an unknown id.
         """
-        with self._lock:
+        with self._step.lock:
             if id not in self._ids:
                 raise BadInputError(f"id={id!r} is unknown: the gate has never seen it")
             phase: str = self._decided(id)["phase"]
             return phase
 
     def status(self) -> GateStatus:
-        with self._lock:
+        with self._step.lock:
             n, ledger = self._counts, self._ledger
             return GateStatus(
                 phase=self._asked.phase,
@@ -524,7 +518,7 @@ class VerificationGate:
     def close(self) -> None:
         """Wait for verifications under way, close the verifier and the log."""
         self._pool.shutdown()
-        self._closed = True
+        self._step.closed = True
         close = getattr(self.verifier, "close", None)
         try:
             if callable(close):
@@ -539,34 +533,6 @@ class VerificationGate:
         self.close()
 
     # -- one step after the other, each under the lock ----------------------------------------
-
-    @contextmanager
-    def _step(self) -> Iterator[None]:
-        """One change of policy, ledger and log together.
-
-        Where it breaks off in the middle (a full disk, an interrupt) memory may be ahead of the
-        log, so the gate stops for good; the log is right, and a new gate on it goes on.
-        """
-        with self._lock:
-            if self._closed:
-                raise GatekeeperError("this gate is closed: make a new one")
-            if os.getpid() != self._pid:
-                raise LogLockedError(
-                    "this gate belongs to the process that made it: after a fork, make another "
-                    "with a log of its own"
-                )
-            if self._broken is not None:
-                raise LogError(
-                    f"this gate stopped at an earlier error ({self._broken!r}): make a new one; "
-                    "on the same log, if it had one, it goes on"
-                )
-            try:
-                yield
-            except _RefusedError:
-                raise
-            except BaseException as e:
-                self._broken = e
-                raise
 
     def _admit(
         self,
@@ -583,13 +549,12 @@ class VerificationGate:
             return self._readmit(generation, force=force, learn=learn)
         signals = signals_of(generation)
         cost_estimate = self._cost_estimate(generation, task)
-        is_number = isinstance(cost_estimate, float | Real)  # float first: it is quicker
-        if not (is_number and 0 < cost_estimate < inf):
+        if not (isinstance(cost_estimate, (float, Real)) and 0 < cost_estimate < inf):
             raise BadInputError(
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
             )
         candidate = Candidate(generation.id, signals, float(cost_estimate))
-        with self._step():
+        with self._step:
             if generation.id in self._ids:
                 raise _RefusedError(f"id={generation.id!r} came in twice at once")
             met = self._meet(generation.model)
@@ -605,7 +570,7 @@ class VerificationGate:
             return entry if entry.busy else entry.result()
 
     def _readmit(self, generation: Generation, *, force: bool, learn: bool) -> _Open | GateResult:
-        with self._step():
+        with self._step:
             id_ = generation.id
             entry = self._open.get(id_)
             known = self._recall(id_)
@@ -671,7 +636,7 @@ class VerificationGate:
             outcome = _could_not_tell(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
         if not outcome.seconds:
             outcome = replace(outcome, seconds=elapsed)
-        with self._step():
+        with self._step:
             entry.busy = False
             if outcome.error is None:
                 self._give_back(entry, outcome.detail, outcome)
@@ -680,7 +645,7 @@ class VerificationGate:
 
     def _release(self, entry: _Open, why: str) -> None:
         """On the way out of an exception, which a gate that has stopped must not replace."""
-        with suppress(LogError), self._step():
+        with suppress(LogError), self._step:
             entry.busy = False
             self._give_back(entry, why)
 
@@ -689,7 +654,7 @@ class VerificationGate:
         for _, future in waiting:
             if future is not None:
                 future.result()
-        with self._step():
+        with self._step:
             done = [entry for entry, _ in waiting if entry.outcome is not None]
             self._log.append(self._learn(done))
         waiting.clear()
@@ -733,9 +698,11 @@ class VerificationGate:
             reason = Reason.BUDGET_EXHAUSTED
         p = wish.propensity if granted else 0.0
         propensity = p + chance * (1.0 - p)  # 1 - (1 - ε)(1 - p), exact at 0 and 1
-        decision = Decision(
-            verify, reason, wish.score, wish.threshold, wish.stratum, propensity, wish.version
-        )
+        decision = wish
+        if (verify, reason, propensity) != (wish.verify, wish.reason, wish.propensity):
+            decision = Decision(
+                verify, reason, wish.score, wish.threshold, wish.stratum, propensity, wish.version
+            )
         if verify:
             self._ledger.reserve(candidate.id, hold)
         if self._observer is not None:
@@ -924,10 +891,6 @@ class VerificationGate:
             self._open[id_].held = True
         elif kind == "audited":
             self._counts["audited"] += 1
-
-
-class _RefusedError(BadInputError):
-    """Raised inside a step before it has changed anything."""
 
 
 def _watching() -> Any:

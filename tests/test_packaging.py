@@ -28,7 +28,16 @@ LAYERS = (
     {"protocols"},
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
     | {"drift", "guard"}
-    | {"_codec", "_fingerprint", "_likelihood", "_midp", "_settings", "convert", "datasets"}
+    | {
+        "_codec",
+        "_fingerprint",
+        "_likelihood",
+        "_midp",
+        "_settings",
+        "_step",
+        "convert",
+        "datasets",
+    }
     | {"jsonl", "records", "tasks", "summary", "verifiers"},
     {"gate", "loop", "best", "replay", "testing", "runner", "estimates", "streams"}
     | {"vectorised", "experiment", "diagnosis", "theory"}

@@ -1,0 +1,62 @@
+"""One change of a gate after the other, and none after one that broke off."""
+
+from __future__ import annotations
+
+import os
+from threading import RLock
+from types import TracebackType
+
+from gatekeeper.errors import BadInputError, GatekeeperError, LogError, LogLockedError
+
+__all__ = ["Step"]
+
+
+class Step:
+    """Entered for one change of policy, ledger and log together.
+
+    Where it breaks off in the middle (a full disk, an interrupt) memory may be ahead of the log, so
+    the gate stops for good; the log is right, and a new gate on it goes on. Not a `contextmanager`:
+    that takes several times as long, and each output has a step.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()  # a signal handler may ask for the status in the middle of a step
+        self.closed = False
+        self._pid = os.getpid()
+        self._broken: BaseException | None = None
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        try:
+            self._check()
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None and not isinstance(error, _RefusedError):
+            self._broken = error
+        self.lock.release()
+
+    def _check(self) -> None:
+        if self.closed:
+            raise GatekeeperError("this gate is closed: make a new one")
+        if os.getpid() != self._pid:
+            raise LogLockedError(
+                "this gate belongs to the process that made it: after a fork, make another "
+                "with a log of its own"
+            )
+        if self._broken is not None:
+            raise LogError(
+                f"this gate stopped at an earlier error ({self._broken!r}): make a new one; "
+                "on the same log, if it had one, it goes on"
+            )
+
+
+class _RefusedError(BadInputError):
+    """Raised inside a step before it has changed anything."""
