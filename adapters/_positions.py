@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from struct import error as struct_error
+from struct import pack_into
 from typing import Any, Literal
 
 import numpy as np
@@ -98,9 +99,11 @@ def two_largest(values: FloatArray, lengths: Sequence[int]) -> tuple[FloatArray,
 
 def numbers(values: Sequence[Any]) -> FloatArray:
     """As float64, of its own, None as NaN. Raises BadInputError for what is no number."""
+    found = np.empty(len(values))
     try:
-        return np.frombuffer(array("d", values))  # several times as fast as np.array of a list
-    except (TypeError, OverflowError):
+        pack_into(f"{len(values)}d", found.data, 0, *values)  # quicker than np.array of a list
+        return found
+    except (struct_error, OverflowError):
         pass
     for value in values:
         if value is not None and not isinstance(value, int | float):
