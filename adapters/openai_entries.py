@@ -82,50 +82,44 @@ class Entries:
         return Positions(chosen, top1, top2, self._k)
 
     def _take(self, entries: list[Any], *, spelled: list[Any] | None = None) -> None:
+        """In one pass, each object being looked at once, for speed."""
         if not entries:
             return
-        n, texts = len(self), len(spelled or ())
-        try:
-            self._take_complete(entries, spelled)
-        except (AttributeError, KeyError, TypeError, OverflowError):  # null, missing, odd
-            del self._chosen[n:], self._top1[n:], self._top2[n:]
-            if spelled is not None:
-                del spelled[texts:]
-            self._take_complete([_completed(entry) for entry in entries], spelled)
-
-    def _take_complete(self, entries: list[Any], spelled: list[Any] | None) -> None:
-        """In one pass, each object being looked at once, for speed."""
         getters = _DICT if isinstance(entries[0], dict) else _OBJECT
         parts_of, logprob_of, token_of, bytes_of = getters
         add_chosen, add_top1, add_top2 = self._chosen.append, self._top1.append, self._top2.append
-        k = self._k
+        k = 0
         for entry in entries:
-            token, own, alternatives = parts_of(entry)
-            n = len(alternatives)
-            if n > k:
-                k = n
-            values = map(logprob_of, alternatives)
-            if n > 1:
-                first, second = next(values), max(values)
-                if not second <= first:  # in most lists the first is the largest
-                    first, second = _two_largest(map(logprob_of, alternatives))
+            try:
+                token, own, alternatives = parts_of(entry)
+                n = len(alternatives)
+                if n > k:
+                    k = n
+                values = map(logprob_of, alternatives)
+                if n > 1:
+                    first, second = next(values), max(values)
+                    if not second <= first:  # in most lists the first is the largest
+                        first, second = _two_largest(map(logprob_of, alternatives))
+                else:
+                    first, second = _two_largest(values)
+                # Only a token more probable than the second can change the two largest.
+                if not own <= second and own == own:
+                    if token == "" or "\ufffd" in token:  # of several tokens, perhaps
+                        listed = _has_bytes(alternatives, token, bytes_of(entry))
+                    else:  # mostly as the first
+                        listed = n > 0 and token == token_of(alternatives[0])
+                        listed = listed or token in map(token_of, alternatives)
+                    if not listed:
+                        first, second = (first, own) if own < first else (own, first)
+                if spelled is not None:
+                    spelled += (token, bytes_of(entry))
+            except (AttributeError, KeyError, TypeError):  # null, missing, odd
+                self._take([_completed(entry)], spelled=spelled)
             else:
-                first, second = _two_largest(values)
-            # Only a token more probable than the second can change the two largest.
-            if not own <= second and own == own:
-                if token == "" or "\ufffd" in token:  # of several tokens, perhaps
-                    listed = _has_bytes(alternatives, token, bytes_of(entry))
-                else:  # mostly as the first
-                    listed = n > 0 and token == token_of(alternatives[0])
-                    listed = listed or token in map(token_of, alternatives)
-                if not listed:
-                    first, second = (first, own) if own < first else (own, first)
-            if spelled is not None:
-                spelled += (token, bytes_of(entry))
-            add_chosen(own)
-            add_top1(first)
-            add_top2(second)
-        self._k = k
+                add_chosen(own)
+                add_top1(first)
+                add_top2(second)
+        self._k = max(self._k, k)
 
 
 def entries_of(value: Any, name: str) -> Entries:

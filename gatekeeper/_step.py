@@ -15,8 +15,8 @@ class Step:
     """Entered for one change of policy, ledger and log together.
 
     Where it breaks off in the middle (a full disk, an interrupt) memory may be ahead of the log, so
-    the gate stops for good; the log is right, and a new gate on it goes on. Not a `contextmanager`:
-    that takes several times as long, and each output has a step.
+    the gate stops for good; the log is right, and a new gate on it goes on. Not a `contextmanager`,
+    for speed: each output has a step.
     """
 
     def __init__(self) -> None:
