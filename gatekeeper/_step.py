@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from threading import RLock
 from types import TracebackType
 
 from gatekeeper.errors import BadInputError, GatekeeperError, LogError, LogLockedError
@@ -12,38 +11,20 @@ __all__ = ["Step"]
 
 
 class Step:
-    """Entered for one change of policy, ledger and log together.
+    """Entered, under the gate's lock, for one change of policy, ledger and log together.
 
     Where it breaks off in the middle (a full disk, an interrupt) memory may be ahead of the log, so
     the gate stops for good; the log is right, and a new gate on it goes on. Not a `contextmanager`,
-    for speed: each output has a step.
+    for speed: each output has a step. The lock is not taken here: an interrupt between these lines
+    would keep it for ever.
     """
 
     def __init__(self) -> None:
-        self.lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self.closed = False
         self._pid = os.getpid()
         self._broken: BaseException | None = None
 
     def __enter__(self) -> None:
-        self.lock.acquire()
-        try:
-            self._check()
-        except BaseException:
-            self.lock.release()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is not None and not isinstance(error, _RefusedError):
-            self._broken = error
-        self.lock.release()
-
-    def _check(self) -> None:
         if self.closed:
             raise GatekeeperError("this gate is closed: make a new one")
         if os.getpid() != self._pid:
@@ -56,6 +37,15 @@ class Step:
                 f"this gate stopped at an earlier error ({self._broken!r}): make a new one; "
                 "on the same log, if it had one, it goes on"
             )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None and not isinstance(error, _RefusedError):
+            self._broken = error
 
 
 class _RefusedError(BadInputError):

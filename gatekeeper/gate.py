@@ -13,6 +13,7 @@ from importlib import import_module
 from math import inf, isfinite, nan
 from numbers import Real
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -185,6 +186,7 @@ class VerificationGate:
         self._max_cost = max_cost_of(budget, verifier)
         self._ledger = Ledger(budget, self._max_cost, explore=self._chance)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
+        self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._step = Step()
         self._ids: set[str] = set()
         self._open: dict[str, _Open] = {}
@@ -309,7 +311,7 @@ class VerificationGate:
                 raise BadInputError(
                     f"outcome={outcome!r}: give an Outcome or one of {', '.join(Verdict)}"
                 ) from None
-        with self._step:
+        with self._lock, self._step:
             entry = self._open.get(id)
             if entry is None:
                 return self._audit(id, outcome)
@@ -462,12 +464,12 @@ class VerificationGate:
         After a resume these are what the last process did not finish: hand them in again, or free
         what they hold with `report_outcome(id, "infra_error")`.
         """
-        with self._step.lock:
+        with self._lock:
             return [entry.generation for entry in self._open.values() if not entry.busy]
 
     def find(self, id: str) -> GateResult | None:
         """What is known of an output; None for an id never seen."""
-        with self._step.lock:
+        with self._lock:
             return self._recall(id) if id in self._ids else None
 
     def output(self, id: str) -> Generation:
@@ -475,7 +477,7 @@ class VerificationGate:
 
         Raises BadInputError for an unknown id.
         """
-        with self._step.lock:
+        with self._lock:
             if id not in self._ids:
                 raise BadInputError(f"id={id!r} is unknown: the gate has never seen it")
             return _codec.generation_of(id, self._decided(id))
@@ -485,14 +487,14 @@ class VerificationGate:
 
         Raises BadInputError for an unknown id.
         """
-        with self._step.lock:
+        with self._lock:
             if id not in self._ids:
                 raise BadInputError(f"id={id!r} is unknown: the gate has never seen it")
             phase: str = self._decided(id)["phase"]
             return phase
 
     def status(self) -> GateStatus:
-        with self._step.lock:
+        with self._lock:
             n, ledger = self._counts, self._ledger
             return GateStatus(
                 phase=self._asked.phase,
@@ -555,7 +557,7 @@ class VerificationGate:
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
             )
         candidate = Candidate(generation.id, signals, float(cost_estimate))
-        with self._step:
+        with self._lock, self._step:
             if generation.id in self._ids:
                 raise _RefusedError(f"id={generation.id!r} came in twice at once")
             met = self._meet(generation.model)
@@ -571,7 +573,7 @@ class VerificationGate:
             return entry if entry.busy else entry.result()
 
     def _readmit(self, generation: Generation, *, force: bool, learn: bool) -> _Open | GateResult:
-        with self._step:
+        with self._lock, self._step:
             id_ = generation.id
             entry = self._open.get(id_)
             known = self._recall(id_)
@@ -637,7 +639,7 @@ class VerificationGate:
             outcome = _could_not_tell(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
         if not outcome.seconds:
             outcome = replace(outcome, seconds=elapsed)
-        with self._step:
+        with self._lock, self._step:
             entry.busy = False
             if outcome.error is None:
                 self._give_back(entry, outcome.detail, outcome)
@@ -646,7 +648,7 @@ class VerificationGate:
 
     def _release(self, entry: _Open, why: str) -> None:
         """On the way out of an exception, which a gate that has stopped must not replace."""
-        with suppress(LogError), self._step:
+        with suppress(LogError), self._lock, self._step:
             entry.busy = False
             self._give_back(entry, why)
 
@@ -655,7 +657,7 @@ class VerificationGate:
         for _, future in waiting:
             if future is not None:
                 future.result()
-        with self._step:
+        with self._lock, self._step:
             done = [entry for entry, _ in waiting if entry.outcome is not None]
             self._log.append(self._learn(done))
         waiting.clear()

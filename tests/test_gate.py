@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -33,6 +35,7 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
     VerifierUnavailableError,
+    _step,
 )
 from gatekeeper.errors import GatekeeperError, LogLockedError
 from gatekeeper.log import MemoryLog, SQLiteLog
@@ -590,6 +593,38 @@ def test_an_interrupt_in_a_verifier_gives_its_reservation_back(how: str) -> None
     assert (status.held, status.spent, status.unresolved) == (0.0, 0.0, 1)
     assert gate.maybe_verify(out("a")).verified
     assert gate.status().spent == 1.0
+
+
+def test_an_interrupt_around_a_step_leaves_the_gate_to_other_threads() -> None:
+    """Ctrl-C at each line that enters or leaves a step: nobody waits for a lock for ever."""
+
+    def interrupted(at: int) -> bool:
+        gate, met = gate_of(), 0
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal met
+            if frame.f_code.co_filename != _step.__file__:
+                return None
+            met += 1
+            if met == at:
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            gate.maybe_verify(out("a"))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        other = threading.Thread(target=gate.status, daemon=True)
+        other.start()
+        other.join(PATIENCE)
+        assert not other.is_alive(), f"interrupted at line event {at}"
+        return met >= at
+
+    assert sum(1 for _ in itertools.takewhile(interrupted, itertools.count(1))) >= 5
 
 
 # -- asyncio -----------------------------------------------------------------------------------
