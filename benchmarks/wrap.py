@@ -10,7 +10,8 @@ Many at once: a round is 1,000 calls in flight on one event loop, a third of the
 client, of one wrapped by a gate with its log in memory, and of one with its log in a file, in
 random order, so that whatever else the machine does meets all three alike. Every step of every call
 is timed, by the processor time of the thread: what the steps of a wrapped call take longer than
-those of a bare one is what the gate adds. `client alone` is a bare call's steps and its share of
+those of a bare one is what the gate adds (where it decides on several outputs together, that is in
+a step of one of its calls). `client alone` is a bare call's steps and its share of
 what happens between steps: sockets, the event loop, and Python's garbage collector, which goes
 through all answers again and again (wherever it begins, it counts here). `share` is the one over
 the other, the median of rounds; the last column has the least and the most of them. The target is

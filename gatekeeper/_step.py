@@ -11,7 +11,8 @@ __all__ = ["Step"]
 
 
 class Step:
-    """Entered, under the gate's lock, for one change of policy, ledger and log together.
+    """Entered, under the gate's lock, for one change of policy, ledger and log together; inside it
+    again for a part that may break off by itself.
 
     Where it breaks off in the middle (a full disk, an interrupt) memory may be ahead of the log, so
     the gate stops for good; the log is right, and a new gate on it goes on. Not a `contextmanager`,

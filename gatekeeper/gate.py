@@ -14,7 +14,7 @@ from math import inf, isfinite, nan
 from numbers import Real
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from gatekeeper._settings import (
     relearning_rate,
 )
 from gatekeeper._step import Step, _RefusedError
+from gatekeeper._together import Together
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.convert import as_generation
 from gatekeeper.errors import (
@@ -92,6 +93,22 @@ class _Open:
     def result(self) -> GateResult:
         outcome = self.outcome or self.trouble
         return GateResult(self.candidate.id, self.candidate.signals, self.decision, outcome)
+
+
+class _New(NamedTuple):
+    """An output as it comes in."""
+
+    generation: Generation
+    candidate: Candidate | None  # None: its id is known
+    force: bool
+
+
+_Answer = _Open | GateResult | Exception | None  # to a new one. None: its id is known
+
+# Outputs at most that an event loop's callers have decided on in one go. Written in one
+# transaction and decided on while the code is in the processor's cache, they take less; more than a
+# few would keep many finished answers waiting.
+_TOGETHER = 8
 
 
 class VerificationGate:
@@ -188,6 +205,7 @@ class VerificationGate:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._step = Step()
+        self._decide_together = Together(self._decide_all, self._take_back, most=_TOGETHER)
         self._ids: set[str] = set()
         self._open: dict[str, _Open] = {}
         self._counts: Counter[str] = Counter()
@@ -239,10 +257,14 @@ class VerificationGate:
     ) -> GateResult:
         """`maybe_verify` for asyncio. Cancelling it gives back what was reserved.
 
+        Calls that an event loop has at once are decided on together, in the order in which they
+        came, and logged in one transaction: up to 8 that come in one turn of the loop.
+
         A verifier without `averify` runs in a thread. One that has begun there cannot be stopped:
         it finishes, is charged, and its verdict is learned.
         """
-        entry = self._admit(response, task, id=id, force=force)
+        new = self._look_at(response, task, id=id, force=force)
+        entry = self._admitted(new, await self._decide_together(new), learn=True)
         if isinstance(entry, GateResult):
             return entry
         if isinstance(self.verifier, AsyncVerifier):
@@ -546,9 +568,14 @@ class VerificationGate:
         learn: bool = True,
     ) -> _Open | GateResult:
         """Decide, or find what was decided. An _Open one is the caller's to verify or to learn."""
+        new = self._look_at(response, task, id=id, force=force)
+        [answer] = self._decide_all([new])
+        return self._admitted(new, answer, learn=learn)
+
+    def _look_at(self, response: object, task: object, *, id: str | None, force: bool) -> _New:
         generation = as_generation(response, id=id)
         if generation.id in self._ids:
-            return self._readmit(generation, force=force, learn=learn)
+            return _New(generation, None, force)
         signals = signals_of(generation)
         cost_estimate = self._cost_estimate(generation, task)
         is_number = isinstance(cost_estimate, (float, Real))  # float first: it is quicker
@@ -556,21 +583,57 @@ class VerificationGate:
             raise BadInputError(
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
             )
-        candidate = Candidate(generation.id, signals, float(cost_estimate))
-        with self._lock, self._step:
-            if generation.id in self._ids:
-                raise _RefusedError(f"id={generation.id!r} came in twice at once")
-            met = self._meet(generation.model)
-            phase = self._asked.phase
-            decision = self._decide(candidate, force=force)
-            data = _codec.decided(generation, candidate, decision, phase=phase, forced=force)
-            self._log.append([*met, Event("decided", generation.id, data), *self._note()])
-            if not decision.verify:
-                return GateResult(generation.id, signals, decision)
-            entry = _Open(generation, candidate, decision, phase)
-            self._open[generation.id] = entry
-            entry.busy = self.verifier is not None
-            return entry if entry.busy else entry.result()
+        return _New(generation, Candidate(generation.id, signals, float(cost_estimate)), force)
+
+    def _decide_all(self, outputs: list[_New]) -> list[_Answer]:
+        """Decide on one after the other and log it all at once, or nothing: then each has the
+        error."""
+        answers: list[_Answer] = []
+        events: list[Event] = []
+        try:
+            with self._lock, self._step:
+                for new in outputs:
+                    try:
+                        with self._step:  # its own: where it breaks off, the earlier ones stand
+                            answers.append(self._decide_on(new, events))
+                    except Exception as error:
+                        answers.append(error)
+                self._log.append(events)
+        except Exception as error:
+            return [error] * len(outputs)
+        return answers
+
+    def _decide_on(self, new: _New, events: list[Event]) -> _Open | GateResult | None:
+        """What is to be logged is added to the events."""
+        generation, candidate, force = new
+        if candidate is None or generation.id in self._ids:
+            return None
+        met = self._meet(generation.model)
+        phase = self._asked.phase
+        decision = self._decide(candidate, force=force)
+        data = _codec.decided(generation, candidate, decision, phase=phase, forced=force)
+        events += [*met, Event("decided", generation.id, data), *self._note()]
+        if not decision.verify:
+            return GateResult(generation.id, candidate.signals, decision)
+        entry = _Open(generation, candidate, decision, phase)
+        self._open[generation.id] = entry
+        entry.busy = self.verifier is not None
+        return entry
+
+    def _admitted(self, new: _New, answer: _Answer, *, learn: bool) -> _Open | GateResult:
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is None:
+            return self._readmit(new.generation, force=new.force, learn=learn)
+        if isinstance(answer, _Open) and not answer.busy:  # somebody else verifies it
+            return answer.result()
+        return answer
+
+    def _take_back(self, answer: _Answer) -> None:
+        """Nobody waits for it any more."""
+        with self._lock:
+            if isinstance(answer, _Open) and answer.held:
+                self._release(answer, "cancelled")
 
     def _readmit(self, generation: Generation, *, force: bool, learn: bool) -> _Open | GateResult:
         with self._lock, self._step:

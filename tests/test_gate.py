@@ -686,6 +686,115 @@ def test_a_timeout_around_the_call_frees_an_async_verifier() -> None:
     assert asyncio.run(main()).verified
 
 
+def at_once(gate: VerificationGate, outputs: list[Generation]) -> list[Any]:
+    """Handed in by as many tasks of one event loop."""
+
+    async def main() -> list[Any]:
+        calls = [gate.amaybe_verify(output) for output in outputs]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return asyncio.run(main())
+
+
+def test_those_that_come_at_once_are_decided_on_as_one_after_the_other(tmp_path: Path) -> None:
+    """The same decisions, whatever else is among them: known outputs, taken ids, the same one
+    twice, bad input. Eight are written in one transaction."""
+    bad = replace(out("bad"), top1=np.zeros(3))
+    known, taken = stream(40)[3], replace(stream(40)[5], text="another")
+    outputs = [*stream(20), bad, known, *stream(40)[20:], taken, known, out("twice"), out("twice")]
+    settings: dict[str, Any] = {"budget": Budget(total=15), "explore": 0.2}
+    together = VerificationGate(Random(0.4, warmup=12), log=tmp_path / "together.db", **settings)
+    alone = VerificationGate(Random(0.4, warmup=12), log=tmp_path / "alone.db", **settings)
+    one_by_one: list[Any] = []
+    for output in outputs:
+        try:
+            one_by_one.append(alone.maybe_verify(output))
+        except BadInputError as error:
+            one_by_one.append(error)
+    assert list(map(repr, at_once(together, outputs))) == list(map(repr, one_by_one))
+    assert together.status() == alone.status()
+    together.close()
+    alone.close()
+    with (
+        SQLiteLog(tmp_path / "together.db", read_only=True) as a,
+        SQLiteLog(tmp_path / "alone.db", read_only=True) as b,
+    ):
+        assert list(a.events()) == list(b.events())
+        of_one_write = a._db.execute(
+            "SELECT count(*) FROM events WHERE kind = 'decided' GROUP BY at"
+        )
+        assert [n for (n,) in of_one_write] == [8, 8, 7, 8, 8, 2]
+
+
+def test_a_policy_that_fails_at_one_of_several_has_decided_on_those_before() -> None:
+    """They are in the log and get their answers; the later ones hear why the gate stopped."""
+    log = MemoryLog()
+
+    def fails(id_: str) -> bool:
+        if id_ == "g3":
+            raise RuntimeError("bug in a plug-in")
+        return id_ == "g1"
+
+    gate = gate_of(wants=fails, log=log)
+    *before, failed, after = at_once(gate, stream(5))
+    assert [answer.decision.verify for answer in before] == [False, True, False]
+    assert isinstance(failed, RuntimeError)
+    assert isinstance(after, LogError)
+    assert "bug in a plug-in" in str(after)
+    again = gate_of(wants=lambda id_: id_ == "g1", log=log)
+    assert [again.find(g.id) for g in stream(5)] == [*before, None, None]
+
+
+def test_where_the_log_cannot_be_written_none_of_several_is_decided_on() -> None:
+    """No answer says what the log does not hold; a gate on the same log goes on from there."""
+
+    class Full(MemoryLog):
+        full = False
+
+        def append(self, events: Any) -> None:
+            if self.full:
+                raise LogError("disk full")
+            super().append(events)
+
+    log, verifier = Full(), AsyncScriptedVerifier()
+    gate = gate_of(verifier, log=log)
+    first = at_once(gate, stream(1))
+    log.full = True
+    answers = at_once(gate, stream(6)[1:])
+    assert [str(answer) for answer in answers] == ["disk full"] * 5
+    with pytest.raises(LogError, match="this gate stopped"):
+        gate.maybe_verify(out("later"))
+    log.full = False
+    again = gate_of(verifier, log=log)
+    assert again.status().seen == 1
+    assert at_once(again, stream(6))[:1] == first
+    assert again.status().spent == 6.0
+    assert verifier.calls == [f"g{i}" for i in range(6)]
+
+
+@pytest.mark.parametrize("verifies", [False, True])
+@pytest.mark.parametrize("turns", range(4))
+def test_cancelling_some_of_several_gives_their_reservations_back(
+    verifies: bool, turns: int
+) -> None:
+    """Before the decision, between decision and answer, or after: the others have theirs."""
+    gate = gate_of(AsyncScriptedVerifier() if verifies else None)
+
+    async def main() -> list[Any]:
+        tasks = [asyncio.create_task(gate.amaybe_verify(output)) for output in stream(5)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        tasks[0].cancel()
+        tasks[2].cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    ends = asyncio.run(main())
+    assert [ends[i].id for i in (1, 3, 4)] == ["g1", "g3", "g4"]
+    answered = float(sum(isinstance(end, GateResult) for end in ends))
+    status = gate.status()
+    assert (status.spent, status.held) == ((answered, 0.0) if verifies else (0.0, answered))
+
+
 # -- batches -----------------------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ LAYERS = (
         "_midp",
         "_settings",
         "_step",
+        "_together",
         "convert",
         "datasets",
     }

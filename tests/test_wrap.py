@@ -22,7 +22,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+import trio
 from openai import (
     APIStatusError,
     AsyncAzureOpenAI,
@@ -414,7 +416,7 @@ class AsyncChecker:
         self.saw: list[tuple[Generation, Any]] = []
 
     async def averify(self, generation: Generation, task: Any) -> Outcome:
-        await asyncio.sleep(0)
+        await anyio.sleep(0)  # on trio, too
         self.saw.append((generation, task))
         return Outcome(Verdict.PASSED if generation.text == task else Verdict.FAILED)
 
@@ -1277,6 +1279,29 @@ def test_1000_calls_at_once(server: Server, verifier: Any, tmp_path: Path) -> No
             assert result.outcome.verdict is Verdict.PASSED  # the task is this call's
     assert 600 < sum(result.verified for result in results) < 800
     assert len(checker.saw) == sum(result.verified for result in results)
+
+
+def test_a_client_on_trio(server: Server) -> None:
+    """Outputs are decided on and verified without asyncio's event loop, too."""
+    prompts = [f"trio {i}" for i in range(20)]
+    results: dict[str, Any] = {}
+
+    async def one(gate: VerificationGate, client: Any, prompt: str) -> None:
+        with gate.task(text_of(prompt)):
+            results[prompt] = gate.result_of(await chat_call(client, prompt))
+
+    async def run() -> None:
+        async with new_client(server, "AsyncOpenAI") as client:
+            with make_gate(AsyncChecker()) as gate:
+                async with trio.open_nursery() as nursery:
+                    for prompt in prompts:
+                        nursery.start_soon(one, gate, gate.wrap(client), prompt)
+
+    trio.run(run)
+    for prompt in prompts:
+        h = results[prompt].signals
+        assert (h.h1, h.h2, h.h3) == pytest.approx(expected_signals(prompt), abs=1e-9)
+        assert results[prompt].outcome.verdict is Verdict.PASSED
 
 
 def test_threads_share_a_wrapped_client(client: OpenAI) -> None:
