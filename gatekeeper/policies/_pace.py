@@ -30,12 +30,10 @@ class Pace:
 
     With a `horizon` (candidates to come) the cap is on the whole, and a refusal means the end.
     Without, it grows with the stream, and a refusal means that this account is ahead of it.
-
-    ahead   aim past the cap, so that nothing is left over
     """
 
-    def __init__(self, beta: float, horizon: int | None, *, ahead: bool = True) -> None:
-        self.beta, self.horizon, self.ahead = beta, horizon, ahead
+    def __init__(self, beta: float, horizon: int | None) -> None:
+        self.beta, self.horizon = beta, horizon
         self.mean = 1.0  # expected cost of a candidate
         self.rate = beta  # share of the cost to spend next, in [0, 1]
         self._seen = 0
@@ -89,8 +87,6 @@ class Pace:
             self._withheld += max(self._left(), 0.0)
 
     def _left(self) -> float:
-        if not self.ahead:
-            return self._allowed - self._withheld - self._spent
         lead = LEAD * self.mean
         if self.horizon is not None:
             lead *= min(self._seen / self.horizon, 1.0)

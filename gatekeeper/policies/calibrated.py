@@ -30,7 +30,6 @@ __all__ = ["Calibrated", "Objective"]
 
 Objective = Literal["recall", "precision"]
 GROWTH = 1.15  # fit anew when there is so much more
-FEW = 50  # labels up to which "precision", too, ranks by P(error) / E[cost]
 EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
 SHIFT, ALARM = 1.5, 8.0  # log odds by which labels may be off, and nats of evidence that they are
 KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before a fit is trusted
@@ -41,19 +40,16 @@ class Calibrated:
 
     Both are fitted to the outcomes known so far (`_estimates`): P(error) from signals, ĉ and its
     stratum, E[cost] from what is known before verification. They are fitted anew as labels come,
-    at a cost per decision that does not grow. The price (`_pace`) aims at the budget, for recall
-    slightly past it: others keep it. What is not worth its price is verified with probability
-    0.02 β even so, so that no error rate stays unknown. Where outcomes differ from what was
-    expected by more than chance, what was learned is dropped, and the next labels are drawn
-    uniformly.
+    at a cost per decision that does not grow. The price (`_pace`) aims slightly past the budget,
+    which others keep. What is not worth its price is verified with probability 0.02 β even so, so
+    that no error rate stays unknown. Where outcomes differ from what was expected by more than
+    chance, what was learned is dropped, and the next labels are drawn uniformly.
 
     horizon     number of candidates to come, the warm-up included, where it is known
-    objective   "recall": the most errors for the money. "precision": the highest hit rate; with
-                n > 50 labels it ranks by P(error) / E[cost]^(50/n), so by P(error) alone in the
-                end: while little is known, cheap labels teach more for the money
+    objective   "recall": the most errors for the money. "precision": the highest hit rate; ranks
+                by P(error) alone
 
-    `Decision.score` is P(error); `threshold` the price: errors per unit of cost, or, for
-    "precision", what P(error) had to exceed at this cost.
+    `Decision.score` is P(error); `threshold` the price: errors per unit of cost, or P(error).
     """
 
     name = "calibrated"
@@ -78,11 +74,8 @@ class Calibrated:
         self.seed = seed
         self._missing = MissingRule(on_missing, beta, seed)
         self._rng = np.random.default_rng((seed, 1))  # other draws than the missing rule's
-        # What is left over at the end lowers recall, but no hit rate.
-        to_come = None if horizon is None else max(horizon - warmup, 1)
-        self._pace = Pace(self.beta, to_come, ahead=objective == "recall")
+        self._pace = Pace(self.beta, None if horizon is None else max(horizon - warmup, 1))
         self._estimates: Estimates | None = None
-        self._thrift = 1.0  # power of E[cost] by which P(error) is divided
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)
         self._evidence = [0.0, 0.0]  # that there are more errors than expected, and fewer
@@ -145,8 +138,7 @@ class Calibrated:
     def _weigh(self, p: float, cost: float, stratum: int) -> Decision:
         price = self._pace.price(cost)
         reason = Reason.POLICY
-        per = cost**self._thrift
-        propensity = chance(p / per, price)
+        propensity = chance(p / cost if self.objective == "recall" else p, price)
         if self._labels < self._relearned:
             reason, propensity = Reason.EXPLORE, self._pace.rate
         elif propensity < EXPLORE * self.beta:
@@ -154,18 +146,14 @@ class Calibrated:
         verify = propensity == 1.0 or bool(self._rng.random() < propensity)
         if not verify:
             reason = Reason.POLICY
-        threshold = price if self.objective == "recall" else price * per
-        return Decision(verify, reason, p, threshold, stratum, propensity, self._labels)
+        return Decision(verify, reason, p, price, stratum, propensity, self._labels)
 
     def _fit(self) -> None:
-        labels = self._labels - self._forgotten
-        more = int(labels * (GROWTH - 1.0)) + 1
+        more = int((self._labels - self._forgotten) * (GROWTH - 1.0)) + 1
         self._next_fit = int(self._seen * GROWTH) + 1, self._labels + min(more, AT_MOST)
         self._estimates = Estimates.fit(self._recent, self._known)
-        if self.objective == "precision":
-            self._thrift = FEW / max(labels, FEW)
         p, cost = self._estimates.of_rows(self._recent)
-        self._pace.set_prices(p / cost**self._thrift, cost)
+        self._pace.set_prices(p / cost if self.objective == "recall" else p, cost)
 
     def _doubt(self, error: int, p: float) -> None:
         """Forget all but the latest labels if chance can hardly have brought them about, whether
@@ -193,7 +181,6 @@ class Calibrated:
             "relearned": self._relearned,
             "next_fit": list(self._next_fit),
             "last": None if self._last is None else list(self._last),
-            "thrift": self._thrift,
             "estimates": None if self._estimates is None else self._estimates.state(),
             "recent": [list(raw) for raw in self._recent],
             "known": [[list(known.raw), known.error, known.cost] for known in self._known],
@@ -208,7 +195,6 @@ class Calibrated:
         self._forgotten, self._relearned = state["forgotten"], state["relearned"]
         self._next_fit = tuple(state["next_fit"])
         self._last = None if state["last"] is None else tuple(state["last"])
-        self._thrift = state["thrift"]
         estimates = state["estimates"]
         self._estimates = None if estimates is None else Estimates.restored(estimates)
         self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
