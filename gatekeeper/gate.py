@@ -586,8 +586,10 @@ class VerificationGate:
         return _New(generation, Candidate(generation.id, signals, float(cost_estimate)), force)
 
     def _decide_all(self, outputs: list[_New]) -> list[_Answer]:
-        """Decide on one after the other and log it all at once, or nothing: then each has the
-        error."""
+        """Decide on one after the other, and log it all at once. If that fails each has the error.
+
+        In the order of the outputs; an exception is for `_admitted` to raise.
+        """
         answers: list[_Answer] = []
         events: list[Event] = []
         try:
