@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breaking_log import Breaking
 
 from gatekeeper import (
     CST,
@@ -747,16 +748,7 @@ def test_a_policy_that_fails_at_one_of_several_has_decided_on_those_before() -> 
 
 def test_where_the_log_cannot_be_written_none_of_several_is_decided_on() -> None:
     """No answer says what the log does not hold; a gate on the same log goes on from there."""
-
-    class Full(MemoryLog):
-        full = False
-
-        def append(self, events: Any) -> None:
-            if self.full:
-                raise LogError("disk full")
-            super().append(events)
-
-    log, verifier = Full(), AsyncScriptedVerifier()
+    log, verifier = Breaking(), AsyncScriptedVerifier()
     gate = gate_of(verifier, log=log)
     first = at_once(gate, stream(1))
     log.full = True

@@ -25,6 +25,7 @@ from typing import Any
 import anyio
 import pytest
 import trio
+from breaking_log import Breaking
 from openai import (
     APIStatusError,
     AsyncAzureOpenAI,
@@ -43,7 +44,6 @@ from gatekeeper import (
     Budget,
     GatekeeperError,
     Generation,
-    LogError,
     Outcome,
     Random,
     SignalState,
@@ -51,7 +51,6 @@ from gatekeeper import (
     VerificationGate,
     VerifierUnavailableError,
 )
-from gatekeeper.log import MemoryLog
 from gatekeeper.types import Undecided, UndecidedState
 
 PATIENCE = 300.0  # seconds: only against hanging for ever, on a machine that is busy
@@ -969,17 +968,6 @@ def test_ids_that_are_missing_or_come_twice(client: OpenAI, tmp_path: Path) -> N
         assert gate.result_of(chat_call(wrapped, "sameid 1")).id == "same"
         assert gate.result_of(chat_call(wrapped, "sameid 9")).id == "same#4"
         assert len(checker.saw) == 6
-
-
-class Breaking(MemoryLog):
-    """A disk that is full from some moment on."""
-
-    full = False
-
-    def append(self, events: Any) -> None:
-        if self.full:
-            raise LogError("disk full")
-        super().append(events)
 
 
 class Raising(Checker):
