@@ -72,6 +72,26 @@ def test_precision_finds_more_per_verification_and_recall_more_per_cost() -> Non
         assert 0.98 <= found.utilisation <= 1.0
 
 
+def test_precision_ranks_by_cost_as_well_until_100_labels_are_known() -> None:
+    """So what it verifies at first is cheaper than what it verifies later, and from a fit on that
+    has 100 labels its decisions are those of P(error) alone."""
+    beta = 0.2
+    early, late = [], []
+    for seed in range(3):
+        table = make_stream("exact-cost", N, seed)
+        found = run(table, beta, Calibrated(beta, horizon=N, objective="precision"))
+        for d, record in zip(found.decisions, found.records, strict=True):
+            cost = record.cost / table.cost.mean()
+            if d.version < 100:
+                early += [cost] * d.verify
+            elif d.version >= 100 * 1.15 + 1:  # so many more, and it was fitted anew
+                late += [cost] * d.verify
+                if d.propensity in (0.02 * beta, 1.0):  # above the price or below, not at it
+                    assert (d.score > d.threshold) == (d.propensity == 1.0)
+    assert len(early) == 150
+    assert np.mean(early) < 0.8 < 1.0 < np.mean(late)
+
+
 def test_what_no_longer_holds_is_forgotten() -> None:
     """Where the signal turns round in the middle, the second half is better than random, and
     without a turn nothing is forgotten. (A slow fit alone may keep up with a turn, now and then.)

@@ -30,6 +30,7 @@ __all__ = ["Calibrated", "Objective"]
 
 Objective = Literal["recall", "precision"]
 GROWTH = 1.15  # fit anew when there is so much more
+FEW = 100  # labels up to which "precision", too, ranks by P(error) / E[cost]
 EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
 SHIFT, ALARM = 1.5, 8.0  # log odds by which labels may be off, and nats of evidence that they are
 KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before a fit is trusted
@@ -46,10 +47,11 @@ class Calibrated:
     chance, what was learned is dropped, and the next labels are drawn uniformly.
 
     horizon     number of candidates to come, the warm-up included, where it is known
-    objective   "recall": the most errors for the money. "precision": the highest hit rate; ranks
-                by P(error) alone
+    objective   "recall": the most errors for the money. "precision": the highest hit rate; with
+                100 labels or more it ranks by P(error) alone. Before, cheap ones teach more
 
-    `Decision.score` is P(error); `threshold` the price: errors per unit of cost, or P(error).
+    `Decision.score` is P(error); `threshold` the price: errors per unit of cost, or P(error)
+    where that alone is ranked by.
     """
 
     name = "calibrated"
@@ -83,6 +85,7 @@ class Calibrated:
         self._next_fit = (0, 0)  # seen, labels
         self._forgotten = 0  # labels, the first ones
         self._relearned = 0  # labels with which drawing uniformly ends
+        self._per_cost = True  # rank by P(error) / E[cost], not by P(error)
         self._last: tuple[str, float, bool] | None = None  # id, expected cost, wish
 
     @property
@@ -138,7 +141,7 @@ class Calibrated:
     def _weigh(self, p: float, cost: float, stratum: int) -> Decision:
         price = self._pace.price(cost)
         reason = Reason.POLICY
-        propensity = chance(p / cost if self.objective == "recall" else p, price)
+        propensity = chance(p / cost if self._per_cost else p, price)
         if self._labels < self._relearned:
             reason, propensity = Reason.EXPLORE, self._pace.rate
         elif propensity < EXPLORE * self.beta:
@@ -152,8 +155,9 @@ class Calibrated:
         more = int((self._labels - self._forgotten) * (GROWTH - 1.0)) + 1
         self._next_fit = int(self._seen * GROWTH) + 1, self._labels + min(more, AT_MOST)
         self._estimates = Estimates.fit(self._recent, self._known)
+        self._per_cost = self.objective == "recall" or self._labels < FEW
         p, cost = self._estimates.of_rows(self._recent)
-        self._pace.set_prices(p / cost if self.objective == "recall" else p, cost)
+        self._pace.set_prices(p / cost if self._per_cost else p, cost)
 
     def _doubt(self, error: int, p: float) -> None:
         """Forget all but the latest labels if chance can hardly have brought them about, whether
@@ -179,6 +183,7 @@ class Calibrated:
             "labels": self._labels,
             "forgotten": self._forgotten,
             "relearned": self._relearned,
+            "per_cost": self._per_cost,
             "next_fit": list(self._next_fit),
             "last": None if self._last is None else list(self._last),
             "estimates": None if self._estimates is None else self._estimates.state(),
@@ -193,6 +198,7 @@ class Calibrated:
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._labels = state["seen"], state["labels"]
         self._forgotten, self._relearned = state["forgotten"], state["relearned"]
+        self._per_cost = state["per_cost"]
         self._next_fit = tuple(state["next_fit"])
         self._last = None if state["last"] is None else tuple(state["last"])
         estimates = state["estimates"]
