@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
@@ -60,7 +61,7 @@ def main(arguments: dict[str, Any]) -> None:
         started = time.perf_counter()
         reply = judge(item["gold"], item["answer"], soft)
         reply["seconds"] = time.perf_counter() - started
-        reply["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        reply["rss_mb"] = _resident_mb()
         reply["cpu"] = time.process_time()
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         _send(replies, reply)
@@ -104,6 +105,15 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(0)  # it died before we could ask
+
+
+def _resident_mb() -> float:
+    """Memory held now. Not ru_maxrss: on Linux that starts at what the parent held at most."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # macOS, where ru_maxrss is this process's own, and in bytes
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB
+    return pages * resource.getpagesize() / _MIB
 
 
 def _send(stream: TextIO, reply: dict[str, Any]) -> None:

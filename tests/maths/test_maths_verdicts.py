@@ -62,7 +62,7 @@ def test_any_order_any_number_of_workers(checker: MathChecker) -> None:
     order = list(range(len(pairs)))
     first = judge(checker, order)
     random.Random(5).shuffle(order)
-    with MathChecker(workers=2) as others:
+    with MathChecker(workers=2, hard_limit=30.0) as others:
         assert judge(others, order) == first
 
 
