@@ -145,14 +145,20 @@ def _unanswered(
             return Verdict.RESOURCE_EXCEEDED, f"{where}: it wrote more than allowed"
         case End.CANCELLED:
             return Verdict.INFRA_ERROR, "the verification was cancelled"
-    code, cpu = finished.report.status[process], finished.report.cpu[process]
+    code = finished.report.status[process]
     if refused := _refused(finished):
         return refused[0], f"{where}: {refused[1]}"
-    # The kernel's two clocks differ, by a third on a busy machine.
-    if code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > terms.cpu_seconds / 2:
+    if _used_up(finished, terms, process):
         return Verdict.TIMEOUT, f"{where}: its processor time was used up"
     ended = f"signal {-code}" if code < 0 else f"exit code {code}"
     return Verdict.FAILED, f"{where}: it ended the process, with {ended}"
+
+
+def _used_up(finished: Finished, terms: Terms, process: int) -> bool:
+    """Whether the kernel ended a process for the processor time that it took."""
+    code, cpu = finished.report.status[process], finished.report.cpu[process]
+    # The kernel's two clocks differ, by a third on a busy machine.
+    return code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > terms.cpu_seconds / 2
 
 
 def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
@@ -179,7 +185,9 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
         return _unanswered(payload.decode("utf-8", "replace"), finished, terms)
     if kind not in (b"P", b""):
         return _said(kind, payload, where, finished)
-    if finished.end is End.CLOSED and not _refused(finished):
+    # A candidate can make its tests work hard: that must not look like their own failure.
+    by_itself = not _refused(finished) and not _used_up(finished, terms, process=1)
+    if finished.end is End.CLOSED and by_itself:
         code = finished.report.status[1]
         return Verdict.INFRA_ERROR, f"{where}: the tests ended their own process, status {code}"
     return _unanswered(where, finished, terms, process=1)

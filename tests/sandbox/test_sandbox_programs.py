@@ -220,6 +220,16 @@ def test_processor_time(opened: Open, generation: Callable[..., Generation]) -> 
     assert "processor time" in outcome.detail
 
 
+def test_processor_time_of_the_tests(opened: Open, generation: Callable[..., Generation]) -> None:
+    """A candidate that keeps its tests busy is not excused by their end."""
+    task = {"test": "def check(f):\n    for n in range(f(1)): assert n >= 0", "entry_point": "f"}
+    with opened(timeout=20, cpu_seconds=1, workers=1) as sandbox:
+        outcome = sandbox.verify(generation("def f(x): return 10**12"), task)
+    assert outcome.meta["evaluation"] == "judge"
+    assert outcome.verdict == "timeout", outcome
+    assert "processor time" in outcome.detail
+
+
 def test_fork_bomb(check: Check, honest: Honest, hasty: Sandbox) -> None:
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     outcome = check(bomb, by=hasty)
