@@ -164,6 +164,23 @@ def test_the_price_keeps_an_account_level_whatever_things_cost() -> None:
         assert due < spent < 1.6 * due  # it knows the true costs of what was verified only
 
 
+@pytest.mark.parametrize("past", [True, False])
+def test_the_account_ends_past_the_cap_or_at_it(past: bool) -> None:
+    """All of the budget is to be used, or the best of it: 5 verifications more, and 3 % if past."""
+    rng = np.random.default_rng(0)
+    value, cost, n, beta = rng.random(3000), rng.lognormal(0, 0.5, 3000), 3000, 0.2
+    pace, spent = Pace(beta, n, past=past), 0.0
+    pace.set_prices(value[:500], cost[:500])
+    for i in range(n):
+        if value[i] > pace.price(cost[i]):
+            pace.charge(str(i), cost[i])
+            pace.settle(str(i), cost[i])  # as expected: no standard error to add
+            spent += cost[i]
+    due = beta * cost.sum()
+    expected = due * (1.03 if past else 1.0) + 5 * cost[:500].mean()
+    assert spent == pytest.approx(expected, abs=cost.max())
+
+
 def test_one_huge_cost_neither_pays_for_itself_nor_stops_the_rest() -> None:
     """A candidate as dear as 1,000 others must not be bought with the allowance that it brings."""
     pace = Pace(0.2, 3000)
@@ -318,11 +335,12 @@ def raw_of_record(signals: object) -> Sequence[float]:
     return signals.h1, signals.h2, signals.h3  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("cautious", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 7, 300])
-def test_one_at_a_time_is_all_at_once(n: int) -> None:
+def test_one_at_a_time_is_all_at_once(n: int, cautious: bool) -> None:
     raws, known = some_known(300, 1)
     raws += [(np.nan, np.nan, np.nan, 0.0, 0.0), (np.inf, -np.inf, 2.0, 40.0, 1e6)]
-    estimates = Estimates.fit(raws, known[:n])
+    estimates = Estimates.fit(raws, known[:n], cautious=cautious)
     restored = Estimates.restored(json.loads(json.dumps(estimates.state())))
     p, cost = estimates.of_rows(raws)
     assert np.isfinite(p).all()
@@ -330,6 +348,32 @@ def test_one_at_a_time_is_all_at_once(n: int) -> None:
     for i, raw in enumerate(raws):
         assert estimates(raw)[:2] == pytest.approx((p[i], cost[i]), rel=1e-9)
         assert restored(raw) == estimates(raw)
+
+
+@pytest.mark.parametrize("n", [20, 300])
+def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
+    """Against draws of them from a posterior that is worked out here."""
+    raws, known = some_known(300, 1, missing=0.0)
+    bold, cautious = (Estimates.fit(raws, known[:n], cautious=c) for c in (False, True))
+    weights = np.array(cautious.state()[3])
+    w, covariance = weights[0], weights[2:].T @ weights[2:]
+    used = np.diag(covariance) > 1e-9
+    x = cautious._design(np.array(raws))[:, used]
+    p = 1.0 / (1.0 + np.exp(-x[:n] @ w[used]))
+    seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+    told = ((1.0 - 2.0 * FLIPPED) * p * (1.0 - p)) ** 2 / (seen * (1.0 - seen))  # Fisher's, of each
+    prior = np.linalg.inv(covariance[np.ix_(used, used)]) - (x[:n].T * told) @ x[:n]
+    scale = np.sqrt(np.diag(prior))
+    assert prior / np.outer(scale, scale) == pytest.approx(np.eye(scale.size), abs=0.05)
+    assert prior[0, 0] == pytest.approx(1 / 25, rel=0.1)
+    draws = np.random.default_rng(0).multivariate_normal(
+        w[used], covariance[np.ix_(used, used)], 4000
+    )
+    mean = (1.0 / (1.0 + np.exp(-x @ draws.T))).mean(axis=1)
+    of_bold, of_cautious = bold.of_rows(raws)[0], cautious.of_rows(raws)[0]
+    assert of_cautious == pytest.approx(mean, abs=0.03)
+    assert (np.abs(of_cautious - 0.5) <= np.abs(of_bold - 0.5)).all()
+    assert np.abs(of_bold - mean).max() > 3 * np.abs(of_cautious - mean).max()
 
 
 def test_costs_that_nobody_told_say_nothing() -> None:
@@ -384,11 +428,11 @@ def test_the_shrunk_fit_is_the_posterior_mode(family: str) -> None:
             return float(-told.sum() + ((w - mean) ** 2 / variance / 2).sum())
 
         best = minimize(loss, np.zeros(3)).x
-        found = shrunk_fit(x, y, groups, "logistic")
+        found = shrunk_fit(x, y, groups, "logistic").coefficients
         assert found[[0, 1, 3]] == pytest.approx(best, abs=2e-3)
     else:
         y = used @ np.array([1.0, -0.5, 2.0]) + 0.01 * rng.standard_normal(80)
-        found = shrunk_fit(x, y, groups, "normal")
+        found = shrunk_fit(x, y, groups, "normal").coefficients
         assert found[[0, 1, 3]] == pytest.approx([1.0, -0.5, 2.0], abs=0.01)
     assert found[2] == 0.0  # in no group
 
@@ -406,7 +450,7 @@ def test_effects_are_pooled_as_far_as_the_labels_justify() -> None:
             y = (rng.random(n) < seen).astype(float)
             x = np.column_stack([np.ones(n), k[:, None] == np.arange(4)]).astype(float)
             groups = (Group((0,), variance=25.0, weight=np.inf), Group((1, 2, 3, 4), variance=0.05))
-            found.append(np.ptp(shrunk_fit(x, y, groups, "logistic")[1:]))
+            found.append(np.ptp(shrunk_fit(x, y, groups, "logistic").coefficients[1:]))
         return float(np.mean(found))
 
     raw = 2 * np.log(0.8 / 0.2)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from math import exp, inf, log, log1p
+from math import exp, inf, log, log1p, pi, sqrt
+from operator import mul
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ ERROR = (
     Group((R,), variance=0.05),
     Group((T,), variance=0.02),
     Group((UU, RR), variance=0.02),
-    Group(LEVEL, variance=0.02),
+    Group(LEVEL, variance=0.1),
     Group(SLOPE, variance=0.01),
     Group(TILT, variance=0.01),
 )
@@ -83,50 +84,55 @@ class Estimates:
         scales: Sequence[_Scale],
         edges: Sequence[float],
         middle: float,
-        error: Sequence[float],
-        cost: Sequence[float],
+        weights: FloatArray,
     ) -> None:
-        """`edges` and `middle` are of log ĉ; `error` and `cost` are coefficients (WIDTH,)."""
+        """`edges` and `middle` are of log ĉ; `weights` (2 + m, WIDTH) are coefficients of the log
+        odds, of log cost, and of what the log odds may be off by, along m independent directions,
+        by one standard deviation each."""
         self._scales, self._edges, self._middle = list(scales), list(edges), middle
-        self._error, self._cost = list(error), list(cost)
-        self._by_half = [
-            (
-                error[ONE] + error[LEVEL[k]] - error[UU] - error[RR],
-                error[U] + error[SLOPE[k // 2]],
-                error[UU],
-                *(error[j] for j in D),
-                error[R] + error[TILT[k // 2]],
-                error[RR],
-                error[T],
-                cost[ONE] + cost[LEVEL[k]] - cost[LOG] * middle,
-                cost[U],
-                *(cost[j] for j in D),
-                cost[T],
-                cost[LOG],
-            )
-            for k in range(HALVES)
-        ]
+        self._weights = weights
+        # A row of the design within a half is f @ own, f as in `__call__`.
+        self._by_half = []
+        for k in range(HALVES):
+            own = np.eye(LOG + 1, WIDTH)
+            own[ONE, LEVEL[k]] = 1.0
+            own[ONE, [UU, RR]] = -1.0
+            own[ONE, LOG] = -middle
+            own[U, SLOPE[k // 2]] = own[R, TILT[k // 2]] = 1.0
+            error, cost, *off = (weights @ own.T).tolist()
+            self._by_half.append((error, cost, np.array(off)))
 
     @classmethod
-    def fit(cls, recent: Sequence[Raw], known: Sequence[Known]) -> Estimates:
-        """`recent` candidates, at least one, say what is usual, `known` ones what came of it."""
+    def fit(
+        cls, recent: Sequence[Raw], known: Sequence[Known], *, cautious: bool = False
+    ) -> Estimates:
+        """`recent` candidates, at least one, say what is usual, `known` ones what came of it.
+
+        `cautious`: P(error) is its mean over the posterior, not its value at the mode, so that what
+        is not known well is nearer to even odds. On average σ(a) is about σ(a / √(1 + π s² / 8)),
+        where the log odds a have variance s² (MacKay 1992, "The evidence framework applied to
+        classification networks").
+        """
         rows = np.array(recent, dtype=np.float64)
         scales = [_Scale.of(column) for column in rows.T]
         edges = np.quantile(rows[:, 3], np.arange(1, HALVES) / HALVES).tolist()
-        blank = [0.0] * WIDTH
-        self = cls(scales, edges, float(rows[:, 3].mean()), blank, blank)
+        self = cls(scales, edges, float(rows[:, 3].mean()), np.zeros((2, WIDTH)))
         x = self._design(np.array([k.raw for k in known], dtype=np.float64).reshape(-1, 5))
         y = np.array([k.error for k in known], dtype=np.float64)
         cost = np.array([k.cost for k in known], dtype=np.float64)
         paid = cost > 0.0
         cost, of_paid = cost[paid], x[paid]
         level = float(np.log(cost).mean()) if cost.size else 0.0
-        log_cost = shrunk_fit(of_paid, np.log(cost) - level, COST, "normal")
+        log_cost = shrunk_fit(of_paid, np.log(cost) - level, COST, "normal").coefficients
         log_cost[ONE] += level
         if cost.size:  # the mean of exp is not exp of the mean
             log_cost[ONE] += log(float(cost.sum() / np.exp(of_paid @ log_cost).sum()))
-        error = shrunk_fit(x, y, ERROR, "logistic")
-        return cls(scales, edges, self._middle, error.tolist(), log_cost.tolist())
+        error, covariance = shrunk_fit(x, y, ERROR, "logistic")
+        weights = [error, log_cost]
+        if cautious:
+            variance, direction = np.linalg.eigh(covariance)
+            weights += list((direction * np.sqrt(np.maximum(variance, 0.0))).T)
+        return cls(scales, edges, self._middle, np.array(weights))
 
     def __call__(self, raw: Raw) -> tuple[float, float, int]:
         """P(error) in [0, 1], E[cost] > 0, stratum."""
@@ -138,16 +144,20 @@ class Estimates:
         u = total / (has1 + has2 + has3 or 1)
         d1, d2, d3 = z1 - u if has1 else 0.0, z2 - u if has2 else 0.0, z3 - u if has3 else 0.0
         k = bisect_left(self._edges, size)
-        e0, eu, euu, e1, e2, e3, er, err, et, c0, cu, c1, c2, c3, ct, clog = self._by_half[k]
-        odds = e0 + u * (eu + u * euu) + e1 * d1 + e2 * d2 + e3 * d3 + r * (er + r * err) + et * t
-        cost = c0 + cu * u + c1 * d1 + c2 * d2 + c3 * d3 + ct * t + clog * size
-        return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(cost), k // 2
+        error, cost, off = self._by_half[k]
+        f = (1.0, u, d1, d2, d3, r, t, u * u, r * r, size)
+        odds = sum(map(mul, error, f))
+        if off.size:
+            by = off @ f
+            odds /= sqrt(1.0 + pi / 8.0 * float(by @ by))
+        return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(sum(map(mul, cost, f))), k // 2
 
     def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
         """P(error) and E[cost] of many at once, (n,) each."""
         x = self._design(np.array(recent, dtype=np.float64))
-        odds = np.maximum(x @ np.array(self._error), -FARTHEST)
-        return 1.0 / (1.0 + np.exp(-odds)), np.exp(x @ np.array(self._cost))
+        odds, log_cost, *off = self._weights @ x.T
+        odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
+        return 1.0 / (1.0 + np.exp(-np.maximum(odds, -FARTHEST))), np.exp(log_cost)
 
     def _design(self, rows: FloatArray) -> FloatArray:
         z = np.column_stack(
@@ -165,12 +175,13 @@ class Estimates:
 
     def state(self) -> list[Any]:
         scales = [[scale.values, scale.scores] for scale in self._scales]
-        return [scales, self._edges, self._middle, self._error, self._cost]
+        return [scales, self._edges, self._middle, self._weights.tolist()]
 
     @classmethod
     def restored(cls, state: Sequence[Any]) -> Estimates:
-        scales, *rest = state
-        return cls([_Scale(values, scores) for values, scores in scales], *rest)
+        scales, edges, middle, weights = state
+        of = [_Scale(values, scores) for values, scores in scales]
+        return cls(of, edges, middle, np.array(weights))
 
 
 class _Scale:

@@ -30,10 +30,12 @@ class Pace:
 
     With a `horizon` (candidates to come) the cap is on the whole, and a refusal means the end.
     Without, it grows with the stream, and a refusal means that this account is ahead of it.
+
+    `past` the cap it aims where all of it is to be used; else at it, and a little may be left over.
     """
 
-    def __init__(self, beta: float, horizon: int | None) -> None:
-        self.beta, self.horizon = beta, horizon
+    def __init__(self, beta: float, horizon: int | None, *, past: bool = True) -> None:
+        self.beta, self.horizon, self.past = beta, horizon, past
         self.mean = 1.0  # expected cost of a candidate
         self.rate = beta  # share of the cost to spend next, in [0, 1]
         self._seen = 0
@@ -90,9 +92,10 @@ class Pace:
         lead = LEAD * self.mean
         if self.horizon is not None:
             lead *= min(self._seen / self.horizon, 1.0)
-        variance = self._squares * self._missed / (self._settled or 1.0)
-        aim = self._allowed * (1.0 + AHEAD) + self.beta * UNSURE * sqrt(variance)
-        return aim + lead - self._withheld - self._spent
+        if self.past:
+            variance = self._squares * self._missed / (self._settled or 1.0)
+            lead += AHEAD * self._allowed + UNSURE * self.beta * sqrt(variance)
+        return self._allowed + lead - self._withheld - self._spent
 
     def state(self) -> dict[str, Any]:
         return {

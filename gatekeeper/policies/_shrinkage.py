@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from gatekeeper.types import FloatArray
 
-__all__ = ["Group", "as_seen", "shrunk_fit"]
+__all__ = ["Fit", "Group", "as_seen", "shrunk_fit"]
 
 Family = Literal["logistic", "normal"]
 ChanceT = TypeVar("ChanceT", float, FloatArray)
@@ -35,12 +35,19 @@ class Group:
     weight: float = 1.0  # how many coefficients that guess is worth; infinite: τ² is given
 
 
-def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Family) -> FloatArray:
-    """Coefficients (d,) for design x (n, d) and responses y (n,); 0 for columns in no group.
+class Fit(NamedTuple):
+    """Gaussian approximation of the posterior; 0 for columns in no group."""
+
+    coefficients: FloatArray  # (d,), its mode
+    covariance: FloatArray  # (d, d)
+
+
+def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Family) -> Fit:
+    """Coefficients for design x (n, d) and responses y (n,).
 
     "logistic" takes y in {0, 1} and gives log odds of the true label, 10 % of those seen being the
     other one. (How many are cannot be told from them: it looks like a flatter slope.) Without rows
-    the prior means come back.
+    the prior comes back.
     Deterministic; at most 20 rounds of O(n d²).
     """
     columns = np.array([j for group in groups for j in group.columns])
@@ -76,9 +83,10 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
             noise = max(float(rest @ rest) / free, LEAST_NOISE)
         if np.abs(w - before).max() < CLOSE:
             break
-    coefficients = np.zeros(width)
-    coefficients[columns] = w
-    return coefficients
+    fit = Fit(np.zeros(width), np.zeros((width, width)))
+    fit.coefficients[columns] = w
+    fit.covariance[np.ix_(columns, columns)] = covariance
+    return fit
 
 
 def as_seen(p: ChanceT) -> ChanceT:

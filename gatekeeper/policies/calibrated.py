@@ -76,7 +76,9 @@ class Calibrated:
         self.seed = seed
         self._missing = MissingRule(on_missing, beta, seed)
         self._rng = np.random.default_rng((seed, 1))  # other draws than the missing rule's
-        self._pace = Pace(self.beta, None if horizon is None else max(horizon - warmup, 1))
+        # The last it would verify are worth the least: for the highest hit rate, not past the cap.
+        to_come = None if horizon is None else max(horizon - warmup, 1)
+        self._pace = Pace(self.beta, to_come, past=objective == "recall")
         self._estimates: Estimates | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)
@@ -154,7 +156,10 @@ class Calibrated:
     def _fit(self) -> None:
         more = int((self._labels - self._forgotten) * (GROWTH - 1.0)) + 1
         self._next_fit = int(self._seen * GROWTH) + 1, self._labels + min(more, AT_MOST)
-        self._estimates = Estimates.fit(self._recent, self._known)
+        # What seems likeliest is so partly by chance, and here only the likeliest count. (For
+        # recall it gains nothing, and where errors are rare it expects too much of the unknown.)
+        cautious = self.objective == "precision"
+        self._estimates = Estimates.fit(self._recent, self._known, cautious=cautious)
         self._per_cost = self.objective == "recall" or self._labels < FEW
         p, cost = self._estimates.of_rows(self._recent)
         self._pace.set_prices(p / cost if self._per_cost else p, cost)
