@@ -90,7 +90,7 @@ class Contender:
 class Protocol:
     """How records are replayed.
 
-    seeds          how many orders (with noise) are averaged over: seeds 0 … seeds-1
+    seeds          how many orders (with noise) are averaged over
     shuffle        each seed puts the records into an order of its own
     label_noise    probability in [0, 1) that a label is shown flipped
     signal_noise   of each signal's standard deviation, >= 0
@@ -98,6 +98,7 @@ class Protocol:
     evaluate       "second-half" leaves the first half after the warm-up to calibrations; None:
                    as soon as HGA or SplitConformal takes part
     label          what counts as found: an "error", or, for routing, a "benefit"
+    first_seed     the seeds are this one and those after it; of orders, noise and policies
     """
 
     seeds: int = 10
@@ -107,9 +108,11 @@ class Protocol:
     feedback: Feedback = "full"
     evaluate: Evaluate | None = None
     label: Label = "error"
+    first_seed: int = 0
 
     def __post_init__(self) -> None:
         check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
         if not 0.0 <= self.label_noise < 1.0:
             raise BadInputError(f"label_noise={self.label_noise!r}: a probability in [0, 1)")
         if not 0.0 <= self.signal_noise < np.inf:
@@ -119,6 +122,10 @@ class Protocol:
                 raise BadInputError(
                     f"{name}={getattr(self, name)!r}: choose one of {', '.join(get_args(choices))}"
                 )
+
+    @property
+    def each_seed(self) -> range:
+        return range(self.first_seed, self.first_seed + self.seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +234,9 @@ def compare(
     values = np.full((len(plan.contenders), len(betas), protocol.seeds, len(METRICS)), np.nan)
     gates = np.full(values.shape[:3], np.nan)
     work = partial(plan.measure, on_run=on_run)
-    for seed, found in _in_processes(work, protocol.seeds, workers if on_run is None else 1):
-        values[:, :, seed], gates[:, :, seed] = found
+    for seed, found in _in_processes(work, protocol.each_seed, workers if on_run is None else 1):
+        at = seed - protocol.first_seed
+        values[:, :, at], gates[:, :, at] = found
         on_progress(1)
     return Comparison(plan.contenders, list(betas), protocol, plan.evaluate, values, gates)
 
@@ -246,7 +254,7 @@ def runs(
     The same errors.
     """
     plan = _plan(table, contenders, betas, protocol, warmup)
-    for seed in range(protocol.seeds):
+    for seed in protocol.each_seed:
         yield from plan.runs(seed)
 
 
@@ -421,17 +429,18 @@ def _spread(column: FloatArray) -> float:
 
 
 def _in_processes(
-    work: Callable[[int], Any], seeds: int, workers: int
+    work: Callable[[int], Any], seeds: range, workers: int
 ) -> Iterator[tuple[int, Any]]:
     """(seed, work(seed)) as they are done."""
-    if min(workers, seeds) < 2:
-        for seed in range(seeds):
+    workers = min(workers, len(seeds))
+    if workers < 2:
+        for seed in seeds:
             yield seed, work(seed)
         return
     # "spawn": a fork would copy whatever threads the caller has, half alive
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, seeds), mp_context=context) as pool:
-        waiting: dict[Future[Any], int] = {pool.submit(work, seed): seed for seed in range(seeds)}
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        waiting: dict[Future[Any], int] = {pool.submit(work, seed): seed for seed in seeds}
         try:
             for future in as_completed(waiting):
                 yield waiting[future], future.result()

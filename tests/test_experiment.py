@@ -322,7 +322,7 @@ def test_in_the_given_order_without_noise_it_is_the_replay_of_the_live_classes()
         assert drawn or (first.values[p] == first.values[p, :, :1]).all()
 
 
-def test_processes_change_nothing() -> None:
+def test_neither_processes_nor_the_other_seeds_change_a_run() -> None:
     table = table_of(slow.make_stream("missing", N, 7))
     names, done = ["random", "cst", "mp-adapt", "hga"], []
     protocol = Protocol(seeds=3)
@@ -330,6 +330,9 @@ def test_processes_change_nothing() -> None:
     together = compare(table, names, BETAS, protocol, workers=2, on_progress=done.append)
     same(alone, together)
     assert sum(done) == 6
+    last = compare(table, names, BETAS, replace(protocol, seeds=1, first_seed=2))
+    assert np.array_equal(last.values[:, :, 0], alone.values[:, :, 2], equal_nan=True)
+    assert [run.seed for run in runs(table, ["cst"], [0.2], last.protocol)] == [2]
     with pytest.raises(BadInputError, match=r"policy='cst' with \{'wings': 2\}"):
         compare(table, [Contender("cst", {"wings": 2})], BETAS, protocol, workers=2)
 
@@ -436,6 +439,7 @@ def test_one_record_after_the_warm_up_is_enough(n: int) -> None:
     [
         ({"seeds": 0}, "seeds=0"),
         ({"seeds": 2.0}, "seeds=2.0"),
+        ({"first_seed": -1}, "first_seed=-1"),
         ({"label_noise": 1.0}, "label_noise=1.0"),
         ({"label_noise": float("nan")}, "label_noise=nan"),
         ({"signal_noise": -0.1}, "signal_noise=-0.1"),
