@@ -25,7 +25,7 @@ demo: .venv/demo
 		--budget 0.2 --sandbox local --log demo.db --check-all
 
 test: .venv/dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci
 
 # Engines that stop, halt, fill up or fall silent: some minutes, as root, on a quiet machine.
 test-faults: .venv/dev
