@@ -186,11 +186,10 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
     if kind not in (b"P", b""):
         return _said(kind, payload, where, finished)
     # A candidate can make its tests work hard: that must not look like their own failure.
-    by_itself = not _refused(finished) and not _used_up(finished, terms, process=1)
-    if finished.end is End.CLOSED and by_itself:
-        code = finished.report.status[1]
-        return Verdict.INFRA_ERROR, f"{where}: the tests ended their own process, status {code}"
-    return _unanswered(where, finished, terms, process=1)
+    if finished.end is not End.CLOSED or _refused(finished) or _used_up(finished, terms, process=1):
+        return _unanswered(where, finished, terms, process=1)
+    code = finished.report.status[1]
+    return Verdict.INFRA_ERROR, f"{where}: the tests ended their own process, status {code}"
 
 
 def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:

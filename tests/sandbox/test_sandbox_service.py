@@ -25,6 +25,7 @@ from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.protocols import AsyncVerifier, Verifier
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox, containers, image, local
 from gatekeeper.sandbox.base import Sandbox
+from gatekeeper.sandbox.worker import LostError, Worker
 from gatekeeper.types import Generation, Outcome
 
 Make = Callable[..., Generation]
@@ -294,6 +295,46 @@ def kill_workers(sandbox: Sandbox) -> None:
                 client.api.kill(stop.args[0])
         else:
             stop._process.kill()
+
+
+@pytest.mark.parametrize(
+    ("hostile", "verdict"),
+    [
+        ("import time; time.sleep(60)", "timeout"),
+        ("while True: print('x' * 65536)", "resource_exceeded"),
+    ],
+)
+@pytest.mark.parametrize(
+    "task",
+    [
+        TASK,
+        {"tests": ["x = f(2)\nassert x == 4"]},
+        {"input_output": {"inputs": ["2"], "outputs": ["4"]}},
+    ],
+    ids=["literal", "judge", "script"],
+)
+def test_out_of_time_or_output_stands_without_a_report(
+    opened: Open,
+    generation: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    task: dict[str, Any],
+    hostile: str,
+    verdict: str,
+) -> None:
+    """What the host itself saw needs no word of a supervisor that the candidate overwhelmed."""
+    asked = []
+
+    def fall_silent(worker: Worker, children: Any) -> Any:
+        asked.append(worker)
+        raise LostError("the sandbox's supervisor does not answer (end)")
+
+    with opened(timeout=1, workers=1) as sandbox:
+        sandbox.verify(generation("1 / 0"), task)  # a worker is there
+        with monkeypatch.context() as patch:
+            patch.setattr(Worker, "end", fall_silent)
+            outcome = sandbox.verify(generation(hostile), task)
+        assert asked
+        assert outcome.verdict == verdict, outcome
 
 
 def test_faults_are_not_labels(
