@@ -436,7 +436,7 @@ def gate() -> Iterator[VerificationGate]:
 
 @pytest.fixture
 def client(server: Server) -> Iterator[OpenAI]:
-    with OpenAI(base_url=server.url, api_key="k") as client:
+    with OpenAI(base_url=server.url, api_key="k", timeout=PATIENCE) as client:
         yield client
 
 
@@ -548,7 +548,8 @@ async def new_client(server: Server, kind: str) -> AsyncIterator[Any]:
         at = {"azure_endpoint": server.url.removesuffix("/v1"), "api_version": "1"}
     else:
         at = {"base_url": server.url}
-    client: Any = KINDS[kind](api_key="k", **at)
+    # Its own 5 s to connect are few for 1,000 at once on a machine that is busy.
+    client: Any = KINDS[kind](api_key="k", timeout=PATIENCE, **at)
     try:
         yield client
     finally:
