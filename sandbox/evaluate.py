@@ -134,31 +134,33 @@ def _compare(test: LiteralTest, payload: bytes) -> str:
     return f"got {show(value)}"
 
 
-def _unanswered(
-    where: str, finished: Finished, terms: Terms, process: int = 0
-) -> tuple[Verdict, str]:
+def _unanswered(where: str, finished: Finished, terms: Terms) -> tuple[Verdict, str]:
     """The process ended, or was ended, before it had answered everything."""
-    match finished.end:
+    if stopped := _stopped(where, finished, terms):
+        return stopped
+    code = finished.report.status[0]
+    ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return Verdict.FAILED, f"{where}: it ended the process, with {ended}"
+
+
+def _stopped(
+    where: str, finished: Finished, terms: Terms, process: int = 0
+) -> tuple[Verdict, str] | None:
+    """What the host or the kernel ended a process for; None where it ended by itself."""
+    match finished.end:  # first: of what the host ended there may be no report
         case End.DEADLINE:
             return Verdict.TIMEOUT, f"{where}: no answer after {finished.seconds:.2f} s"
         case End.OUTPUT:
             return Verdict.RESOURCE_EXCEEDED, f"{where}: it wrote more than allowed"
         case End.CANCELLED:
             return Verdict.INFRA_ERROR, "the verification was cancelled"
-    code = finished.report.status[process]
     if refused := _refused(finished):
         return refused[0], f"{where}: {refused[1]}"
-    if _used_up(finished, terms, process):
-        return Verdict.TIMEOUT, f"{where}: its processor time was used up"
-    ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return Verdict.FAILED, f"{where}: it ended the process, with {ended}"
-
-
-def _used_up(finished: Finished, terms: Terms, process: int) -> bool:
-    """Whether the kernel ended a process for the processor time that it took."""
     code, cpu = finished.report.status[process], finished.report.cpu[process]
     # The kernel's two clocks differ, by a third on a busy machine.
-    return code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > terms.cpu_seconds / 2
+    if code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > terms.cpu_seconds / 2:
+        return Verdict.TIMEOUT, f"{where}: its processor time was used up"
+    return None
 
 
 def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
@@ -186,8 +188,8 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
     if kind not in (b"P", b""):
         return _said(kind, payload, where, finished)
     # A candidate can make its tests work hard: that must not look like their own failure.
-    if finished.end is not End.CLOSED or _refused(finished) or _used_up(finished, terms, process=1):
-        return _unanswered(where, finished, terms, process=1)
+    if stopped := _stopped(where, finished, terms, process=1):
+        return stopped
     code = finished.report.status[1]
     return Verdict.INFRA_ERROR, f"{where}: the tests ended their own process, status {code}"
 
