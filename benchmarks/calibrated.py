@@ -141,12 +141,12 @@ def check_lead(
     again: Again,
 ) -> None:
     """The worst stream and budget, and the mean over all of them."""
-    found = [(cell, *cell.lead(which, metric)) for cell in cells]
-    lead = np.array([mean for _, mean, _, _ in found])
-    margin = np.array([width for _, _, width, _ in found])
+    found = [cell.lead(which, metric) for cell in cells]
+    lead = np.array([mean for mean, _, _ in found])
+    margin = np.array([width for _, width, _ in found])
     i, b = np.unravel_index(lead.argmin(), lead.shape)
     figures = (
-        f"worst {lead[i, b]:+.1f} ± {margin[i, b]:.1f} ({found[i][0].name}, β = {BETAS[b]:.0%}); "
+        f"worst {lead[i, b]:+.1f} ± {margin[i, b]:.1f} ({cells[i].name}, β = {BETAS[b]:.0%}); "
         f"{int((lead < least).sum())} of {lead.size} below"
     )
     reached = True
@@ -164,7 +164,7 @@ def check_lead(
         f"{what}, average at least {average:+g}",
         bool(lead.mean() >= average),
         f"{lead.mean():+.2f} (worst stream {by_stream.min():+.1f}, "
-        f"{found[int(by_stream.argmin())][0].name})",
+        f"{cells[int(by_stream.argmin())].name})",
     )
 
 
