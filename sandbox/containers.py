@@ -22,7 +22,8 @@ import requests
 
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import seccomp
-from gatekeeper.sandbox.image import Image, connect
+from gatekeeper.sandbox.engine import connect
+from gatekeeper.sandbox.image import Image
 from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.launch import LOADER, Limits, introduce
 from gatekeeper.sandbox.worker import START_SECONDS, LostError, Worker

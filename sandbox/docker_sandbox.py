@@ -9,6 +9,7 @@ from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import image as images
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.drive import End
+from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.evaluate import Judged
 from gatekeeper.sandbox.worker import LostError
 
@@ -60,7 +61,7 @@ class DockerSandbox(Sandbox):
             workers=workers,
             in_process=in_process,
         )
-        with closing(images.connect(seconds=ANSWER_SECONDS)) as client:
+        with closing(connect(seconds=ANSWER_SECONDS)) as client:
             from gatekeeper.sandbox import containers  # it needs the extra
 
             try:
@@ -68,7 +69,7 @@ class DockerSandbox(Sandbox):
                 runtimes = client.info().get("Runtimes", {})
             except (LostError, OSError) as error:  # it went away meanwhile
                 raise SandboxUnavailableError(str(error)) from error
-        with closing(images.connect()) as client:  # a build takes its time
+        with closing(connect()) as client:  # a build takes its time
             self.image = images.find(client, image, requirements)
         limits = containers.ContainerLimits(
             memory_mb=memory_mb,

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from gatekeeper.errors import BadInputError, MissingDependencyError, SandboxUnavailableError
+from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.sandbox import machine_python
 from gatekeeper.sandbox.machine_python import Entry
 
-__all__ = ["DEFAULT", "Image", "build", "connect", "find"]
+__all__ = ["DEFAULT", "Image", "build", "find"]
 
 REPOSITORY = "gatekeeper-sandbox"
 DEFAULT = f"{REPOSITORY}:latest"  # what `gatekeeper sandbox build` built last, from whatever base
@@ -94,33 +94,6 @@ class _Python:
     libc: tuple[str, str]  # ("glibc", "2.36"); ("", "") or ("musl", …) where it is musl
     stdlib: Sequence[str]
     packages: str  # the folder on sys.path for pure packages
-
-
-def connect(*, seconds: float = 60.0) -> Any:
-    """A client of the engine that DOCKER_HOST names, else of this machine's.
-
-    It waits `seconds` for each answer.
-
-    Raises MissingDependencyError, or SandboxUnavailableError where no engine lets us in.
-    """
-    try:
-        import docker
-    except ImportError:
-        raise MissingDependencyError(
-            "docker", extra="docker", needed_for="the Docker sandbox"
-        ) from None
-    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-    try:
-        return docker.from_env(timeout=seconds)
-    except docker.errors.DockerException as e:
-        if "PermissionError" in str(e):
-            raise SandboxUnavailableError(
-                f"this user may not use the Docker engine at {host}: "
-                "add it to the group `docker`, or be root"
-            ) from e
-        raise SandboxUnavailableError(
-            f"no Docker engine answers at {host}: start it (`dockerd`), or set DOCKER_HOST"
-        ) from e
 
 
 def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from gatekeeper.sandbox import image
+from gatekeeper.sandbox.engine import connect
 
 __all__ = ["add", "main"]
 
@@ -41,7 +42,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises SandboxUnavailableError or BadInputError with the reason in one line."""
     started = perf_counter()
-    with closing(image.connect()) as client:
+    with closing(connect()) as client:
         built = image.build(
             client,
             base=args.base,

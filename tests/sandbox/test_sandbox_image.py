@@ -18,6 +18,7 @@ from packaging import tags
 from gatekeeper.cli import main
 from gatekeeper.errors import BadInputError, GatekeeperError, SandboxUnavailableError
 from gatekeeper.sandbox import image, machine_python
+from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.image import Image
 
 REPOSITORY = "gatekeeper-test"  # of every image that a test makes
@@ -62,7 +63,7 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     try:
-        client = image.connect()
+        client = connect()
     except GatekeeperError as e:
         pytest.skip(str(e))
     yield client
@@ -247,32 +248,6 @@ def test_a_tag_is_a_name_of_an_image(tag: str) -> None:
     pytest.importorskip("docker")
     with pytest.raises(BadInputError, match="tag="):
         image.build(None, tag=tag)
-
-
-def test_no_engine_is_one_line_and_exit_code_2() -> None:
-    pytest.importorskip("docker")
-    done = subprocess.run(
-        [sys.executable, "-m", "gatekeeper", "sandbox", "build"],
-        env={**os.environ, "DOCKER_HOST": "unix:///none/such.sock"},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (
-        2,
-        "",
-        "gatekeeper: no Docker engine answers at unix:///none/such.sock: "
-        "start it (`dockerd`), or set DOCKER_HOST\n",
-    )
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-def test_no_permission_says_what_to_do(client: Any) -> None:
-    program = (
-        "import os, docker; from gatekeeper.sandbox import image; os.setgroups([]);"
-        "os.setgid(12345); os.setuid(12345); image.connect()"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "SandboxUnavailableError: this user may not use the Docker engine" in done.stderr
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="libc's tags are Linux's")

@@ -23,8 +23,9 @@ from docker.errors import NotFound
 
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.protocols import AsyncVerifier, Verifier
-from gatekeeper.sandbox import DockerSandbox, LocalSandbox, containers, image, local
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox, containers, local
 from gatekeeper.sandbox.base import Sandbox
+from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.worker import LostError, Worker
 from gatekeeper.types import Generation, Outcome
 
@@ -216,7 +217,7 @@ def test_kill_of_the_parent_leaves_nothing(backend: str, running: Running, tmp_p
 def containers_of(pid: int) -> list[str]:
     """The sandbox's containers that a process of this machine started, dead ones included."""
     try:
-        client = image.connect()
+        client = connect()
     except SandboxUnavailableError:
         return []
     with contextlib.closing(client):
@@ -291,7 +292,7 @@ def kill_workers(sandbox: Sandbox) -> None:
         stop: Any = worker._stop
         if isinstance(sandbox, DockerSandbox):
             # A worn one may be on its way out already.
-            with contextlib.closing(image.connect()) as client, contextlib.suppress(NotFound):
+            with contextlib.closing(connect()) as client, contextlib.suppress(NotFound):
                 client.api.kill(stop.args[0])
         else:
             stop._process.kill()
