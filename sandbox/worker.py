@@ -58,7 +58,8 @@ class Report:
 class Worker:
     """One supervisor. `stop` ends whatever it runs in, `runs` tells whether that is running.
 
-    `about` is what outcomes say of it.
+    `about` is what outcomes say of it; `modules` are the top-level modules that candidates and
+    tests can import.
 
     Not for several threads at once. Raises LostError from everything that talks to it.
     """
@@ -77,12 +78,13 @@ class Worker:
         self.fit = True  # for another candidate
         control.settimeout(START_SECONDS)
         try:
-            hello = self._receive()
+            hello = self._receive(1 << 20)
         except TimeoutError as error:
             raise LostError("the sandbox's supervisor does not start") from error
         if "failed" in hello:
             raise LostError(str(hello["failed"]))
         self.about["python"] = hello["ready"]
+        self.modules: frozenset[str] = frozenset(hello["modules"])
         control.settimeout(ANSWER_SECONDS)
 
     @property
@@ -155,11 +157,11 @@ class Worker:
             raise LostError(f"the sandbox's supervisor does not answer ({what})") from error
         return message
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self, room: int = 1 << 16) -> dict[str, Any]:
         """The next message; a process that comes with it is kept. Raises TimeoutError too."""
         try:
             data, descriptors, _, _ = socket.recv_fds(
-                self._control, 1 << 16, 3, socket.MSG_CMSG_CLOEXEC
+                self._control, room, 3, socket.MSG_CMSG_CLOEXEC
             )
         except TimeoutError:
             raise

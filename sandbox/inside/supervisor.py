@@ -6,7 +6,8 @@ later candidate inherits ever holds anything of an earlier one. Messages on the 
 (packets of JSON):
 
     host -> supervisor   {…}                the settings, once: `Settings`
-    supervisor -> host   {"ready": …}       hello; or {"failed": why}, and the end
+    supervisor -> host   {"ready": …, "modules": […]}   hello: Python's version and what can be
+                                            imported; or {"failed": why}, and the end
                          {"child": n}       a process stands ready; its socket, stdout and stderr
                                             come along as descriptors
     host -> supervisor   {"waited": [n, …]}     how long have these waited for a processor?
@@ -22,6 +23,7 @@ import base64
 import contextlib
 import gc
 import importlib
+import importlib.machinery
 import json
 import os
 import platform
@@ -53,6 +55,7 @@ PRELOAD = """
     functools hashlib heapq html io inspect itertools json math numbers operator pathlib pprint
     re string struct textwrap time traceback types typing unicodedata unittest uuid
 """.split()  # noqa: SIM905
+_ENDINGS = frozenset(suffix[1:] for suffix in importlib.machinery.all_suffixes())
 SETTLE_SECONDS = 0.5  # for what was killed to be gone
 CGROUPS = {  # version 2, then 1
     "current": ("pids.current", "pids/pids.current"),
@@ -110,7 +113,7 @@ class Supervisor:
         for name in PRELOAD:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        self._say({"ready": platform.python_version()})
+        self._say({"ready": platform.python_version(), "modules": sorted(_modules())})
         gc.collect()
         gc.set_threshold(10_000, 10, 10)  # most candidates are done before it is worth it
         gc.freeze()  # the collector need not touch, and so copy, what all children share
@@ -265,6 +268,21 @@ class Supervisor:
         for pid in stopped:
             _signal(pid, signal.SIGKILL)
         return bool(stopped)
+
+
+def _modules() -> set[str]:
+    """Names of the top-level modules that can be imported here."""
+    found = set(sys.builtin_module_names)
+    for path in sys.path:
+        if os.path.isfile(path):  # the standard library in an archive
+            found |= sys.stdlib_module_names
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(path):
+                name, dot, ending = entry.name.partition(".")
+                module = ending in _ENDINGS if dot else entry.is_dir()
+                if module and name.isidentifier() and name != "__pycache__":
+                    found.add(name)
+    return found
 
 
 def _children(pid: int) -> set[int]:

@@ -353,3 +353,9 @@ def test_faults_are_not_labels(
             assert (outcome.verdict, outcome.error) == ("infra_error", None), outcome
             assert outcome.detail
         assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
+
+
+def test_a_worker_knows_which_modules_are_there(sandbox: Sandbox) -> None:
+    with sandbox._pool.worker() as worker:
+        assert {"json", "math", "heapq", "asyncio", "_socket", "sys"} <= worker.modules
+        assert not {"numpy", "gatekeeper", "winreg", "lib-dynload"} & worker.modules
