@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.sandbox.drive import TAIL_BYTES, Terms
-from gatekeeper.sandbox.evaluate import Judged, evaluate
+from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
 from gatekeeper.sandbox.fence import extract_code
 from gatekeeper.sandbox.pool import Pool
 from gatekeeper.sandbox.suite import Suite, read_suite
@@ -154,6 +154,8 @@ class Sandbox:
                 break
             try:
                 judged, about = self._try(suite, code, cancelled)
+            except UnjudgeableError as error:
+                return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)
                 continue

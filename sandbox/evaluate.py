@@ -6,11 +6,12 @@ host's clock, the kernel's counters and the status its process ended with.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,7 +23,7 @@ from gatekeeper.sandbox.suite import Suite, same_output
 from gatekeeper.sandbox.worker import Worker
 from gatekeeper.types import Verdict
 
-__all__ = ["Evaluation", "Judged", "evaluate"]
+__all__ = ["Evaluation", "Judged", "UnjudgeableError", "evaluate"]
 
 Evaluation = Literal["literal", "judge", "in_process"]
 
@@ -37,27 +38,50 @@ class Judged:
     finished: Finished
 
 
+class UnjudgeableError(Exception):
+    """The tests allow no sound verdict here, whatever the candidate does; the text says why."""
+
+
 def evaluate(
     worker: Worker, suite: Suite, code: str, terms: Terms, *, in_process: bool = False
 ) -> Judged:
-    """The verdict on a candidate. Raises LostError where nothing can be told."""
+    """The verdict on a candidate, by the one way that its tests allow: it has no say in that.
+
+    Raises UnjudgeableError before anything runs, LostError where nothing can be told.
+    """
+    if why := _unjudgeable(suite, worker.modules, in_process=in_process):
+        raise UnjudgeableError(why)
     if suite.cases:
         return _programs(worker, suite, code, terms)
     if suite.literal:
-        finished = _calls(worker, suite, code, terms)
-        if all(kind != b"S" for kind, _ in finished.answers):
-            return Judged(*_in_order(suite, finished, terms, _value(suite)), "literal", finished)
-        # Setup code that fails may fail without a candidate, too: the judge tells which.
-        terms = terms.after(finished)
+        return _calls(worker, suite, code, terms)
     if in_process:
         return _in_process(worker, suite, code, terms)
     return _judge(worker, suite, code, terms)
 
 
-def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Finished:
+def _unjudgeable(suite: Suite, modules: Collection[str], *, in_process: bool) -> str:
+    """Why tests cannot be judged where `modules` can be imported; empty where they can."""
+    missing = ", ".join(sorted(suite.reading.needs - set(modules)))
+    if missing:
+        return f"the tests need {missing}, which is not in the sandbox: see `requirements`"
+    if suite.cases or suite.literal:
+        return ""
+    if suite.reading.void:
+        return f"the tests cannot be judged: {suite.reading.void}"
+    if suite.reading.problem and not in_process:
+        return (
+            f"the tests cannot be judged with the candidate in another process: "
+            f"{suite.reading.problem}; in_process=True would trust the candidate"
+        )
+    return ""
+
+
+def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The candidate computes the values that the tests compare."""
     calls = [test.call for test in suite.literal]
-    return drive(worker, [Job(["literal", code, suite.setup, *calls])], terms)
+    finished = drive(worker, [Job(["literal", code, suite.imports, *calls])], terms)
+    return Judged(*_in_order(suite, finished, terms, _value(suite)), "literal", finished)
 
 
 def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
@@ -105,7 +129,7 @@ def _said(kind: bytes, payload: bytes, where: str, finished: Finished) -> tuple[
     match kind:
         case b"M" | b"L":
             return Verdict.RESOURCE_EXCEEDED, text
-        case b"E" | b"S":
+        case b"E":
             return _refused(finished) or (Verdict.FAILED, text)
         case _:
             return Verdict.FAILED, f"{where}: the candidate wrote to the sandbox's own pipe"
@@ -165,11 +189,10 @@ def _stopped(
 
 def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The tests run in one process, the candidate in another."""
-    texts = [f"{suite.judge_setup}\n{suite.setup}", suite.asked or "", suite.entry or ""]
-    modules = ",".join(sorted(suite.modules))
+    told = json.dumps(suite.reading.told(suite.entry))
     ours, theirs = socket.socketpair()
-    candidate = Job(["serve", code, suite.setup], ours.detach())
-    judge = Job(["judge", *texts, modules, *suite.tests], theirs.detach())
+    candidate = Job(["serve", code, suite.imports], ours.detach())
+    judge = Job(["judge", told, suite.setup, *suite.tests], theirs.detach())
     finished = drive(worker, [candidate, judge], terms)
     return Judged(*_judged(suite, finished, terms), "judge", finished)
 

@@ -24,7 +24,14 @@ Limits = Mapping[str, int]
 _PACKAGES = ("gatekeeper", "gatekeeper.sandbox", "gatekeeper.sandbox.inside")
 _MODULES = (
     "codec",
+    "peer",
+    "facts",
+    "surroundings",
+    "handles",
+    "guard",
+    "standins",
     "remote",
+    "collect",
     "judge",
     "child",
     "lockdown",

@@ -9,11 +9,11 @@ import ast
 import builtins
 import operator
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LiteralTest", "bound_by", "bound_names", "parse"]
+__all__ = ["LiteralTest", "parse"]
 
 
 def _is_in(item: Any, container: Any) -> bool:
@@ -46,44 +46,30 @@ class LiteralTest:
     holds: Callable[[object], bool]  # may raise what the comparison raises
 
 
-def bound_names(setup: str) -> frozenset[str] | None:
-    """Names that setup code defines; None where that cannot be told.
-
-    A test that calls one of them is not asking the candidate but a helper, which the candidate
-    could deceive with an object of its own: such a test is not for the parent to judge.
-    """
-    try:
-        return bound_by(ast.walk(ast.parse(setup)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str] | None:
-    """Names that these nodes define or import; None where a star hides them."""
-    names: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.alias):
-            if node.name == "*":
-                return None
-            names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return frozenset(names)
-
-
-def parse(test: str, helpers: frozenset[str] | None = frozenset()) -> LiteralTest | None:
+def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | None:
     """The test cut in two, or None where it cannot be.
 
-    `helpers` are names bound by setup code, None where they are not known. Raises SyntaxError
-    where `test` is no Python, ValueError where there is nothing in it.
+    Parameters
+    ----------
+    test
+        A statement.
+    helpers
+        Names that are not the candidate's. A test that calls one of them is not asking the
+        candidate but a helper, which the candidate could deceive with an object of its own: such
+        a test is not for the parent to judge.
+
+    Raises
+    ------
+    SyntaxError
+        `test` is no Python.
+    ValueError
+        There is nothing in it.
     """
     test = textwrap.dedent(test).strip()
     match ast.parse(test).body:
         case []:
             raise ValueError("there is nothing to run in it")
-        case [ast.Assert(test=condition)] if helpers is not None:
+        case [ast.Assert(test=condition)]:
             cut = _cut(condition, helpers)
         case _:
             return None

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import collections
 import contextlib
 import functools
-import itertools
 import json
-import math
-import operator
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,17 +14,13 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.sandbox.literal import LiteralTest, bound_by, bound_names, parse
+from gatekeeper.sandbox.literal import LiteralTest, parse
+from gatekeeper.sandbox.reading import Reading, read_tests
 
 __all__ = ["Case", "Suite", "read_suite", "same_output"]
 
 _MODULES = frozenset({"solution", "candidate", "submission", "answer", "main"})
-_COMMON = {
-    name for m in (math, collections, itertools, functools, operator) for name in vars(m)
-}  # what tests use without being about it
-
-
-_CHECK = re.compile(r"^def check\(", re.MULTILINE)
+_CHECK = re.compile(r"^(async )?def check\(", re.MULTILINE)
 _RUN = """
 for _name, _test in list(globals().items()):
     if _name.startswith("test") and callable(_test):
@@ -50,35 +40,40 @@ class Case:
 class Suite:
     """The tests of one task.
 
-    `literal` are the tests that the host judges by itself, empty where it cannot judge them all;
-    `cases` are of programs that read and print. `given` is code that the task itself provides for
-    candidates without it; `judge_setup` what only the judge gets of it.
+    Attributes
+    ----------
+    setup
+        Code that goes before the tests.
+    imports
+        What of it a candidate's process is given: its import statements.
+    tests
+        Programs, or statements.
+    literal
+        The tests that the host judges by itself; empty where it cannot judge them all.
+    cases
+        Inputs and outputs, for candidates that read and print.
+    entry
+        The name under test, where the task states it.
+    prompt
+        What a completion goes on from.
+    provided
+        Code of the prompt that candidates without it are given: imports, helpers.
+    reading
+        What the tests are about, and whether they can be judged.
     """
 
     setup: str = ""
+    imports: str = ""
     tests: tuple[str, ...] = ()
     literal: tuple[LiteralTest, ...] = ()
     cases: tuple[Case, ...] = ()
     entry: str | None = None
-    modules: frozenset[str] = _MODULES  # what the tests may import the candidate as
     prompt: str = ""
-    judge_setup: str = ""
+    provided: str = ""
+    reading: Reading = Reading()
 
     def __len__(self) -> int:
         return len(self.cases or self.literal or self.tests)
-
-    @property
-    def asked(self) -> str | None:
-        """The function under test: what is called and not bound here, rather ours than Python's."""
-        if self.entry is not None:
-            return self.entry
-        nodes = list(ast.walk(ast.parse("\n".join((self.setup, *self.tests)))))
-        own = bound_by(nodes) or frozenset()
-        calls = [node.func for node in nodes if isinstance(node, ast.Call)]
-        names = [f.id for f in calls if isinstance(f, ast.Name) and f.id not in own]
-        if len(names) < len(calls):  # something else may be what is tested: no built-in is
-            names = [name for name in names if _commonness(name) < _BUILT_IN]
-        return min(names, key=_commonness, default=None)
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -92,10 +87,13 @@ class Suite:
         """The program that is tried: the text, completed by the prompt that it goes on from."""
         if not self.prompt or self.entry is None:
             return text
-        if self.entry in (bound_names(text) or ()):
-            given = "" if "__future__" in text else self.judge_setup
-            return f"{given}\n{text}" if given else text
-        return self.prompt + text
+        # Searched for, not parsed: the host's work must not depend on a candidate's text.
+        name = re.escape(self.entry)
+        bound = rf"^\s*((async\s+)?def|class)\s+{name}\b|^{name}\s*(:[^=\n]*)?=[^=]"
+        if not re.search(bound, text, re.MULTILINE):
+            return self.prompt + text
+        given = "" if "__future__" in text else self.provided
+        return f"{given}\n{text}" if given else text
 
 
 def read_suite(identity: str, task: object) -> Suite:
@@ -131,18 +129,42 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
     """MBPP's form: statements that call the candidate's functions."""
     if entry is not None and not isinstance(entry, str):
         raise BadInputError(f"entry_point={entry!r:.80}: give a string")
-    helpers = _helpers(setup)
-    found: list[LiteralTest | None] = []
+    imports = _imports(setup)
     for test in tests:
         with _readable("test", test):
-            found.append(parse(test, helpers))
-    literal = tuple(test for test in found if test is not None)
+            if not ast.parse(textwrap.dedent(test).strip()).body:
+                raise ValueError("there is nothing to run in it")
+    dedented = tuple(textwrap.dedent(test).strip() for test in tests)
+    reading = read_tests(setup, dedented, entry=entry, modules=_MODULES)
     return Suite(
         setup=setup,
-        tests=tuple(textwrap.dedent(test).strip() for test in tests),
-        literal=literal if len(literal) == len(tests) else (),
+        imports=imports,
+        tests=dedented,
+        literal=_literal(dedented, setup, imports, reading),
         entry=entry,
+        reading=reading,
     )
+
+
+def _literal(
+    tests: Sequence[str], setup: str, imports: str, reading: Reading
+) -> tuple[LiteralTest, ...]:
+    """The tests cut in two; empty where not all can be.
+
+    Setup code that does more than import is not for a candidate to see: it may know answers.
+    """
+    program = ast.parse(setup)
+    if len(program.body) > len(imports.splitlines()):
+        return ()
+    helpers = {name for name, _ in reading.real}
+    for node in ast.walk(program):
+        if isinstance(node, ast.alias):
+            helpers.add((node.asname or node.name).partition(".")[0])
+    if "*" in helpers:
+        return ()
+    found = [parse(test, frozenset(helpers)) for test in tests]
+    cut = tuple(test for test in found if test is not None)
+    return cut if len(cut) == len(tests) else ()
 
 
 def _program(task: Mapping[str, Any], setup: str) -> Suite:
@@ -153,7 +175,8 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
             raise BadInputError(f"{name}={value!r:.80}: give a string")
     with _readable("test", test):
         program = ast.parse(test)
-    defined = [node.name for node in ast.walk(program) if isinstance(node, ast.FunctionDef)]
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    defined = [node.name for node in ast.walk(program) if isinstance(node, functions)]
     if "check" in defined and not entry:
         raise BadInputError("test defines check(candidate): give the function's name, entry_point")
     if not (
@@ -162,19 +185,21 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
     ):
         raise BadInputError(f"test={test!r:.80}: it defines no test and asserts nothing")
     provided = _part(prompt, lambda node: getattr(node, "name", None) != entry)
-    helpers, own = _helpers(setup), bound_names(provided)
-    helpers = None if helpers is None or own is None else helpers | own
+    imports = _imports(setup)
+    module = task.get("module")
+    modules = _MODULES | {module} if isinstance(module, str) else _MODULES
+    setup = f"{provided}\n{setup}"
+    reading = read_tests(setup, [test], entry=entry, modules=modules)
     statements = _check_statements(program, entry) if entry else None
-    literal = [parse(statement, helpers) for statement in statements or ()] or [None]
-    cut = tuple(found for found in literal if found is not None)
     return Suite(
         setup=setup,
+        imports=imports,
         tests=(test,),
-        literal=cut if len(cut) == len(literal) else (),
+        literal=_literal(statements, setup, imports, reading) if statements else (),
         entry=entry,
-        modules=_MODULES | {task["module"]} if isinstance(task.get("module"), str) else _MODULES,
         prompt=prompt,
-        judge_setup=provided,
+        provided=provided,
+        reading=reading,
     )
 
 
@@ -323,25 +348,9 @@ def _part(source: str, wanted: Any) -> str:
     return "\n".join(ast.unparse(n) for n in body if isinstance(n, kept) and wanted(n))
 
 
-def _helpers(setup: str) -> frozenset[str] | None:
-    """Names that setup code binds; None where a test that uses it is not the host's to judge.
-
-    That is also where it defines functions or classes, which may know answers.
-    """
-    if not setup.strip():
-        return frozenset()
+def _imports(setup: str) -> str:
+    """The import statements of setup code, one a line."""
     with _readable("test_setup_code", setup):
         program = ast.parse(setup)
-    definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
-    if any(isinstance(node, definition) for node in ast.walk(program)):
-        return None
-    return bound_names(setup)
-
-
-_BUILT_IN = 2
-
-
-def _commonness(name: str) -> int:
-    if hasattr(builtins, name):
-        return _BUILT_IN
-    return int(name in _COMMON or name in sys.stdlib_module_names)
+    imports = [node for node in program.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "\n".join(map(ast.unparse, imports))

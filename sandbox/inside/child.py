@@ -6,17 +6,20 @@ plain data, to be compared where the candidate cannot look.
 Job, on the process's socket: 8 bytes of length (little endian) of what follows, then texts, each
 as 8 bytes of length and UTF-8 (surrogates let through). The first text is the kind of job:
 
-    literal     candidate, setup, then one call expression for each test
+    literal     candidate, imports, then one call expression for each test
     in_process  candidate, setup, nonce, then one test statement for each test
     script      candidate; the descriptor that came along is its standard input
-    serve       candidate, setup; the descriptor is the stream to the judge
-    judge       setup, asked, entry, modules (by commas), then the tests; likewise
+    serve       candidate, imports; the descriptor is the stream to the judge
+    judge       what the host read of the tests, setup, then the tests; likewise
+
+`imports` are the import statements of the tests' setup, which a candidate may rely on. Nothing else
+of the tests is ever in a candidate's process but the calls that it has to answer, except by
+`in_process`, which says so.
 
 Answers, frames on the same socket (the judge's are in `judge.py`):
 
     V  the value of the next call (`codec.py`)
     E  an exception ended the run; text
-    S  ... in the setup code; text
     M  memory ran out; text
     L  a value is too large to send; text
     P  in_process only: the next test passed; the nonce
@@ -26,7 +29,6 @@ Answers, frames on the same socket (the judge's are in `judge.py`):
 from __future__ import annotations
 
 import array
-import ast
 import contextlib
 import os
 import socket
@@ -34,8 +36,8 @@ import sys
 import types
 from typing import Any
 
-from gatekeeper.sandbox.inside import remote
 from gatekeeper.sandbox.inside.codec import MAX_BYTES, TooLargeError, encode, frame
+from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import ROOT, describe, judge
 
 __all__ = ["work"]
@@ -52,16 +54,9 @@ def work(connection: socket.socket) -> None:
 
     match kind:
         case "judge":
-            setup, asked, entry, modules, *tests = texts
-            judge(
-                socket.socket(fileno=descriptor),
-                send,
-                setup=setup,
-                tests=tests,
-                asked=asked or None,
-                entry=entry or None,
-                modules=frozenset(modules.split(",")),
-            )
+            reading, setup, *tests = texts
+            stream = socket.socket(fileno=descriptor)
+            judge(stream, send, reading=reading, setup=setup, tests=tests)
         case "serve":
             _serve(socket.socket(fileno=descriptor), *texts)
         case "script":
@@ -112,12 +107,11 @@ def _run(send: Any, kind: str, candidate: str, setup: str, *tests: str) -> None:
     if kind == "in_process":
         nonce, *tests = tests  # type: ignore[assignment]
     namespace = _module().__dict__
-    where, failure = "in the code", b"E"
+    where = "in the code"
     try:
         _execute(candidate, "candidate.py", namespace)
-        where, failure = "in the setup code", b"S"
+        where = "in the setup code"
         _execute(setup, "setup.py", namespace)
-        failure = b"E"
         room = MAX_BYTES
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
@@ -136,7 +130,7 @@ def _run(send: Any, kind: str, candidate: str, setup: str, *tests: str) -> None:
     except TooLargeError:
         send(b"L", f"{where}: the result is too large to compare")
     except BaseException as error:
-        send(failure, f"{where}: {describe(error)}")
+        send(b"E", f"{where}: {describe(error)}")
 
 
 def _script(send: Any, descriptor: int, candidate: str) -> None:
@@ -159,32 +153,29 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
         send(b"E", f"in the code: {describe(error)}")
 
 
-def _serve(connection: socket.socket, candidate: str, setup: str) -> None:
+def _serve(connection: socket.socket, candidate: str, imports: str) -> None:
     """Run the candidate when the judge says so, then answer what it asks."""
     module = _module()
 
     def start(module: types.ModuleType) -> dict[str, str | None]:
         _execute(candidate, "candidate.py", module.__dict__)
-        _prepare(setup, module.__dict__)
-        return _bound(module)
+        for line in imports.splitlines():
+            with contextlib.suppress(Exception):
+                _execute(line, "setup.py", module.__dict__)
+        return {
+            name: _origin(item)
+            for name, item in list(module.__dict__.items())
+            if type(name) is str and not name.startswith("__")
+        }
 
-    peer = remote.Peer(connection, more={"start": start})
+    peer = CandidatePeer(connection, more={"start": start})
     assert peer.export(module) == ROOT
     peer.serve()
 
 
-def _prepare(setup: str, namespace: dict[str, Any]) -> None:
-    """The imports of the setup code, which a candidate may rely on. The rest may know answers."""
-    for node in ast.parse(setup).body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            with contextlib.suppress(Exception):
-                _execute(ast.unparse(node), "setup.py", namespace)
-
-
-def _bound(module: types.ModuleType) -> dict[str, str | None]:
-    """The candidate's global names; for what it imported, the module that came from."""
-    return {
-        name: None if isinstance(item, types.ModuleType) else getattr(item, "__module__", None)
-        for name, item in list(module.__dict__.items())
-        if type(name) is str and not name.startswith("__")
-    }
+def _origin(item: object) -> str | None:
+    """Where a global comes from: its module's name, with "=" behind it for a module itself."""
+    if isinstance(item, types.ModuleType):
+        return f"{item.__name__}="
+    module = getattr(item, "__module__", None)
+    return module if type(module) is str else None

@@ -107,12 +107,13 @@ def encode(
     limit: int = MAX_BYTES,
     *,
     other: Callable[[Any], Parts] = opaque,
+    instance: Callable[[Any], Parts | None] = lambda item: None,
     max_hashed: int = MAX_HASHED,
     max_items: int = MAX_ITEMS,
 ) -> bytes:
     """Plain data as bytes; instances of subclasses as their nearest base that is plain.
 
-    `other` writes what is no plain data, and the whole value where it is too deep or its sets and
+    `instance` may write such an instance otherwise. `other` writes what is no plain data, and the whole value where it is too deep or its sets and
     dicts have more than `max_hashed` entries. Works with a stack of its own, so depth is no
     danger; cycles end at `MAX_DEPTH`. Raises TooLargeError beyond `limit` bytes or `max_items`.
     """
@@ -123,12 +124,16 @@ def encode(
         item, depth = stack.pop()
         kind = type(item)
         write = _WRITERS.get(kind)
-        if write is None:
+        if write is not None:
+            tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
+        elif written := instance(item):
+            tag, parts = written
+        else:
             write = next((_WRITERS[b] for b in kind.__mro__ if b in _WRITERS), other)
             named = issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
             if named and other is not opaque:  # its fields matter to a judge only
                 write = _named_tuple
-        tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
+            tag, parts = write(item)
         if parts and depth >= MAX_DEPTH and other is not opaque:
             out += _whole(item, other)  # stays where it is, from here on down
             continue

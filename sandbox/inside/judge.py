@@ -1,6 +1,6 @@
 """The process of the tests: runs them against a candidate that lives in another process.
 
-The candidate's functions and classes appear in the tests' namespace as handles. Answers, frames
+The candidate's functions and classes appear in the tests' namespace as stand-ins. Answers, frames
 on the socket to the host:
 
     P  the next test passed
@@ -16,20 +16,23 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib.machinery
-import importlib.util
-import io
+import json
 import socket
 import sys
 import types
-import unittest
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.remote import GoneError, Guard, Handle, Peer, Trust, mark
+from gatekeeper.sandbox.inside import collect
+from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.peer import GoneError
+from gatekeeper.sandbox.inside.remote import TestsPeer
+from gatekeeper.sandbox.inside.standins import Remote, RemoteClass, kind_of
+from gatekeeper.sandbox.inside.surroundings import Watch
 
 __all__ = ["ROOT", "describe", "judge"]
 
-ROOT = 1  # the id of the candidate's module: what it exports first
+ROOT = 1  # the number of the candidate's module: what it exports first
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 
@@ -47,26 +50,25 @@ def describe(error: BaseException) -> str:
 class _Names(dict[str, Any]):
     """The tests' global names: their own, then the candidate's, then the built-in ones."""
 
-    def __init__(
-        self,
-        peer: Peer,
-        module: Handle,
-        bound: dict[str, str | None],
-        *,
-        asked: str | None,
-        entry: str | None,
-    ) -> None:
-        super().__init__(__name__=MODULE, __builtins__=builtins)
-        self._peer, self._module, self._asked, self._entry = peer, module, asked, entry
-        self._bound = dict(bound)  # the candidate's names, with the modules of what it imported
+    def __init__(self, peer: TestsPeer, reading: Mapping[str, Any]) -> None:
+        super().__init__(__name__=reading["module_name"], __builtins__=builtins)
+        self.peer, self._reading = peer, reading
+        self.module = peer.object(ROOT, ("shared", "builtins", "module"))
+        # The candidate's names; for what it imported, where that came from (`child.py`).
+        self._bound: dict[str, str | None] = dict(peer.ask("start", self.module))
 
     def __missing__(self, name: str) -> Any:
-        if name not in self._bound or (hasattr(builtins, name) and name != self._asked):
+        theirs = name in self._reading["asked"]
+        if hasattr(builtins, name) and not theirs:
             raise KeyError(name)
-        if name in sys.stdlib_module_names and name != self._asked:
-            return importlib.import_module(name)
+        if (real := self._reading["real"].get(name)) and not theirs:
+            module, _, attribute = real.partition(":")
+            found = importlib.import_module(module)
+            return getattr(found, attribute) if attribute else found
+        if name not in self._bound:
+            raise KeyError(name)
         found = self.find(name)
-        if isinstance(found, Handle):  # other values may change: ask again next time
+        if isinstance(found, Remote | RemoteClass):  # other values may change: ask next time
             self[name] = found
         return found
 
@@ -79,34 +81,53 @@ class _Names(dict[str, Any]):
         Raises AttributeError.
         """
         origin = self._bound.get(name)
-        if origin in sys.stdlib_module_names and name != self._asked:
-            real = getattr(importlib.import_module(str(origin)), name, None)
-            if real is not None:
-                return real
-        found = getattr(self._module, name)
-        # By convention a class: its instances are meant to have operators (`Trust`).
-        named_so = name[:1].isupper() and name != self._entry and isinstance(found, Handle)
-        if named_so and self._peer.ask("isinstance", found, type) is True:
-            mark(found, Trust.CLASS)
+        if origin is not None and name not in self._reading["asked"]:
+            module, _, whole = origin.partition("=")
+            if module.partition(".")[0] in sys.stdlib_module_names:
+                real = importlib.import_module(module)
+                return real if whole else getattr(real, name)
+        found = getattr(self.module, name)
+        if isinstance(found, RemoteClass) and name in self._reading["classes"]:
+            kind_of(found).tested = True
         return found
 
 
-class _Importer:
-    """`from solution import f`: a module that does not exist, and may be the candidate."""
+class _Candidate(types.ModuleType):
+    """`import solution`: a module whose attributes are the candidate's names."""
 
-    def __init__(self, names: _Names, modules: frozenset[str]) -> None:
-        self._names, self.modules = names, modules
+    def __init__(self, name: str, names: _Names) -> None:
+        super().__init__(name)
+        vars(self)["_names"] = names
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return vars(self)["_names"].find(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(vars(self)["_names"].module, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(vars(self)["_names"].module, name)
+
+
+class _Importer:
+    """Finds the modules that are the candidate; none of them exists."""
+
+    def __init__(self, names: _Names, modules: Sequence[str]) -> None:
+        self._names, self._modules = names, modules
 
     def find_spec(
         self, name: str, path: object = None, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
         loader: Any = self  # of the right shape; the base class takes too long to import
-        return importlib.machinery.ModuleSpec(name, loader) if name in self.modules else None
+        return importlib.machinery.ModuleSpec(name, loader) if name in self._modules else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        module = types.ModuleType(spec.name)
-        module.__getattr__ = self._names.find  # type: ignore[method-assign]
-        return module
+        return _Candidate(spec.name, self._names)
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
@@ -116,40 +137,49 @@ def judge(
     connection: socket.socket,
     send: Callable[[bytes, str], None],
     *,
+    reading: str,
     setup: str,
     tests: Sequence[str],
-    asked: str | None,
-    modules: frozenset[str],
-    entry: str | None,
 ) -> None:
     """Run the tests in their order; the first that does not hold ends the run.
 
-    `asked` is the name of the function under test, which alone may have a built-in function's
-    name; `modules` are what the tests may import the candidate as; `entry` is what a `check`
-    function gets.
+    Parameters
+    ----------
+    connection
+        The stream to the candidate's process.
+    send
+        Sends an answer to the host: its kind and a text.
+    reading
+        What the host found in the tests, as JSON: `Reading.told` of sandbox/reading.py.
+    setup, tests
+        Programs.
     """
+    told = json.loads(reading)
     where, test = "in the code", ""
-    guard = Guard(MODULE)
-    peer = Peer(connection, guard=guard)
+    guard = Guard(told["module_name"])
+    peer = TestsPeer(connection, guard=guard, watch=Watch("\n".join((setup, *tests))))
+    count = collect.Count()
     try:
-        module = peer.handle(ROOT, ("module", None))
-        names = _Names(peer, module, peer.ask("start", module), asked=asked, entry=entry)
-        importer = _Importer(names, modules)
-        sys.meta_path.append(importer)
+        names = _Names(peer, told)
+        peer.evidence = False  # that it starts says nothing
+        names[collect.COUNTER] = count
+        sys.meta_path.insert(0, _Importer(names, told["modules"]))
         where = "in the setup code"
-        _execute(setup, "setup.py", names, importer, guard)
+        _execute(setup, "setup.py", names, guard)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
-            _execute(test, TEST_FILE, names, importer, guard)
-            for case, run in _functions(names, entry):
+            program = _execute(test, TEST_FILE, names, guard)
+            for case, run in collect.items(program, names, _entry(names, told["entry"])):
                 where = f"in test {number}, {case}"
                 run()
             if peer.gone:
                 raise GoneError
-            send(b"P", "")
+            if number < len(tests):
+                send(b"P", "")
+        if not (count.reached and peer.evidence):
+            raise AssertionError(_NOTHING if count.reached else _NEVER)
+        send(b"P", "")
         send(b"D", "")
-    except _NotHereError as error:
-        send(b"I", f"{where}: {error}")
     except MemoryError:
         send(b"M", f"{where}: out of memory")
     except GoneError:
@@ -157,8 +187,23 @@ def judge(
     except BaseException as error:
         if peer.gone:
             send(b"G", where)
+        elif isinstance(error, ImportError) and error is not peer.raised:
+            send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
             send(b"E", f"{where}{_line(error, test)}: {describe(error)}")
+
+
+_NOTHING = "only objects were given that speak for themselves: no value, nothing to be judged"
+_NEVER = "no assertion was reached"
+
+
+def _entry(names: _Names, entry: str) -> tuple[str, Any] | None:
+    """The function that a `check` gets. Raises NameError where there is none."""
+    if not entry or "check" not in dict.keys(names):
+        return None
+    if entry not in names:
+        raise NameError(f"name {entry!r} is not defined")
+    return entry, names[entry]
 
 
 def _line(error: BaseException, test: str) -> str:
@@ -172,110 +217,15 @@ def _line(error: BaseException, test: str) -> str:
     return f" ({lines[number - 1].strip()[:MAX_TEXT]})" if 0 < number <= len(lines) else ""
 
 
-class _NotHereError(Exception):
-    """The tests need what this image has not."""
-
-
-def _execute(source: str, file: str, names: _Names, importer: _Importer, guard: Guard) -> None:
+def _execute(source: str, file: str, names: _Names, guard: Guard) -> ast.Module:
     program = ast.parse(source)
-    missing = {m for m in _needed(program) if importlib.util.find_spec(m) is None}
-    if len(missing) == 1 and not _free(program):
-        importer.modules |= missing  # where else should they have the candidate from?
-    elif missing:
-        named = ", ".join(sorted(missing))
-        raise _NotHereError(f"the tests need {named}, which is not here: see `requirements`")
     guard.asserting = frozenset(
-        line for node in ast.walk(program) if _asserts(node) for line in _lines(node)
+        line for node in ast.walk(program) if collect.asserts(node) for line in _lines(node)
     )
-    exec(compile(program, file, "exec", dont_inherit=True), names)
-
-
-def _asserts(node: Any) -> bool:
-    """Whether that is an `assert`, or a call such as `self.assertEqual(…)`."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr.startswith("assert")
-    return isinstance(node, ast.Assert)
+    counted = collect.counted(ast.parse(source))
+    exec(compile(counted, file, "exec", dont_inherit=True), names)
+    return program
 
 
 def _lines(node: Any) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def _needed(program: ast.AST) -> Iterator[str]:
-    """Top-level modules that are imported, except where the code is ready to do without."""
-    for node in ast.iter_child_nodes(program):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
-        elif not isinstance(node, ast.Try):
-            yield from _needed(node)
-
-
-def _free(program: ast.AST) -> bool:
-    """Whether the tests use names that they neither define nor import: the candidate's."""
-    used: set[str] = set()
-    bound = set(dir(builtins))
-    for node in ast.walk(program):
-        if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            bound.add(node.name)
-        elif isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, ast.alias):
-            bound.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            bound.add(node.name)
-    return bool(used - bound)
-
-
-def _functions(names: _Names, entry: str | None) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What a test text defines to be run: `check(candidate)`, `test_*`, unittest's cases."""
-    own = {name: item for name, item in names.items() if not isinstance(item, Handle)}
-    check = own.pop("check", None)
-    if entry is not None and isinstance(check, types.FunctionType):
-        names.pop("check")
-        if entry not in names:
-            raise NameError(f"name {entry!r} is not defined")
-        yield "check", lambda: check(names[entry])
-    for name, item in own.items():
-        if isinstance(item, types.FunctionType) and name.startswith("test"):
-            names.pop(name)
-            for case, arguments in _cases(item):
-                yield f"{name}{case}", lambda f=item, a=arguments: f(**a)  # type: ignore[misc]
-        elif isinstance(item, type) and issubclass(item, unittest.TestCase):
-            names.pop(name)
-            yield name, lambda kind=item: _unittest(kind)  # type: ignore[misc]
-        elif isinstance(item, type) and name.startswith("Test"):
-            names.pop(name)
-            for method in [m for m in vars(item) if m.startswith("test")]:
-                yield f"{name}.{method}", getattr(item(), method)
-
-
-def _cases(function: types.FunctionType) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The calls that `pytest.mark.parametrize` asks for, else one without arguments."""
-    cases: list[dict[str, Any]] = [{}]
-    for mark_ in getattr(function, "pytestmark", []):
-        if mark_.name != "parametrize":
-            continue
-        fields, rows = mark_.args[:2]
-        fields = [f.strip() for f in fields.split(",")] if isinstance(fields, str) else fields
-        made = []
-        for row in rows:
-            values = getattr(row, "values", row)
-            values = [values] if len(fields) == 1 and values is row else values
-            made += [{**case, **dict(zip(fields, values, strict=True))} for case in cases]
-        cases = made
-    for number, case in enumerate(cases):
-        yield (f"[{number}]" if case else ""), case
-
-
-def _unittest(kind: type[unittest.TestCase]) -> None:
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(kind)
-    result = unittest.TextTestRunner(io.StringIO()).run(suite)
-    for test, trace in (*result.errors, *result.failures):
-        raise AssertionError(f"{test}: {trace.strip().splitlines()[-1]}")
-    left_out = (*result.skipped, *result.expectedFailures, *result.unexpectedSuccesses)
-    if left_out or not result.testsRun:
-        raise AssertionError(f"{result.testsRun} tests ran, {len(left_out)} did not count")

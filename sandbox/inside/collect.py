@@ -1,0 +1,267 @@
+"""What a test program defines to be run: `check(candidate)`, test functions, classes, unittest's.
+
+Where pytest's own marks and fixtures are used, pytest itself runs the tests.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import io
+import types
+import unittest
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Count", "counted", "items"]
+
+COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
+
+
+class Count:
+    """How many statements that assert something have been reached."""
+
+    def __init__(self) -> None:
+        self.reached = 0
+
+    def __call__(self) -> None:
+        self.reached += 1
+
+
+def asserts(node: ast.AST) -> bool:
+    """Whether that is an assertion: an `assert`, or a call such as `self.assertEqual(…)`."""
+    if isinstance(node, ast.Assert):
+        return True
+    if isinstance(node, ast.Raise):
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(raised, ast.Name) and raised.id == "AssertionError"
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name.startswith("assert") or name in ("fail", "failUnless", "raises", "warns")
+
+
+class _Counting(ast.NodeTransformer):
+    """Puts a call of the counter before each statement that asserts something itself."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                setattr(node, field, [new for old in block for new in self._counted(old)])
+        return node
+
+    def _counted(self, statement: ast.stmt) -> list[ast.stmt]:
+        if not any(map(asserts, _own(statement))):
+            return [statement]
+        call = ast.Call(ast.Name(COUNTER, ast.Load()), [], [])
+        return [ast.fix_missing_locations(ast.copy_location(ast.Expr(call), statement)), statement]
+
+
+def _own(statement: ast.AST) -> Iterator[ast.AST]:
+    """A statement without the statements inside it."""
+    yield statement
+    for child in ast.iter_child_nodes(statement):
+        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _own(child)
+
+
+def counted(program: ast.Module) -> ast.Module:
+    """The program, with each statement that asserts something counted when it is reached."""
+    made: ast.Module = _Counting().visit(program)
+    return made
+
+
+def items(
+    program: ast.Module, names: dict[str, Any], candidate: tuple[str, Any] | None
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """What has to be run after a test program was executed, each with its name.
+
+    Parameters
+    ----------
+    program
+        The program as written: what it defines counts, in this order.
+    names
+        Its global names. Those of the tests are taken out, so that none runs twice.
+    candidate
+        The function under test, by name, for `check(candidate)`; None where none is stated.
+    """
+    if candidate is not None and isinstance(names.get("check"), types.FunctionType):
+        check = names.pop("check")
+        yield "check", functools.partial(_finish, check, candidate[1])
+    tests = {name: names.pop(name) for name in _defined(program) if name in names}
+    if tests and _uses_pytest(program):
+        yield "pytest", functools.partial(_run_pytest, {**names, **tests})
+        return
+    _call_if_there(names, "setup_module")
+    for name, item in tests.items():
+        if not isinstance(item, type):
+            for case, arguments in _cases(item):
+                yield f"{name}{case}", functools.partial(_finish, item, **arguments)
+        elif issubclass(item, unittest.TestCase):
+            yield name, functools.partial(_unittest, item)
+        else:
+            yield from _methods(name, item)
+    _call_if_there(names, "teardown_module")
+
+
+def _defined(program: ast.Module) -> list[str]:
+    """Names of test functions and classes that a program binds at its top level."""
+    names: dict[str, None] = {}
+    for node in _top_level(program.body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            bound = [node.name] if node.name.startswith("test") else []
+        elif isinstance(node, ast.ClassDef):
+            bases = " ".join(ast.unparse(base) for base in node.bases)
+            bound = [node.name] if node.name.startswith("Test") or "TestCase" in bases else []
+        elif isinstance(node, ast.Assign):
+            bound = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            bound = [name for name in bound if name.startswith("test_")]
+        else:
+            bound = []
+        names |= dict.fromkeys(bound)
+    return list(names)
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            yield from _top_level(node.body)
+            yield from _top_level(getattr(node, "orelse", []))
+
+
+def _uses_pytest(program: ast.Module) -> bool:
+    imported = [node for node in ast.walk(program) if isinstance(node, ast.Import | ast.ImportFrom)]
+    roots = {a.name.partition(".")[0] for n in imported if isinstance(n, ast.Import) for a in n.names}
+    roots |= {(n.module or "").partition(".")[0] for n in imported if isinstance(n, ast.ImportFrom)}
+    return "pytest" in roots
+
+
+def _finish(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
+    """Call a test, and have what it gives run to its end: a coroutine, a generator."""
+    made = function(*arguments, **keywords)
+    if inspect.iscoroutine(made):
+        importlib.import_module("asyncio").run(made)
+    elif inspect.isasyncgen(made):
+        importlib.import_module("asyncio").run(_exhausted(made))
+    elif inspect.isgenerator(made):
+        for _ in made:
+            pass
+
+
+async def _exhausted(generator: Any) -> None:
+    async for _ in generator:
+        pass
+
+
+def _methods(name: str, kind: type) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The test methods of a class as pytest finds them, inherited and nested ones too."""
+    _call_if_there(kind, "setup_class")
+    found = {n: None for base in reversed(kind.__mro__) for n in vars(base)}
+    for inner in found:
+        item = inspect.getattr_static(kind, inner)
+        if isinstance(item, type) and inner.startswith("Test"):
+            yield from _methods(f"{name}.{inner}", item)
+        elif inner.startswith("test") and callable(getattr(kind, inner)):
+            for case, arguments in _cases(item):
+                yield f"{name}.{inner}{case}", functools.partial(_method, kind, inner, arguments)
+    _call_if_there(kind, "teardown_class")
+
+
+def _method(kind: type, name: str, arguments: dict[str, Any]) -> None:
+    made = kind()
+    method = getattr(made, name)
+    _call_if_there(made, "setup_method", method)
+    try:
+        _finish(method, **arguments)
+    finally:
+        _call_if_there(made, "teardown_method", method)
+
+
+def _call_if_there(target: Any, name: str, *arguments: Any) -> None:
+    function = target.get(name) if isinstance(target, dict) else getattr(target, name, None)
+    if function is not None:
+        function(*arguments[: len(inspect.signature(function).parameters)])
+
+
+def _cases(function: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls that `pytest.mark.parametrize` asks for, else one without arguments."""
+    cases: list[dict[str, Any]] = [{}]
+    for mark in getattr(function, "pytestmark", []):
+        if mark.name != "parametrize":
+            continue
+        fields, rows = mark.args[:2]
+        fields = [f.strip() for f in fields.split(",")] if isinstance(fields, str) else fields
+        made = []
+        for row in rows:
+            values = getattr(row, "values", row)
+            values = [values] if len(fields) == 1 and values is row else values
+            made += [{**case, **dict(zip(fields, values, strict=True))} for case in cases]
+        cases = made
+    for number, case in enumerate(cases):
+        yield (f"[{number}]" if case else ""), case
+
+
+def _unittest(kind: type[unittest.TestCase]) -> None:
+    # Asked by name: the class itself takes asyncio along.
+    if all(base.__name__ != "IsolatedAsyncioTestCase" for base in kind.__mro__):
+        kind = type(kind.__name__, (kind,), {"_callTestMethod": lambda self, test: _finish(test)})
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(kind)
+    skipped = [test for test in suite if _is_skipped(test)]
+    result = unittest.TextTestRunner(io.StringIO()).run(suite)
+    for test, trace in (*result.errors, *result.failures):
+        raise AssertionError(f"{test}: {trace.strip().splitlines()[-1]}")
+    left_out = len(result.skipped) - len(skipped) + len(result.unexpectedSuccesses)
+    if left_out or result.testsRun <= len(skipped) + len(result.expectedFailures):
+        raise AssertionError(f"{result.testsRun} tests ran, {left_out} of them skipped themselves")
+
+
+def _is_skipped(test: Any) -> bool:
+    """Whether a test says before it is run that it is not to be run."""
+    method = getattr(test, test._testMethodName, None)
+    return any(getattr(item, "__unittest_skip__", False) for item in (type(test), method))
+
+
+def _run_pytest(names: dict[str, Any]) -> None:
+    """Have pytest collect and run what these names hold."""
+    pytest = importlib.import_module("pytest")
+    module = types.ModuleType("tests")
+    module.__dict__.update(names)
+    reports: list[Any] = []
+
+    class Module(pytest.Module):  # type: ignore[misc, name-defined]
+        def _getobj(self) -> types.ModuleType:
+            return module
+
+    class Plugin:
+        def pytest_collection(self, session: Any) -> bool:
+            root = Module.from_parent(session, path=Path("/tests.py"))
+            session.items = list(session.genitems(root))
+            session.testscollected = len(session.items)
+            return True
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            reports.append(report)
+
+        def pytest_collectreport(self, report: Any) -> None:
+            if report.failed:
+                reports.append(report)
+
+    options = ["-q", "-s", "-c", "/dev/null", "--rootdir=/", "--assert=plain", "--noconftest"]
+    pytest.main([*options, "-p", "no:cacheprovider", "-p", "no:terminal"], plugins=[Plugin()])
+    for report in reports:
+        if report.failed:
+            where = getattr(report, "nodeid", "").rpartition("::")[2]
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = getattr(crash, "message", str(report.longrepr)).strip().splitlines()[0]
+            raise AssertionError(f"{where}: {why}")
+    # One that skips itself while it runs may do so for what the candidate did.
+    if any(report.skipped and report.when == "call" for report in reports):
+        raise AssertionError("a test skipped itself")
+    if not any(report.passed and report.when == "call" for report in reports):
+        raise AssertionError("no test ran")

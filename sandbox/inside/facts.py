@@ -1,0 +1,178 @@
+"""What the candidate's process tells of its objects: what they are, not what they say of themselves.
+
+Types, attributes and flags are read without running a line of the candidate's code. A hostile
+candidate controls this process and can tell what it likes; the tests' side believes no more than
+what it could bring about by honest means, too: that an object has a certain class (`standins.py`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from gatekeeper.sandbox.inside.peer import OPERATIONS as _COMMON
+
+__all__ = ["FORWARDED", "OPERATIONS", "class_facts", "exact", "object_facts"]
+
+# Special methods whose presence decides what can be done with an object.
+FORWARDED = frozenset(
+    f"__{name}__"
+    for name in (
+        "call len iter next reversed contains getitem setitem delitem enter exit await aiter anext "
+        "aenter aexit bool int float complex index round hash str repr format eq ne lt le gt ge "
+        "neg pos invert abs divmod rdivmod add sub mul truediv floordiv mod pow matmul lshift "
+        "rshift and or xor radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rlshift rrshift "
+        "rand ror rxor iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand "
+        "ior ixor"
+    ).split()
+)
+IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> the same value, of exactly this type
+    str: lambda v: str.__getitem__(v, slice(None)),
+    int: lambda v: int.__add__(v, 0),
+    float: lambda v: float.__mul__(v, 1.0),
+    complex: lambda v: complex.__mul__(v, 1.0),
+    bytes: lambda v: bytes.__getitem__(v, slice(None)),
+    tuple: lambda v: tuple(tuple.__iter__(v)),
+    frozenset: lambda v: frozenset(frozenset.__iter__(v)),
+}
+_MUTABLE: dict[type, Callable[[Any], Any]] = {
+    list: lambda v: list(list.__iter__(v)),
+    dict: lambda v: dict(dict.items(v)),
+    set: lambda v: set(set.__iter__(v)),
+    bytearray: lambda v: bytearray(memoryview(v)),
+}
+
+
+def exact(item: Any) -> Any:
+    """An instance of a subclass of a plain type, as that type; None for other objects."""
+    makers = {**IMMUTABLE, **_MUTABLE}
+    return next((makers[base](item) for base in type(item).__mro__ if base in makers), None)
+
+
+def object_facts(item: Any) -> tuple[Any, ...]:
+    """How an object is described, by its class alone."""
+    kind = type(item)
+    if standard(kind):
+        return "shared", kind.__module__, kind.__qualname__
+    if any(base in IMMUTABLE for base in kind.__mro__):
+        return "value", kind, exact(item)
+    return "object", kind
+
+
+def standard(kind: type) -> bool:
+    """Whether a class is Python's own: of C, or found under its name in the standard library."""
+    module = kind.__module__
+    if type(module) is not str or module.partition(".")[0] not in sys.stdlib_module_names:
+        return False
+    heap = bool(kind.__flags__ & (1 << 9))  # made by a class statement, or as if
+    return not heap or getattr(sys.modules.get(module), kind.__qualname__, None) is kind
+
+
+def class_facts(kind: type) -> tuple[Any, ...]:
+    """("class", name, qualified name, bases, special methods, more) of a candidate's class."""
+    bases: list[Any] = []
+    for base in kind.__bases__:
+        if base is object:
+            continue
+        if standard(base) and base.__module__ != "builtins":
+            bases.append((base.__module__, base.__qualname__))
+        else:
+            bases.append(base)
+    defined = {name for base in type.mro(kind)[:-1] for name, item in vars(base).items() if item is not None}
+    more: dict[str, Any] = {}
+    if any(name in defined for name in ("__getattr__", "__getattribute__")):
+        more["getattr"] = True
+    if _first(kind, "__hash__") is None:
+        more["unhashable"] = True
+    plain = next((base for base in type.mro(kind) if base in IMMUTABLE or base in _MUTABLE), None)
+    if plain is not None:
+        more["plain"] = plain
+    if type(kind.__doc__) is str:
+        more["doc"] = kind.__doc__
+    fields = _first(kind, "__dataclass_fields__")
+    if type(fields) is dict:
+        more["fields"] = [name for name in fields if type(name) is str]
+    match_args = _first(kind, "__match_args__")
+    if type(match_args) is tuple and all(type(name) is str for name in match_args):
+        more["match_args"] = match_args
+    return "class", kind.__name__, kind.__qualname__, bases, sorted(defined & FORWARDED), more
+
+
+def _first(kind: type, name: str) -> Any:
+    """What a class defines under that name, itself or by inheritance."""
+    found = (vars(base)[name] for base in type.mro(kind) if name in vars(base))
+    return next(found, None)
+
+
+def _code(function: Any) -> tuple[Any, ...] | None:
+    """What `inspect` reads of a function's code, without the code."""
+    code = getattr(function, "__code__", None)
+    if not inspect.iscode(code):
+        return None
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
+    return *counts, code.co_flags, code.co_varnames, code.co_name, code.co_firstlineno
+
+
+def _signature(function: Any) -> list[tuple[Any, ...]]:
+    """(name, kind, default, annotation) of each parameter, then of what is returned."""
+    found = inspect.signature(function)
+    empty = inspect.Signature.empty
+
+    def optional(value: Any) -> tuple[Any, ...]:
+        return () if value is empty else (value,)
+
+    parameters = [
+        (p.name, int(p.kind), optional(p.default), optional(p.annotation))
+        for p in found.parameters.values()
+    ]
+    return [*parameters, ("", -1, (), optional(found.return_annotation))]
+
+
+class _Loop:
+    """One event loop for all that is awaited: what is bound to it stays usable."""
+
+    loop: Any = None
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        asyncio = importlib.import_module("asyncio")
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        return self.loop.run_until_complete(work)
+
+
+_LOOP = _Loop()
+
+
+async def _wait_for(item: Any) -> Any:
+    return await item
+
+
+def _asynchronous(name: str) -> Callable[..., Any]:
+    def run(item: Any, *arguments: Any) -> Any:
+        return _LOOP.run(_wait_for(getattr(type(item), name)(item, *arguments)))
+
+    return run
+
+
+def _copy(name: str) -> Callable[[Any], Any]:
+    return lambda item: getattr(importlib.import_module("copy"), name)(item)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **_COMMON,
+    "plain": exact,
+    "code": _code,
+    "signature": _signature,
+    "copy": _copy("copy"),
+    "deepcopy": _copy("deepcopy"),
+    "await": lambda item: _LOOP.run(_wait_for(item)),
+    "aiter": lambda item: type(item).__aiter__(item),
+    "anext": _asynchronous("__anext__"),
+    "aenter": _asynchronous("__aenter__"),
+    "aexit": _asynchronous("__aexit__"),
+}
+"""What the tests may ask of a candidate's object, by name."""

@@ -1,0 +1,80 @@
+"""What the side with the tests lets a candidate do to the tests' objects."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+__all__ = ["Guard", "RefusedError"]
+
+
+class RefusedError(AttributeError):
+    """The other side must not do this to an object of ours."""
+
+
+class Guard:
+    """Refuses what leads from an object of the tests to anything that hangs on it.
+
+    Everything Python code reaches through an object (its function's globals, a generator's frame)
+    hangs on attributes; so the limits are set on attributes. Calls, iteration and indexing are
+    free: a candidate may use what it was given.
+
+    Parameters
+    ----------
+    module
+        Name of the module that the tests run in; objects of its classes are open.
+    """
+
+    # Of the standard library's objects; all others can be called, iterated, indexed, and no more.
+    _OPEN = frozenset(
+        {
+            *(("_io", "StringIO"), ("_io", "BytesIO"), ("random", "Random")),
+            *(("re", "Match"), ("re", "Pattern"), ("types", "SimpleNamespace")),
+            *(("unittest.mock", "Mock"), ("unittest.mock", "MagicMock")),
+            ("unittest.mock", "AsyncMock"),
+        }
+    )
+    _GENERATOR = frozenset({"send", "throw", "close"})
+    _NAMES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self.asserting: frozenset[int] = frozenset()  # lines of the running test that assert
+
+    def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:
+        """Raises RefusedError."""
+        if operation not in ("get", "set", "delete"):
+            return
+        name = arguments[0]
+        if type(name) is not str or not self._allows(operation, target, name):
+            raise RefusedError(f"{name!r:.80} of the tests' {type(target).__name__} is not open")
+
+    def _allows(self, operation: str, target: Any, name: str) -> bool:
+        kind = target if isinstance(target, type) else type(target)
+        if operation == "get" and name in self._NAMES:
+            return isinstance(target, types.FunctionType | type)
+        if name.startswith("_"):
+            return False
+        if isinstance(target, types.GeneratorType):
+            return operation == "get" and name in self._GENERATOR
+        own = kind.__module__ == self._module
+        if operation == "get":
+            named = (kind.__module__, kind.__qualname__)
+            return own or named in self._OPEN or isinstance(target, BaseException)
+        # Data of an instance may change; what it, or its class, does may not.
+        if isinstance(target, type) or not (own or isinstance(target, types.SimpleNamespace)):
+            return False
+        does = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        descriptor = hasattr(type(does), "__get__")
+        if descriptor and not isinstance(does, types.MemberDescriptorType):
+            return False
+        return not callable(getattr(target, name, None))
+
+    def swallows(self, error: BaseException | None, trace: types.TracebackType | None) -> bool:
+        """Whether a candidate's context manager may swallow that: not what an assertion raised."""
+        lines = set()
+        while trace is not None:
+            if trace.tb_frame.f_globals.get("__name__") == self._module:
+                lines.add(trace.tb_lineno)
+            trace = trace.tb_next
+        return not (isinstance(error, AssertionError) or lines & self.asserting)

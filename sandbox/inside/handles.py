@@ -1,0 +1,159 @@
+"""The candidate's side of the conversation: its own objects, and handles of the tests' objects.
+
+A handle behaves as the object would: whatever is done to it is asked of the tests' process, whose
+`Guard` decides. What a candidate does to its own handles is its own affair; nothing here protects
+the tests from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
+
+from gatekeeper.sandbox.inside import facts, surroundings
+from gatekeeper.sandbox.inside.codec import Parts
+from gatekeeper.sandbox.inside.peer import (
+    BINARY,
+    BITWISE,
+    CONVERSIONS,
+    ORDERINGS,
+    UNARY,
+    Peer,
+    importable,
+)
+
+__all__ = ["CandidatePeer", "Handle"]
+
+
+class CandidatePeer(Peer):
+    """The candidate's end.
+
+    Parameters
+    ----------
+    connection
+        The stream to the tests' process.
+    more
+        Operations that only this side can be asked for, by name.
+    """
+
+    def __init__(
+        self, connection: socket.socket, *, more: Mapping[str, Callable[..., Any]] | None = None
+    ) -> None:
+        super().__init__(connection)
+        self._operations = {**facts.OPERATIONS, **(more or {})}
+        self._kinds = dict(_KINDS)
+        self._described: set[int] = set()  # numbers of the classes that the tests know
+
+    def _stand_in(self, number: int, description: Any) -> Any:
+        name, classes = description
+        if classes:
+            return self.exception_class([tuple(c) for c in classes])
+        kind = self._kinds.get(name)
+        if kind is None:
+            kind = self._kinds[name] = _handle_kind(str(name))
+        handle = kind(self, number)
+        return _awaited(handle) if name == "coroutine" else handle  # asyncio takes only real ones
+
+    def _number_of(self, item: Any) -> int | None:
+        return _inner(item)[1] if isinstance(item, Handle) else None
+
+    def _describe(self, item: Any) -> Any:
+        if isinstance(item, type):
+            if issubclass(item, BaseException):
+                return "exception", self.exception_chain(item)
+            number = self.export(item)
+            if number in self._described:
+                return ("known",)
+            self._described.add(number)
+            return facts.class_facts(item)
+        return facts.object_facts(item)
+
+    def _instance(self, item: Any) -> Parts | None:
+        if facts.standard(type(item)) or facts.exact(item) is None:
+            return None
+        return self.refer(item)
+
+    def _shared(self, module: str, name: str) -> Any:
+        return importable(module, name)
+
+    def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        return self._operations[operation](target, *arguments, **keywords)
+
+    def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[str]]:
+        return surroundings.applied(around) if around else contextlib.nullcontext([])
+
+
+def _inner(handle: Any) -> tuple[Peer, int]:
+    found: tuple[Peer, int] = object.__getattribute__(handle, "_inner")
+    return found
+
+
+def _ask(handle: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+    return _inner(handle)[0].ask(operation, handle, *arguments, **keywords)
+
+
+async def _awaited(item: Any) -> Any:
+    return await item
+
+
+class Handle:
+    """Stands for an object of the tests."""
+
+    __slots__ = ("__weakref__", "_inner")
+
+    def __init__(self, peer: Peer, number: int) -> None:
+        object.__setattr__(self, "_inner", (peer, number))
+
+    def __getattr__(self, name: str) -> Any:
+        return _ask(self, "get", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _ask(self, "set", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _ask(self, "delete", name)
+
+    def __iter__(self) -> Iterator[Any]:
+        found: Iterator[Any] = _ask(self, "iter")
+        return found if isinstance(found, Handle) else iter(found)
+
+    def __instancecheck__(self, item: object) -> bool:
+        return _inner(self)[0].ask("isinstance", item, self) is True
+
+    def __subclasscheck__(self, item: object) -> bool:
+        return _inner(self)[0].ask("issubclass", item, self) is True
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        return _ask(self, "exit", kind, error, None)
+
+    def __await__(self) -> Generator[None, None, Any]:
+        yield from ()
+        return _ask(self, "await")
+
+
+def _operation(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+    def ask(self: Any, *others: Any, **keywords: Any) -> Any:
+        operands = (*others, self) if reflected else (self, *others)
+        return _inner(self)[0].ask(name, *operands, **keywords)
+
+    return ask
+
+
+for _name in (*BINARY, *BITWISE, "divmod"):
+    setattr(Handle, f"__{_name}__", _operation(_name))
+    setattr(Handle, f"__r{_name}__", _operation(_name, reflected=True))
+for _name in (*ORDERINGS, *UNARY, *CONVERSIONS, "eq", "ne", "call", "contains", "getitem"):
+    setattr(Handle, f"__{_name}__", _operation(_name))
+for _name in ("setitem", "delitem", "next", "reversed", "dir", "enter"):
+    setattr(Handle, f"__{_name}__", _operation(_name))
+
+
+def _handle_kind(name: str) -> type[Handle]:
+    """A class of handles that has the name of what they stand for."""
+    return type(name, (Handle,), {"__slots__": ()})
+
+
+# Made before the fork: a class of so many methods takes its time.
+_KINDS = {name: _handle_kind(name) for name in ("function", "method", "module", "type")}

@@ -1,0 +1,374 @@
+"""One end of the conversation between the process of the tests and that of the candidate.
+
+Plain data travels by value (`codec.py`); everything else stays where it is and is referred to by a
+number. Frames:
+
+    Q  a question: (operation, arguments, keyword arguments, surroundings)
+    A  its answer: (value, changed arguments, number of the argument that the value is, printed)
+    X  its answer: an exception; (classes, arguments, attributes, printed)
+
+While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
+set became is sent back, so that changing it in place is seen. `surroundings` is what the tests
+changed around them that a candidate sees in one process (`surroundings.py`), `printed` the text
+that it wrote to a standard output that the tests replaced.
+
+Every process is forked with this loaded, so it imports nothing that has to be put in order after
+a fork: threading, random, asyncio.
+"""
+
+from __future__ import annotations
+
+import _thread
+import builtins
+import contextlib
+import importlib
+import operator
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gatekeeper.sandbox.inside.codec import Parts, decode, encode, frame
+
+__all__ = ["OPERATIONS", "GoneError", "Peer", "importable", "reference"]
+
+LIMIT = 32 << 20  # bytes of one message
+_UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # bytes are limit enough
+_MUTABLE = (list, dict, set, bytearray)
+
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+INPLACE = tuple(f"i{name}" for name in (*BINARY, "lshift", "rshift", "and", "or", "xor"))
+BITWISE = ("lshift", "rshift", "and", "or", "xor")
+ORDERINGS = ("lt", "le", "gt", "ge")
+UNARY = ("neg", "pos", "invert", "abs")
+CONVERSIONS: dict[str, Callable[..., Any]] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "str": str,
+    "repr": repr,
+    "len": len,
+    "hash": hash,
+    "format": format,
+    "index": operator.index,
+    "round": round,
+}
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(operator, f"__{name}__") for name in (*BINARY, *BITWISE, *INPLACE, *UNARY)},
+    **{name: getattr(operator, name) for name in (*ORDERINGS, "eq", "ne")},
+    **CONVERSIONS,
+    "call": lambda target, *arguments, **keywords: target(*arguments, **keywords),
+    "get": getattr,
+    "set": setattr,
+    "delete": delattr,
+    "contains": operator.contains,
+    "getitem": operator.getitem,
+    "setitem": operator.setitem,
+    "delitem": operator.delitem,
+    "iter": iter,
+    "next": next,
+    "reversed": reversed,
+    "divmod": divmod,
+    "isinstance": isinstance,
+    "issubclass": issubclass,
+    "dir": dir,
+    "enter": lambda o: type(o).__enter__(o),
+    "exit": lambda o, *error: type(o).__exit__(o, *error),
+}
+"""What one side may ask of an object of the other's, by name."""
+
+BUILTIN_TYPES = {
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and not issubclass(kind, BaseException)
+} | {"NoneType": type(None)}
+
+
+class GoneError(BaseException):
+    """The other process ended. Not an Exception: no test should take it for the candidate's."""
+
+
+class Peer:
+    """One end of a stream. Subclasses say what stands here for an object of the other side.
+
+    Parameters
+    ----------
+    connection
+        A stream socket; both of its ends are of the same version.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._stream = connection.makefile("rwb")
+        self._lock = _thread.RLock()  # threads of a candidate take turns
+        self._owned: list[object] = []  # what the other side refers to; its index + 1 is its number
+        self._ids: dict[int, int] = {}  # id() of an owned object -> its number
+        self._theirs: dict[int, Any] = {}  # number -> what stands here for their object
+        self.gone = False
+
+    # What the two sides do differently
+
+    def _stand_in(self, number: int, description: Any) -> Any:
+        """What stands here for the other side's object of that number."""
+        raise NotImplementedError
+
+    def _number_of(self, item: Any) -> int | None:
+        """The number of their object that `item` stands for; None for other objects."""
+        raise NotImplementedError
+
+    def _describe(self, item: Any) -> Any:
+        """What the other side is told about an object that stays here."""
+        raise NotImplementedError
+
+    def _instance(self, item: Any) -> Parts | None:
+        """How an instance of a subclass of a plain type is written; None: by value."""
+        raise NotImplementedError
+
+    def _shared(self, module: str, name: str) -> Any:
+        """An object that both sides have. Raises ValueError."""
+        raise NotImplementedError
+
+    def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        """The value of an operation on an object of ours."""
+        return OPERATIONS[operation](target, *arguments, **keywords)
+
+    def _surroundings(self) -> Any:
+        """What a question takes along."""
+        return None
+
+    @contextlib.contextmanager
+    def _surrounded(self, surroundings: Any) -> Iterator[list[str]]:
+        """Around the answer to a question; yields what is printed meanwhile."""
+        yield []
+
+    def _heard(self, printed: str) -> None:
+        """What the other side wrote while it answered."""
+
+    # Objects
+
+    def export(self, item: object) -> int:
+        """The number, from 1, by which the other side may ask about an object of ours."""
+        number = self._ids.get(id(item))
+        if number is None:
+            self._owned.append(item)
+            number = self._ids[id(item)] = len(self._owned)
+        return number
+
+    def owns(self, item: object) -> bool:
+        """Whether the other side was given that object of ours."""
+        return id(item) in self._ids
+
+    def object(self, number: int, description: Any) -> Any:
+        """What a reference means here. Raises ValueError where it means nothing."""
+        if number < 0:  # one of ours comes home
+            return self._owned[-number - 1]
+        if number == 0:
+            module, name = description
+            return self._shared(str(module), str(name))
+        known = self._theirs.get(number)
+        if known is None:
+            known = self._stand_in(number, description)
+            self._theirs[number] = known
+        return known
+
+    def refer(self, item: Any) -> Parts:
+        """How an object that stays here is written."""
+        number = self._number_of(item)
+        if number is not None:
+            return reference(-number), (None,)
+        name = next((n for n, kind in BUILTIN_TYPES.items() if kind is item), None)
+        if name is not None:
+            return reference(0), (("builtins", name),)
+        description = self._describe(item)
+        return reference(self.export(item)), (description,)
+
+    # Questions and answers
+
+    def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+        """Have the other side do something; its exceptions are raised here."""
+        with self._lock:
+            self._send(b"Q", (operation, arguments, keywords, self._surroundings()))
+            while True:
+                kind, payload = self._receive()
+                if kind == b"Q":
+                    self._answer(payload)
+                elif kind == b"A":
+                    value, changes, same, printed = payload
+                    given = [*arguments, *keywords.values()]
+                    for number, changed in changes:
+                        _update(given[number], changed)
+                    if printed:
+                        self._heard(printed)
+                    return value if same is None else given[same]
+                else:
+                    *described, printed = payload
+                    if printed:
+                        self._heard(printed)
+                    raise self._received(operation, self._error(*described))
+
+    def _received(self, operation: str, error: BaseException) -> BaseException:
+        """What to raise for an exception of the other side's."""
+        # It would end a loop of ours as if there were no more to check.
+        if isinstance(error, StopIteration) and operation != "next":
+            raised = RuntimeError(f"the candidate raised {error!r}")
+            raised.__cause__ = error
+            return raised
+        return error
+
+    def serve(self) -> None:
+        """Answer questions until the other side ends."""
+        while True:
+            try:
+                kind, payload = self._receive()
+            except GoneError:
+                return
+            if kind == b"Q":
+                self._answer(payload)
+
+    def _answer(self, question: Any) -> None:
+        printed: list[str] = []
+        try:
+            operation, arguments, keywords, surroundings = question
+            given = [*arguments, *keywords.values()]
+            before = [self._trace(item) for item in given]
+            with self._surrounded(surroundings) as printed:
+                value = self._perform(operation, *arguments, **keywords)
+            changes = [
+                (number, item)
+                for number, item in enumerate(given)
+                if before[number] is not None and self._trace(item) != before[number]
+            ]
+            same = None
+            if type(value) in _MUTABLE:
+                same = next((i for i, item in enumerate(given) if item is value), None)
+            returned = value if same is None else None
+            self._send(b"A", (returned, changes, same, "".join(printed)))
+        except GoneError:
+            raise
+        except BaseException as error:
+            self._send(b"X", (*self._error_parts(error), "".join(printed)))
+
+    def _trace(self, item: object) -> bytes | None:
+        """What a mutable argument is now; None for others."""
+        if type(item) not in (*_MUTABLE, tuple):
+            return None
+        return self._encode(item)
+
+    def _encode(self, item: object) -> bytes:
+        return encode(item, LIMIT, other=self.refer, instance=self._instance, **_UNBOUNDED)
+
+    def _send(self, kind: bytes, message: Any) -> None:
+        payload = self._encode(message)
+        try:
+            self._stream.write(frame(kind, payload))
+            self._stream.flush()
+        except (OSError, ValueError):
+            self.gone = True
+            raise GoneError from None
+
+    def _receive(self) -> tuple[bytes, Any]:
+        try:
+            start = self._stream.read(5)
+            size = int.from_bytes(start[1:], "little")
+            payload = self._stream.read(size) if size <= 2 * LIMIT else b""
+            if len(start) < 5 or len(payload) < size:
+                raise EOFError
+            return start[:1], decode(payload, other=self.object, **_UNBOUNDED)
+        except (OSError, EOFError, ValueError):  # nothing but nonsense can be expected from it
+            self.gone = True
+            raise GoneError from None
+
+    # Exceptions
+
+    def exception_chain(self, kind: type[BaseException]) -> list[tuple[str, str, int]]:
+        """An exception's class and its bases: module, name, number (negative: the other side's)."""
+        theirs = {id(made): -n for n, made in self._theirs.items() if isinstance(made, type)}
+        return [
+            (str(c.__module__), str(c.__qualname__), theirs.get(id(c)) or self.export(c))
+            for c in type.mro(kind)
+            if issubclass(c, BaseException)
+        ]
+
+    def exception_class(self, classes: Sequence[Sequence[Any]]) -> type[BaseException]:
+        """A class of ours to catch their exception by: the same where both sides have it."""
+        module, name, number = classes[0]
+        if number < 0:
+            own = self._owned[-number - 1]
+            if isinstance(own, type) and issubclass(own, BaseException):
+                return own
+        shared = getattr(sys.modules.get(module), name, None)
+        # unittest's own say that a test is skipped: not for a candidate to say.
+        standard = module.partition(".")[0] in sys.stdlib_module_names - {"unittest"}
+        if standard and isinstance(shared, type) and issubclass(shared, BaseException):
+            return shared
+        made = self._theirs.get(number)
+        if not (isinstance(made, type) and issubclass(made, BaseException)):
+            base = self.exception_class(classes[1:]) if len(classes) > 1 else Exception
+            plain = str(name).rpartition(".")[2]
+            made = self._theirs[number] = type(plain, (base,), {"__module__": "candidate"})
+        return made
+
+    def _error_parts(self, error: BaseException) -> Any:
+        state = {name: value for name, value in vars(error).items() if name != "__notes__"}
+        described = (self.exception_chain(type(error)), error.args, state)
+        try:
+            self._encode(described)
+        except BaseException:  # hostile arguments hurt only their own message
+            return (self.exception_chain(type(error)), (), {})
+        return described
+
+    def _error(self, classes: Any, arguments: Any, state: Any) -> BaseException:
+        kind = self.exception_class([tuple(c) for c in classes])
+        error = kind.__new__(kind, *arguments)  # not __init__, whose arguments nobody knows
+        error.args = tuple(arguments)
+        for name, value in state.items():
+            if type(name) is str and not name.startswith("_"):
+                with contextlib.suppress(AttributeError, TypeError):
+                    setattr(error, name, value)
+        return error
+
+
+def reference(number: int) -> bytes:
+    """The head of a reference; its description follows as a part (`codec.py`)."""
+    return b"h" + number.to_bytes(8, "little", signed=True)
+
+
+def importable(module: str, name: str) -> Any:
+    """The object of the standard library of that name. Raises ValueError."""
+    if module.partition(".")[0] not in sys.stdlib_module_names:
+        raise ValueError(f"{module}.{name}")
+    try:
+        return operator.attrgetter(name)(importlib.import_module(module))
+    except (ImportError, AttributeError):
+        raise ValueError(f"{module}.{name}") from None
+
+
+def _update(old: Any, new: Any) -> None:
+    """Give a mutable object the contents of its changed copy, inner ones in place too."""
+    if isinstance(old, list):
+        if len(old) == len(new):
+            for number, (mine, theirs) in enumerate(zip(old, new, strict=True)):
+                if type(mine) is type(theirs) and isinstance(mine, _MUTABLE):
+                    _update(mine, theirs)
+                else:
+                    old[number] = theirs
+        else:
+            old[:] = new
+    elif isinstance(old, dict):
+        kept = {k: v for k, v in old.items() if k in new}
+        old.clear()
+        for key, theirs in new.items():
+            mine = kept.get(key)
+            if type(mine) is type(theirs) and isinstance(mine, _MUTABLE):
+                _update(mine, theirs)
+                theirs = mine
+            old[key] = theirs
+    elif isinstance(old, tuple):
+        for mine, theirs in zip(old, new, strict=True):
+            if type(mine) is type(theirs) and isinstance(mine, (*_MUTABLE, tuple)):
+                _update(mine, theirs)
+    elif isinstance(old, set):
+        old.intersection_update(new)
+        old.update(new)
+    else:
+        old[:] = new
