@@ -5,10 +5,15 @@ from __future__ import annotations
 from attacks.forged import FORGED
 from attacks.honest import HONEST
 from attacks.isolation import ISOLATION
+from attacks.memory import MEMORY
+from attacks.names import NAMES
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
 
 __all__ = ["PROGRAMS", "Program"]
 
-PROGRAMS: tuple[Program, ...] = (*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST)
+PROGRAMS: tuple[Program, ...] = (
+    *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
+    *(*MEMORY, *NAMES),
+)

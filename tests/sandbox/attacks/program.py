@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["SQUARES", "WRONG", "Program", "attack", "dedent"]
+__all__ = ["SQUARES", "WRONG", "Program", "attack", "dedent", "pair"]
 
 # "Could not tell" is not among them: a hostile program must not escape its label.
 WRONG = ("failed", "timeout", "resource_exceeded", "no_answer")
@@ -28,10 +28,12 @@ class Program:
     evaluation: str | None = None  # how it has to be judged, where that is part of the point
     after: str = ""  # code of an earlier candidate on the same worker, which left something
     unless: Mapping[str, str] = field(default_factory=dict)  # isolation that does not promise it
+    needs: tuple[str, ...] = ()  # packages of the tests: without them nothing can be judged
+    twin: str = ""  # the name of the other program for the same task: one is right, one is not
 
     @property
     def honest(self) -> bool:
-        return self.verdicts == ("passed",)
+        return self.family == "honest"
 
     def __str__(self) -> str:
         return self.name
@@ -103,4 +105,31 @@ def attack(
             unless or {},
         )
         for label, each in tasks.items()
+    ]
+
+
+def pair(
+    family: str,
+    name: str,
+    forged: str,
+    honest: str,
+    *tests: str,
+    needs: Collection[str] = (),
+    verdicts: Collection[str] = WRONG,
+    right: Collection[str] = ("passed",),
+    **task: Any,
+) -> list[Program]:
+    """A forgery and its honest twin: a wrong and a right program for the same task.
+
+    `verdicts` are those of the forgery, `right` those of the twin. Both are `("infra_error",)`
+    only where the tests themselves cannot be judged, whatever the candidate does.
+    """
+    given = {key: dedent(value) if isinstance(value, str) else value for key, value in task.items()}
+    if tests:
+        given["tests"] = [dedent(test).strip() for test in tests]
+    twin = f"{name} (twin)"
+    packages = tuple(needs)
+    return [
+        Program(name, family, dedent(forged), given, tuple(verdicts), needs=packages, twin=twin),
+        Program(twin, "honest", dedent(honest), given, tuple(right), needs=packages, twin=name),
     ]
