@@ -25,7 +25,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     chosen = {}
     for number, program in enumerate(PROGRAMS):
         missing = [name for name in program.needs if importlib.util.find_spec(name) is None]
-        if program.honest and program.verdicts != ("infra_error",) and not missing:
+        if program.honest and "passed" in program.verdicts and not missing:
             chosen[f"p{number}"] = program.name
             render(program, top / f"p{number}")
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attacks.answers import ANSWERS
+from attacks.asserting import ASSERTING
 from attacks.forged import FORGED
 from attacks.honest import HONEST
 from attacks.isolation import ISOLATION
@@ -10,10 +12,11 @@ from attacks.names import NAMES
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
+from attacks.told import TOLD
 
 __all__ = ["PROGRAMS", "Program"]
 
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
-    *(*MEMORY, *NAMES),
+    *(*MEMORY, *NAMES, *ANSWERS, *TOLD, *ASSERTING),
 )

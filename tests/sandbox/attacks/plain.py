@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from attacks.program import Program
-
 from gatekeeper.sandbox.fence import extract_code
 
 __all__ = ["PLUGIN", "render"]
