@@ -49,6 +49,7 @@ def evaluate(
 
     Raises UnjudgeableError before anything runs, LostError where nothing can be told.
     """
+    suite = replace(suite, reading=suite.reading_where(worker.modules))
     if why := _unjudgeable(suite, worker.modules, in_process=in_process):
         raise UnjudgeableError(why)
     if suite.cases:

@@ -71,8 +71,12 @@ class Reading:
         Names of Python's or a library's that are under test here, and so the candidate's.
     real
         Names that the tests use without importing them -> what they mean, as "module:name".
+    theirs
+        Names that the tests use and the candidate defines.
     classes
         Names of the candidate's that the tests use as classes.
+    alone
+        Whether nothing but a module that is not there can be the candidate.
     main
         Whether what stands under `if __name__ == "__main__"` has to run: nothing else asserts.
     """
@@ -83,7 +87,9 @@ class Reading:
     modules: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     real: tuple[tuple[str, str], ...] = ()
+    theirs: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
+    alone: bool = False
     main: bool = False
 
     def told(self, entry: str | None) -> dict[str, Any]:
@@ -92,6 +98,7 @@ class Reading:
             "asked": sorted(self.asked),
             "real": dict(self.real),
             "classes": sorted(self.classes),
+            "theirs": sorted(self.theirs),
             "modules": sorted(self.modules),
             "module_name": "__main__" if self.main else "tests",
             "entry": entry or "",
@@ -126,7 +133,7 @@ def read_tests(
     asked = {entry} if entry is not None else set()
     if entry is None:
         alone = not own and not imported
-        asked |= {n for n in usual if n not in _BITS and (alone or _only_values(n, nodes))}
+        asked |= {n for n in usual if not _helps(n, nodes, own | imported)}
         if alone and not asked:
             asked |= _the_only_call(nodes)
     real = {n: module for n, module in libraries.items()}
@@ -142,7 +149,9 @@ def read_tests(
         modules=modules,
         asked=frozenset(asked),
         real=tuple(sorted(real.items())),
+        theirs=frozenset(theirs),
         classes=frozenset(n for n in theirs if _is_class(n, nodes)),
+        alone=not (own or imported or entry),
         main=reached.main,
     )
 
@@ -210,21 +219,25 @@ def _imported(program: ast.AST) -> Iterator[str]:
             yield from _imported(node)
 
 
-def _only_values(name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Whether a function is used for nothing but values that are compared for equality."""
-    compared = {
-        id(side)
-        for node in nodes
-        if isinstance(node, ast.Compare) and all(isinstance(op, ast.Eq) for op in node.ops)
-        for side in (node.left, *node.comparators)
-    }
-    uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
-    calls = [
-        node
-        for node in nodes
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-    ]
-    return len(uses) == len(calls) and all(id(call) in compared for call in calls)
+def _helps(name: str, nodes: Sequence[ast.AST], theirs: set[str]) -> bool:
+    """Whether tests use a usual function to look at what the candidate gave, and not for itself.
+
+    It gets a call of the candidate's as an argument, stands on both sides of a comparison, or can
+    only say yes or no.
+    """
+    if name in _BITS:
+        return True
+    for node in nodes:
+        if isinstance(node, ast.Compare):
+            sides = [side for side in (node.left, *node.comparators) if _makes(side, name)]
+            if len(sides) > 1:
+                return True
+        elif isinstance(node, ast.Call) and _makes(node, name):
+            inside = [n for part in (*node.args, *node.keywords) for n in ast.walk(part)]
+            called = {_name(n.func) for n in inside if isinstance(n, ast.Call)}
+            if called & theirs:
+                return True
+    return False
 
 
 def _the_only_call(nodes: Sequence[ast.AST]) -> set[str]:
@@ -256,7 +269,8 @@ def _makes(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
 
 
-_AS_NUMBER = frozenset({"abs", "round", "int", "float", "bool", "math.isclose", "isclose"})
+_ABOUT = ast.In | ast.NotIn | ast.Is | ast.IsNot  # an object may be asked what it holds
+_NUMBERS = frozenset({"abs", "round", "int", "float", "bool", "len"})
 
 
 def _taken_as_data(node: ast.AST, name: str) -> bool:
@@ -266,12 +280,12 @@ def _taken_as_data(node: ast.AST, name: str) -> bool:
         if isinstance(inner, ast.UnaryOp):
             inner = inner.operand
         return inner is not None and _makes(inner, name)
-    if isinstance(node, ast.Compare):
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], _ABOUT):
         sides = [node.left, *node.comparators]
         mine = [side for side in sides if _gives(side, name)]
         return bool(mine) and any(_is_data(side) for side in sides if side not in mine)
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in _AS_NUMBER:
-        return any(_gives(argument, name) for argument in node.args)
+    if isinstance(node, ast.Call) and _name(node.func) in _NUMBERS:
+        return any(isinstance(a, ast.BinOp) and _gives(a, name) for a in node.args)
     return False
 
 
@@ -321,7 +335,8 @@ class _Reached:
         while todo:
             node, top = todo.pop()
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and top:
-                run = node.name.startswith("test") or (node.name == "check" and entry is not None)
+                run = node.name.startswith(("test", "runTest"))
+                run = run or (node.name == "check" and entry is not None)
                 todo += [(decorator, False) for decorator in node.decorator_list]
                 if not run or id(node) in seen:
                     continue
@@ -388,14 +403,11 @@ def _name(node: ast.AST) -> str:
 
 
 def _decorated(tree: ast.Module, theirs: set[str]) -> Iterator[str]:
-    """Tests that the candidate would wrap."""
+    """Classes of tests that the candidate would replace; of functions the judge looks inside."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if not node.name.lower().startswith(("test", "check")):
-                continue
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
             for decorator in node.decorator_list:
-                used = {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}
-                if used & theirs:
+                if theirs & {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}:
                     yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"
 
 
@@ -455,6 +467,7 @@ def _patched(node: ast.Call, modules: frozenset[str]) -> str:
 
 def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     """An object of a class under test that is compared with data: it would answer for itself."""
+    negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
     for name in theirs:
         if not name[:1].isupper():
             continue
@@ -472,15 +485,15 @@ def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
             for node in attributes
         )
         for node in nodes:
+            if isinstance(node, ast.Compare) and (
+                isinstance(node.ops[0], ast.NotEq) or id(node) in negated
+            ):
+                continue  # that it differs is true of every object
             if used and _taken_as_data(node, name):
                 return f"an object of {name} is compared with data: it would answer for itself"
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
                 mine = [s for s in sides if isinstance(s, ast.Name) and s.id in made]
-                compares = any(
-                    isinstance(op, ast.Eq | ast.NotEq | ast.Lt | ast.LtE | ast.Gt | ast.GtE)
-                    for op in node.ops
-                )
-                if mine and compares and any(_is_data(s) for s in sides if s not in mine):
+                if mine and not isinstance(node.ops[0], _ABOUT) and any(_is_data(s) for s in sides if s not in mine):
                     return f"an object of {name} is compared with data: it would answer for itself"
     return ""

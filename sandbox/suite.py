@@ -8,12 +8,13 @@ import functools
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.sandbox.inside.collect import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import Reading, read_tests
 
@@ -71,6 +72,17 @@ class Suite:
     prompt: str = ""
     provided: str = ""
     reading: Reading = Reading()
+
+    def reading_where(self, modules: Collection[str]) -> Reading:
+        """What the tests are about where only these modules can be imported.
+
+        One that is not there is the candidate, if nothing else can be.
+        """
+        missing = self.reading.needs - set(modules)
+        if len(missing) != 1 or not self.reading.alone:
+            return self.reading
+        known = self.reading.modules | missing
+        return read_tests(self.setup, self.tests, entry=self.entry, modules=known)
 
     def __len__(self) -> int:
         return len(self.cases or self.literal or self.tests)
@@ -181,7 +193,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
         raise BadInputError("test defines check(candidate): give the function's name, entry_point")
     if not (
         any(name == "check" or name.startswith("test") for name in defined)
-        or any(isinstance(node, ast.Assert) for node in ast.walk(program))
+        or any(map(asserts, ast.walk(program)))
     ):
         raise BadInputError(f"test={test!r:.80}: it defines no test and asserts nothing")
     provided = _part(prompt, lambda node: getattr(node, "name", None) != entry)

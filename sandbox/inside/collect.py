@@ -22,13 +22,52 @@ COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds 
 
 
 class Count:
-    """How many statements that assert something have been reached."""
+    """What of the tests has really run.
+
+    Attributes
+    ----------
+    reached
+        How many statements that assert something have been reached.
+    bodies
+        Of each test function that something of the candidate's decorates: whether its body came to
+        its end when it last ran. A decorator may run it often, but not leave it out.
+    """
 
     def __init__(self) -> None:
         self.reached = 0
+        self.bodies: dict[str, bool] = {}
 
     def __call__(self) -> None:
         self.reached += 1
+
+    def body(self, function: Any) -> Any:
+        """The function, with note taken of how it ends."""
+        name = function.__qualname__
+        self.bodies[name] = False
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def noted(*arguments: Any, **keywords: Any) -> Any:
+                self.bodies[name] = False
+                result = await function(*arguments, **keywords)
+                self.bodies[name] = True
+                return result
+        else:
+
+            @functools.wraps(function)
+            def noted(*arguments: Any, **keywords: Any) -> Any:
+                self.bodies[name] = False
+                result = function(*arguments, **keywords)
+                self.bodies[name] = True
+                return result
+
+        return noted
+
+    def check(self) -> None:
+        """Raises AssertionError where a decorated test did not run to its end."""
+        for name, ended in self.bodies.items():
+            if not ended:
+                raise AssertionError(f"{name}: a decorator of the candidate's kept it from its end")
 
 
 def asserts(node: ast.AST) -> bool:
@@ -45,7 +84,23 @@ def asserts(node: ast.AST) -> bool:
 
 
 class _Counting(ast.NodeTransformer):
-    """Puts a call of the counter before each statement that asserts something itself."""
+    """Puts a call of the counter before each statement that asserts something itself.
+
+    And has it note the end of test functions that are decorated with names of `theirs`.
+    """
+
+    def __init__(self, theirs: frozenset[str]) -> None:
+        self._theirs = theirs
+
+    def _decorated(self, node: Any) -> Any:
+        names = {n.id for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
+        if node.name.startswith(("test", "check")) and names & self._theirs:
+            note = ast.Attribute(ast.Name(COUNTER, ast.Load()), "body", ast.Load())
+            node.decorator_list.append(ast.copy_location(note, node))
+            ast.fix_missing_locations(node)
+        return self.generic_visit(node)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = _decorated  # noqa: N815 - names of ast's
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -56,10 +111,27 @@ class _Counting(ast.NodeTransformer):
         return node
 
     def _counted(self, statement: ast.stmt) -> list[ast.stmt]:
-        if not any(map(asserts, _own(statement))):
+        if not (any(map(asserts, _own(statement))) or _decides(statement)):
             return [statement]
         call = ast.Call(ast.Name(COUNTER, ast.Load()), [], [])
         return [ast.fix_missing_locations(ast.copy_location(ast.Expr(call), statement)), statement]
+
+
+def _decides(statement: ast.AST) -> bool:
+    """Whether a branch of it can do nothing but fail: not to get there is what is asserted."""
+    if not isinstance(statement, ast.If | ast.Match | ast.Try):
+        return False
+    parts = [statement, *getattr(statement, "cases", ()), *getattr(statement, "handlers", ())]
+    blocks = (getattr(part, name, ()) for part in parts for name in ("body", "orelse"))
+    return any(_fails(inner) for block in blocks for inner in block)
+
+
+def _fails(statement: ast.AST) -> bool:
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    call = statement.value if isinstance(statement, ast.Expr) else statement
+    name = getattr(getattr(call, "func", None), "attr", "")
+    return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
 
 
 def _own(statement: ast.AST) -> Iterator[ast.AST]:
@@ -70,9 +142,9 @@ def _own(statement: ast.AST) -> Iterator[ast.AST]:
             yield from _own(child)
 
 
-def counted(program: ast.Module) -> ast.Module:
-    """The program, with each statement that asserts something counted when it is reached."""
-    made: ast.Module = _Counting().visit(program)
+def counted(program: ast.Module, theirs: frozenset[str]) -> ast.Module:
+    """The program, telling its `Count` what runs; `theirs` are the candidate's names."""
+    made: ast.Module = _Counting(theirs).visit(program)
     return made
 
 
@@ -119,8 +191,8 @@ def _defined(program: ast.Module) -> list[str]:
             bases = " ".join(ast.unparse(base) for base in node.bases)
             bound = [node.name] if node.name.startswith("Test") or "TestCase" in bases else []
         elif isinstance(node, ast.Assign):
-            bound = [t.id for t in node.targets if isinstance(t, ast.Name)]
-            bound = [name for name in bound if name.startswith("test_")]
+            stored = (n for target in node.targets for n in ast.walk(target))
+            bound = [n.id for n in stored if isinstance(n, ast.Name) and n.id.startswith("test_")]
         else:
             bound = []
         names |= dict.fromkeys(bound)

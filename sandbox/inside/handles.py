@@ -134,7 +134,7 @@ class Handle:
 
 
 def _operation(name: str, *, reflected: bool = False) -> Callable[..., Any]:
-    def ask(self: Any, *others: Any, **keywords: Any) -> Any:
+    def ask(self: Any, /, *others: Any, **keywords: Any) -> Any:
         operands = (*others, self) if reflected else (self, *others)
         return _inner(self)[0].ask(name, *operands, **keywords)
 

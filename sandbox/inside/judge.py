@@ -26,7 +26,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import collect
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.peer import GoneError
-from gatekeeper.sandbox.inside.remote import TestsPeer
+from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.standins import Remote, RemoteClass, kind_of
 from gatekeeper.sandbox.inside.surroundings import Watch
 
@@ -50,7 +50,7 @@ def describe(error: BaseException) -> str:
 class _Names(dict[str, Any]):
     """The tests' global names: their own, then the candidate's, then the built-in ones."""
 
-    def __init__(self, peer: TestsPeer, reading: Mapping[str, Any]) -> None:
+    def __init__(self, peer: JudgePeer, reading: Mapping[str, Any]) -> None:
         super().__init__(__name__=reading["module_name"], __builtins__=builtins)
         self.peer, self._reading = peer, reading
         self.module = peer.object(ROOT, ("shared", "builtins", "module"))
@@ -157,7 +157,7 @@ def judge(
     told = json.loads(reading)
     where, test = "in the code", ""
     guard = Guard(told["module_name"])
-    peer = TestsPeer(connection, guard=guard, watch=Watch("\n".join((setup, *tests))))
+    peer = JudgePeer(connection, guard=guard, watch=Watch("\n".join((setup, *tests))))
     count = collect.Count()
     try:
         names = _Names(peer, told)
@@ -165,19 +165,24 @@ def judge(
         names[collect.COUNTER] = count
         sys.meta_path.insert(0, _Importer(names, told["modules"]))
         where = "in the setup code"
-        _execute(setup, "setup.py", names, guard)
+        theirs = frozenset(told["theirs"])
+        _execute(setup, "setup.py", names, guard, theirs)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
-            program = _execute(test, TEST_FILE, names, guard)
+            program = _execute(test, TEST_FILE, names, guard, theirs)
             for case, run in collect.items(program, names, _entry(names, told["entry"])):
                 where = f"in test {number}, {case}"
                 run()
+            count.check()
             if peer.gone:
                 raise GoneError
             if number < len(tests):
                 send(b"P", "")
-        if not (count.reached and peer.evidence):
-            raise AssertionError(_NOTHING if count.reached else _NEVER)
+        if not count.reached:
+            # Where it gave nothing it has no part in that.
+            raise AssertionError(_NEVER) if peer.evidence else _NotHereError(_NEVER)
+        if not peer.evidence:
+            raise AssertionError(_NOTHING)
         send(b"P", "")
         send(b"D", "")
     except MemoryError:
@@ -187,14 +192,27 @@ def judge(
     except BaseException as error:
         if peer.gone:
             send(b"G", where)
-        elif isinstance(error, ImportError) and error is not peer.raised:
+        elif isinstance(error, _NotHereError) or (
+            _is_missing(error) and error is not peer.raised
+        ):
             send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
             send(b"E", f"{where}{_line(error, test)}: {describe(error)}")
 
 
+class _NotHereError(Exception):
+    """The tests do not test."""
+
+
 _NOTHING = "only objects were given that speak for themselves: no value, nothing to be judged"
 _NEVER = "no assertion was reached"
+
+
+def _is_missing(error: BaseException) -> bool:
+    """Whether the tests import what is not here; the candidate's names are not meant."""
+    return isinstance(error, ImportError) and not isinstance(
+        sys.modules.get(error.name or ""), _Candidate
+    )
 
 
 def _entry(names: _Names, entry: str) -> tuple[str, Any] | None:
@@ -217,12 +235,14 @@ def _line(error: BaseException, test: str) -> str:
     return f" ({lines[number - 1].strip()[:MAX_TEXT]})" if 0 < number <= len(lines) else ""
 
 
-def _execute(source: str, file: str, names: _Names, guard: Guard) -> ast.Module:
+def _execute(
+    source: str, file: str, names: _Names, guard: Guard, theirs: frozenset[str]
+) -> ast.Module:
     program = ast.parse(source)
     guard.asserting = frozenset(
         line for node in ast.walk(program) if collect.asserts(node) for line in _lines(node)
     )
-    counted = collect.counted(ast.parse(source))
+    counted = collect.counted(ast.parse(source), theirs)
     exec(compile(counted, file, "exec", dont_inherit=True), names)
     return program
 

@@ -25,6 +25,7 @@ import importlib
 import operator
 import socket
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, f"__{name}__") for name in (*BINARY, *BITWISE, *INPLACE, *UNARY)},
     **{name: getattr(operator, name) for name in (*ORDERINGS, "eq", "ne")},
     **CONVERSIONS,
-    "call": lambda target, *arguments, **keywords: target(*arguments, **keywords),
+    "call": lambda target, /, *arguments, **keywords: target(*arguments, **keywords),
     "get": getattr,
     "set": setattr,
     "delete": delattr,
@@ -319,7 +320,12 @@ class Peer:
 
     def _error(self, classes: Any, arguments: Any, state: Any) -> BaseException:
         kind = self.exception_class([tuple(c) for c in classes])
-        error = kind.__new__(kind, *arguments)  # not __init__, whose arguments nobody knows
+        error = kind.__new__(kind, *arguments)
+        # Python's own need it: CPython reads fields of a StopIteration that only this one sets.
+        # What others' arguments mean nobody knows.
+        if type(kind.__init__) is types.WrapperDescriptorType:
+            with contextlib.suppress(Exception):
+                kind.__init__(error, *arguments)
         error.args = tuple(arguments)
         for name, value in state.items():
             if type(name) is str and not name.startswith("_"):

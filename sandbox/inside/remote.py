@@ -26,14 +26,15 @@ from gatekeeper.sandbox.inside.standins import (
 )
 from gatekeeper.sandbox.inside.surroundings import Watch
 
-__all__ = ["TestsPeer"]
+__all__ = ["JudgePeer"]
 
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
-# What only says something of an object: by itself it lets nobody pass (`TestsPeer.evidence`).
-_OPINIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "get", "dir"})
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
+# What only says something of an object: by itself it lets nobody pass (`JudgePeer.evidence`).
+_OPINIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir"})
 
 
-class TestsPeer(Peer):
+class JudgePeer(Peer):
     """The tests' end.
 
     Parameters
@@ -70,7 +71,8 @@ class TestsPeer(Peer):
         if not self.evidence and operation not in _OPINIONS:
             kind = type(found)
             stand_in = isinstance(kind, RemoteClass) and not issubclass(kind, Value)
-            self.evidence = not stand_in or kind_of(kind).inner is None
+            of_python = stand_in and kind_of(kind).inner is None and operation != "get"
+            self.evidence = not stand_in or of_python
         return found
 
     def _received(self, operation: str, error: BaseException) -> BaseException:
@@ -225,7 +227,9 @@ def _library_class(module: str, name: str) -> Any:
     made = _LIBRARY.get((module, name))
     if made is None:
         real = _UNNAMED.get((module, name)) or importable(module, name)
-        if not isinstance(real, type) or issubclass(real, tuple(_PLAIN)) or real is type:
+        # Containers stay where they are from a depth on (`codec.py`); other data never does.
+        plain = issubclass(real, tuple(_PLAIN - _CONTAINERS)) if isinstance(real, type) else True
+        if plain or real is type:
             raise ValueError(f"{module}.{name}")
         special = frozenset(
             n for base in real.__mro__[:-1] for n, item in vars(base).items() if item is not None

@@ -134,7 +134,7 @@ def _theirs(peer: Peer, item: object) -> bool:
 class RemoteClass(type):
     """Stands for a class of the candidate's; its instances are stand-ins of its instances."""
 
-    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
         peer = inner(cls).peer
         made = peer.ask("call", cls, *arguments, **keywords)
         if kind_of(cls).tested:
@@ -370,7 +370,7 @@ def _number(name: str) -> Callable[..., Any]:
 
 
 def _plainly(name: str) -> Callable[..., Any]:
-    return lambda self, *arguments, **keywords: _given(
+    return lambda self, /, *arguments, **keywords: _given(
         self, _ask(self, name, *arguments, **keywords)
     )
 
@@ -392,6 +392,11 @@ def _exit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
 async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
     swallowed = _ask(self, "aexit", kind, error, None)
     return bool(swallowed) and bool(inner(self).peer.guard.swallows(error, trace))
+
+
+def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
+    """A function that is found in a class of the tests is a method of its objects."""
+    return self if owner is None else types.MethodType(self, owner)
 
 
 def _iterate(self: Any) -> Iterator[Any]:
@@ -423,6 +428,7 @@ FORWARDERS: dict[str, Any] = {
     },
     **{f"__{o}__": _plainly(o) for o in ("call", "next", "reversed", "enter", "aiter")},
     **{f"__{o}__": _plainly(o) for o in ("getitem", "setitem", "delitem")},
+    "__get__": _bound,
     "__iter__": _iterate,
     "__await__": _await,
     "__anext__": _asynchronous("anext"),

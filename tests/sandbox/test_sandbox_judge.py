@@ -8,6 +8,7 @@ candidate gets hold of is what it was given, and nothing that hangs on it.
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import sys
 import threading
@@ -19,8 +20,11 @@ import pytest
 
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.inside.codec import encode, frame, head
+from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.handles import CandidatePeer, Handle
 from gatekeeper.sandbox.inside.judge import judge
-from gatekeeper.sandbox.inside.remote import Guard, Handle, Peer
+from gatekeeper.sandbox.inside.remote import JudgePeer
+from gatekeeper.sandbox.reading import read_tests
 from gatekeeper.types import Outcome
 
 Verify = Callable[..., Outcome]
@@ -609,13 +613,13 @@ def two_peers(*things: object) -> Iterator[list[Any]]:
     """The candidate's handles of objects of the tests; its peer is the handles' own."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        tests, candidate = Peer(ours, guard=Guard(__name__)), Peer(theirs)
+        tests, candidate = JudgePeer(ours, guard=Guard(__name__)), CandidatePeer(theirs)
         numbers = [tests.export(thing) for thing in things]
         thread = threading.Thread(target=tests.serve)
         thread.start()
         try:
             yield [
-                candidate.handle(n, (type(t).__name__, None))
+                candidate.object(n, (type(t).__name__, None))
                 for n, t in zip(numbers, things, strict=True)
             ]
         finally:
@@ -763,7 +767,7 @@ def test_candidates_call_nothing_that_was_not_handed_out() -> None:
                 with pytest.raises(AttributeError):
                     peer.ask(operation, target, *arguments)
         for operation in ("start", "bound", "eval", "__class__", "_do", "export", 5, None):
-            with pytest.raises((KeyError, TypeError)):
+            with pytest.raises((AttributeError, TypeError)):
                 ask(handle, operation)  # type: ignore[arg-type]
 
 
@@ -786,14 +790,13 @@ def hostile(*replies: bytes) -> list[tuple[bytes, str]]:
     thread = threading.Thread(target=speak)
     thread.start()
     try:
+        tests = ["x = f(3)\nassert x == 9"]
         judge(
             ours,
             lambda kind, text: said.append((kind, text)),
+            reading=json.dumps(read_tests("", tests, entry=None, modules=frozenset()).told(None)),
             setup="",
-            tests=["x = f(3)\nassert x == 9"],
-            asked="f",
-            modules=frozenset(),
-            entry=None,
+            tests=tests,
         )
     finally:
         ours.shutdown(socket.SHUT_RDWR)
@@ -804,12 +807,15 @@ def hostile(*replies: bytes) -> list[tuple[bytes, str]]:
     return said
 
 
-def reference(number: int, description: Any = ("function", None)) -> bytes:
+FUNCTION = ("shared", "builtins", "function")
+
+
+def reference(number: int, description: Any = FUNCTION) -> bytes:
     return b"h" + number.to_bytes(8, "little", signed=True) + encode(description)
 
 
 def answer(value: bytes, changes: Any = (), same: Any = None) -> bytes:
-    return frame(b"A", head(b"t", 3) + value + encode([*changes]) + encode(same))
+    return frame(b"A", head(b"t", 4) + value + encode([*changes]) + encode(same) + encode(""))
 
 
 OPENED = 2  # questions before the call: to start, for f
@@ -842,10 +848,18 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
         *(answer(reference(n)) for n in (-1, -2, -99, -(2**63), 2**62, 1)),
         *(
             answer(reference(3, d))
-            for d in (None, 5, ("a\0", None), (5, 5), ("x", [1]), ("x", [()]))
+            for d in (
+                *(None, 5, (5, 5), ("known",), ("object", 5), ("object", int), ("value", int, 9)),
+                *(("shared", "builtins", n) for n in ("int", "type", "exec", "no", 5)),
+                *(("shared", "os", "system"), ("shared", "no.such", "thing")),
+                *(("class", "a\0", "a", [], [], {}), ("class", "a", "a", [5], [], {"plain": int})),
+                *(("class", "a", "a", [], [], {"plain": 5}), ("class", "a", 5, [], [], {})),
+                ("class", "a", "a", [("os", "system")], ["__eq__", 5], {"fields": [1, "if"]}),
+                *(("exception", [1]), ("exception", [()]), ("exception", [])),
+                ("exception", [("builtins", "int", 4)]),
+                ("exception", [("os", "system", -1)]),
+            )
         ),
-        answer(reference(3, ("type", [("builtins", "int", 4)]))),
-        answer(reference(3, ("type", [("os", "system", -1)]))),
         *(answer(b"N", same=same) for same in (0, 1, 5, -1, "x")),
         *(answer(b"N", changes) for changes in ([(1, 9)], [(0, 9)], [(99, 9)], [5], [("x", 1)])),
         *(
@@ -853,28 +867,36 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
             for message in (
                 None,
                 ([], (), {}),
-                ([("builtins", "int", 3)], (), {}),
-                ([("builtins", "ValueError", 3)], (), {"__class__": 1, "args": 2}),
-                ([(5, 5, 5)], (), {}),
-                ([("unittest.case", "SkipTest", 3)], (), {}),
-                ([("gatekeeper.sandbox.inside.judge", "_NotHereError", 3)], (), {}),
-                ([("gatekeeper.sandbox.inside.remote", "GoneError", 3)], (), {}),
-                ([("builtins", "ValueError", -(10**9))], (), {}),
-                ([("x", "y", n) for n in range(3, 3000)], (), {}),
+                ([], (), {}, ""),
+                ([("builtins", "int", 3)], (), {}, ""),
+                ([("builtins", "ValueError", 3)], (), {"__class__": 1, "args": 2}, ""),
+                ([("builtins", "StopIteration", 3)], (), {}, ""),
+                ([("builtins", "UnicodeDecodeError", 3)], (1, 2), {}, ""),
+                ([("builtins", "BaseExceptionGroup", 3)], ("x", 5), {}, 5),
+                ([(5, 5, 5)], (), {}, ""),
+                ([("unittest.case", "SkipTest", 3)], (), {}, ""),
+                ([("gatekeeper.sandbox.inside.judge", "_NotHereError", 3)], (), {}, ""),
+                ([("gatekeeper.sandbox.inside.peer", "GoneError", 3)], (), {}, ""),
+                ([("builtins", "ValueError", -(10**9))], (), {}, ""),
+                ([("x", "y", n) for n in range(3, 3000)], (), {}, ""),
             )
         ),
         frame(b"Q", encode(None)),
-        frame(b"Q", encode(("get", (1,), {}))),
-        *(frame(b"Q", encode((o, (5, "real"), {}))) for o in ("get", "call", "eval", "start", 5)),
-        frame(b"Q", encode(("call", (), {"operation": "get", "target": 1, "self": 2}))),
+        frame(b"Q", encode(("get", (1,), {}, None))),
+        *(
+            frame(b"Q", encode((o, (5, "real"), {}, None)))
+            for o in ("get", "call", "eval", "start", 5)
+        ),
+        frame(b"Q", encode(("call", (), {"operation": "get", "target": 1, "self": 2}, None))),
         frame(
             b"Q",
-            head(b"t", 3)
+            head(b"t", 4)
             + encode("get")
             + head(b"t", 2)
             + reference(-1)
             + encode("__init__")
-            + encode({}),
+            + encode({})
+            + encode(None),
         ),
     ],
     ids=lambda reply: repr(reply[:40]),

@@ -32,26 +32,22 @@ def test_statements_are_cut_in_two_if_all_can_be() -> None:
     suite = read(tests=["assert f(2) == 4", "  assert f(3) == 9"])
     assert calls(suite) == ["f(2)", "f(3)"]
     assert [test.holds(4) for test in suite.literal] == [True, False]
-    assert (len(suite), suite.asked) == (2, "f")
+    assert len(suite) == 2
     suite = read(tests=["assert f(2) == 4", "x = f(3)\nassert x == 9"])
     assert (suite.literal, len(suite)) == ((), 2)
 
 
-def test_setup_that_only_makes_values_leaves_tests_literal() -> None:
-    tests = ["assert f(root) == 7"]
-    assert calls(read(tests=tests, test_setup_code="root = Node(7)")) == ["f(root)"]
-    for setup in ("def root(): pass", "from helpers import *", "class A:\n    def b(s): pass"):
-        assert not read(tests=tests, test_setup_code=setup).literal
-    # what setup defines is not the candidate's to answer for
+def test_only_imports_of_the_setup_reach_a_candidate() -> None:
+    suite = read(tests=["assert f(1) == 7"], test_setup_code="import a.b\nfrom c import d as e")
+    assert calls(suite) == ["f(1)"]
+    assert suite.imports == "import a.b\nfrom c import d as e"
+    for more in ("root = Node(7)", "table = {1: 7}", "def check(): pass", "print(7)"):
+        suite = read(tests=["assert f(1) == 7"], test_setup_code=f"import a\n{more}")
+        assert not suite.literal  # the tests' own process runs it
+        assert suite.imports == "import a"
+    # what setup imports is not the candidate's to answer for
     assert not read(tests=["assert g(f(1)) == 1"], test_setup_code="import g").literal
-
-
-def test_the_function_under_test_is_found_behind_pythons_own() -> None:
-    assert read(tests=["assert set(f(1)) == {1}"]).asked == "f"
-    assert read(tests=["assert math.isclose(f(1), 2)", "assert len(g(1)) == 2"]).asked == "f"
-    assert read(tests=["assert sum(10, 15) == 6"]).asked == "sum"
-    assert read(tests=["assert a(f(1)) == 1"], test_setup_code="def a(x): return x").asked == "f"
-    assert read(tests=["assert len(sum(1)) == 1"], entry_point="sum").asked == "sum"
+    assert not read(tests=["assert f(1) == 1"], test_setup_code="from g import *").literal
 
 
 # HumanEval
@@ -67,6 +63,18 @@ def test_a_check_that_only_asserts_is_cut_in_two() -> None:
     loop = "def check(candidate):\n    for n in (1, 2):\n        assert candidate(n) == n * n\n"
     suite = read(test=loop, entry_point="f")
     assert (suite.literal, suite.tests, suite.entry) == ((), (loop,), "f")
+
+
+def test_whether_a_completion_is_whole_is_looked_up_without_parsing() -> None:
+    suite = read(test=CHECK, entry_point="f", prompt=PROMPT)
+    wholes = ("async def f(x): ...", "class f: pass", "f = half", "f: int = 3", "if 1:\n  def f(): 1")
+    for whole in wholes:
+        assert suite.candidate(whole).endswith(whole)
+        assert not suite.candidate(whole).startswith(PROMPT), whole
+    for part in ("    return f(x)\n", "    f == 3\n", "    x = f\n", "    def ff(): pass\n"):
+        assert suite.candidate(part) == PROMPT + part
+    hostile = "x = " + "(" * 1_000_000  # which a parser would take long for
+    assert suite.candidate(hostile) == PROMPT + hostile
 
 
 def test_a_prompt_completes_what_goes_on_from_it() -> None:
@@ -86,8 +94,8 @@ def test_helpers_of_the_prompt_are_the_tests_too() -> None:
     test = "def check(candidate):\n    assert half(candidate(2)) == 2\n"
     suite = read(test=test, entry_point="f", prompt=PROMPT)
     assert not suite.literal
-    assert "def half" in suite.judge_setup
-    assert "def f" not in suite.judge_setup
+    assert "def half" in suite.provided
+    assert "def f" not in suite.provided
 
 
 # pytest and unittest
@@ -111,8 +119,9 @@ def test_programs_of_tests(test: str) -> None:
 
 
 def test_the_module_that_tests_import() -> None:
-    assert "solution" in read(test=PYTEST).modules
-    assert "squares" in read(test=PYTEST.replace("solution", "squares"), module="squares").modules
+    assert "solution" in read(test=PYTEST).reading.modules
+    squares = read(test=PYTEST.replace("solution", "squares"), module="squares")
+    assert "squares" in squares.reading.modules
 
 
 # Programs that read and print: APPS, LiveCodeBench
