@@ -151,6 +151,8 @@ def _prepare(gold: str, response: str) -> Outcome | _Case:
     if extracted == written:
         return _outcome(Verdict.PASSED, extracted, "string", started)
     answer = normalise(extracted)
+    if answer == "":
+        return _outcome(Verdict.NO_ANSWER, None, "extraction", started, "the answer is empty")
     if wanted is None or answer is None:
         detail = "too complex to compare: too long, too deeply nested, or code"
         return _outcome(Verdict.INFRA_ERROR, extracted, "too_complex", started, detail)

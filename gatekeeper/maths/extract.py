@@ -22,7 +22,10 @@ MAX_BARE = 100  # characters of a bare answer
 BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])")
 UNBRACED = re.compile(r"\s*(-?[\d.,/]*\d|-?\\frac\s?\d\s?\d|[A-Za-z](?![A-Za-z]))")
 # What may stand between joined boxes: mathematics delimiters, spacing, a name such as "x =".
-FILLER = re.compile(r"\\[()\[\]]|\\q?quad(?![a-z])|\\text|\\[,;: ]|[\s$&{}]|[A-Za-z]\s*=")
+FILLER = re.compile(
+    r"\\[()\[\]]|\\(?:q?quad|(?:thin|med|thick|en)?space)(?![a-z])|\\[hm]space\*?\{[^{}]*\}|\\text"
+    r"|\\[,;:!> ]|[\s~$&{}]|[A-Za-z]\s*="
+)
 JOINT = re.compile(r",?(?:and|or)|[,;]", re.IGNORECASE)
 CUE = re.compile(
     r"(?<!cannot )(?<!can't )(?<!no )(?<!not )answers?\**\s{0,3}"

@@ -10,12 +10,15 @@ import re
 import unicodedata
 
 from gatekeeper.maths.vocabulary import (
+    BREAKS,
     DROPPED,
     FUNCTIONS,
     GLYPHS,
     MATRIX,
     PARTICLES,
     SAME,
+    SIZED,
+    SPACING,
     SUBSCRIPT,
     SUPERSCRIPT,
     TEXT,
@@ -26,6 +29,7 @@ __all__ = ["MAX_LENGTH", "MAX_NESTING", "normalise"]
 
 MAX_LENGTH = 1500  # characters; of an answer that is looked at
 MAX_NESTING = 60  # levels of braces and brackets
+PUNCTUATION = ".,;:"  # that ends a sentence, and means nothing at the end of an answer
 
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
@@ -35,13 +39,16 @@ _GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
     r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
     r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/))(?!\d)"
 )
-_COMMAS = re.compile(r"\\[{}]|[()\[\]]|(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")
-_DOUBLED = re.compile(r"\\\\(?=[a-zA-Z(\[)\]])")
+_COMMAS = re.compile(r"\\[{}]|[()\[\]]|(?<![\d.])(?<!(?<!\\),)[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")
+_DOUBLED = re.compile(r"(?<!\\)\\\\(?=[a-zA-Z(\[)\],;:!>])")
+_KERN = re.compile(  # \kern-3pt, \mskip 3mu: a space with its size
+    r"\\[hmv]?(?:kern|skip)\s?[-+]?[\d.]{1,9}\s?(?:[ecm]m|ex|pt|mu|pc|in|bp|sp)(?![a-zA-Z])"
+)
 _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
 )
-_SCIENTIFIC = re.compile(r"(?<![\w.])(\d+\.\d+)[eE]\+?(-?\d{1,3})(?![\w.])")
+_SCIENTIFIC = re.compile(r"(?<![\w.])(\d+\.\d+)[eE]\+?(-?\d{1,3})(?!\w|\.\d)")
 _WORDLIKE = re.compile(  # short runs of letters are products of variables, but for these
     r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|red|men|min|hrs|mph|mm|cm|km"
     r"|kg|ft|lbs?)"
@@ -59,8 +66,8 @@ def normalise(text: str) -> str | None:
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
     text = _join_commas(_GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text))
-    text = _DELIMITER.sub(" ", text).lstrip("* \n").rstrip("*.,;: \n")
-    tokens = _TOKEN.findall(_SCIENTIFIC.sub(r"\1\\cdot10^{\2}", text))
+    text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
+    tokens = _without_ends(_TOKEN.findall(_SCIENTIFIC.sub(r"\1\\cdot10^{\2}", text)))
     if _nesting(tokens) > MAX_NESTING:
         return None
     try:
@@ -96,6 +103,26 @@ def _join_commas(text: str) -> str:
         return found
 
     return _COMMAS.sub(replace, text)
+
+
+def _without_ends(tokens: list[str]) -> list[str]:
+    """Without the space at both ends, and the punctuation of the sentence at the end.
+
+    By tokens: the comma of a last `\\,` belongs to its backslash.
+    """
+    begin, end = 0, len(tokens)
+    while begin < end and _is_space(tokens[begin]):
+        begin += 1
+    while end > begin and (_is_space(tokens[end - 1]) or not tokens[end - 1].strip(PUNCTUATION)):
+        end -= 1
+    return tokens[begin:end]
+
+
+def _is_space(token: str) -> bool:
+    """Of an end: white space, the stars of Markdown, and a backslash whose space was cut off."""
+    if token[0] == "\\":
+        return not token[1:] or token[1:] in SPACING or token[1:] in BREAKS
+    return token == "~" or not token.strip("* \n")
 
 
 def _nesting(tokens: list[str]) -> int:
@@ -146,7 +173,7 @@ class _Speller:
         while self.at < len(self.tokens):
             items += self.items()
             self.at += 1  # a closing brace that nothing opened
-        return _joined(_merge_text(items))
+        return _joined(_merge_text(_without_punctuation(items)))
 
     def items(self) -> list[str]:
         """Items up to the closing brace of this group, or the end."""
@@ -158,7 +185,7 @@ class _Speller:
     def group(self) -> str:
         """The group whose opening brace is next, without its braces."""
         self.at += 1
-        inside = _joined(_merge_text(self.items()))
+        inside = _joined(_merge_text(_without_punctuation(self.items())))
         self.at += 1
         return inside
 
@@ -213,6 +240,8 @@ class _Speller:
         token = self.tokens[self.at]
         if token == "{":
             inside = self.group()
+            if not inside:
+                return ""  # it ends the name of a command: \pi{}
             is_argument = re.fullmatch(r"\\[a-zA-Z]+", previous) and previous != r"\cdot"
             if "," in inside and not is_argument:
                 return rf"\{{{inside}\}}"  # a set, its backslashes forgotten
@@ -243,6 +272,10 @@ class _Speller:
         return rf"\text{{{lower}}}" if _WORDLIKE.fullmatch(token) else token
 
     def command(self, name: str) -> str:
+        if name in SIZED:
+            self.at += self.peek() == "*"
+            self.argument()
+            return ""
         if name in DROPPED:
             if name in ("left", "right") and self.peek() == ".":
                 self.at += 1
@@ -303,6 +336,14 @@ class _Speller:
         if _MATHS_IN_TEXT.search(content):
             return _Speller(raw).spell()
         return rf"\text{{{content.lower()}}}"
+
+
+def _without_punctuation(items: list[str]) -> list[str]:
+    """Without what ends a sentence, where spelling brought it to the end: 42\\text{,}"""
+    end = len(items)
+    while end and not items[end - 1].strip(PUNCTUATION):
+        end -= 1
+    return items[:end]
 
 
 def _merge_text(items: list[str]) -> list[str]:

@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable
 
 __all__ = [
+    "BREAKS",
     "DROPPED",
     "FUNCTIONS",
     "GLYPHS",
     "MATRIX",
     "PARTICLES",
     "SAME",
+    "SIZED",
+    "SPACING",
     "SUBSCRIPT",
     "SUPERSCRIPT",
     "TEXT",
@@ -54,14 +57,26 @@ SAME = {
     "dotsc": r"\dots", "dotsb": r"\dots", "land": ",", "vee": r"\lor", "imath": "i",
     "colon": ":", "infin": r"\infty", "|": "|",
 }  # fmt: skip
-# Spacing, sizes and fonts.
-DROPPED = frozenset(
+# Horizontal space and what only asks for some: nothing is printed.
+SPACING = frozenset(
     _words(
-        "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
-        "displaystyle textstyle scriptstyle limits quad qquad thinspace enspace mathbf boldsymbol "
-        "bm vec boxed fbox mathit mathsf mathnormal bf it rm , ; : ! >"
+        "quad qquad space nobreakspace thinspace medspace thickspace negthinspace negmedspace "
+        "negthickspace enspace enskip hfil hfill relax strut mathstrut allowbreak nobreak "
+        "nolinebreak noindent , ; : ! >"
     )
 ) | {" ", "\n", "\t"}
+# Space as large as their argument says.
+SIZED = frozenset(_words("hspace vspace mspace phantom hphantom vphantom"))
+# They end a line: between two answers they separate, at the ends of an answer they are space.
+BREAKS = frozenset(_words("\\ newline linebreak par smallskip medskip bigskip cr"))
+# Spacing, sizes and fonts.
+DROPPED = SPACING | frozenset(
+    _words(
+        "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
+        "displaystyle textstyle scriptstyle limits mathbf boldsymbol bm vec boxed fbox mathit "
+        "mathsf mathnormal bf it rm"
+    )
+)
 # Commands whose argument is words.
 TEXT = frozenset(
     _words("text textbf textit textrm textsf texttt textnormal mathrm mbox hbox operatorname")

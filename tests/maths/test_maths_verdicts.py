@@ -48,6 +48,60 @@ def test_every_reference_is_itself(checker: MathChecker) -> None:
         assert outcome.verdict is Verdict.PASSED
 
 
+SPACES = [
+    r"\,", r"\;", r"\:", r"\!", r"\>", r"\ ", "~", r"\quad ", r"\qquad ", r"\thinspace ",
+    r"\medspace ", r"\thickspace ", r"\negthinspace ", r"\enspace ", r"\enskip ", r"\space ",
+    r"\hfill ", r"\strut ", r"\hspace{1em}", r"\hspace*{0.2cm}", r"\mspace{3mu}",
+    r"\phantom{\frac{1}{2}}", r"\kern-3pt ", r"\mskip 3mu ", r"\\ ", r"\newline ", r"\\,",
+    r"\text{ }", "\u2009", "\u200b",
+]  # fmt: skip
+ENDINGS = [
+    *SPACES,
+    r"\,.",
+    r".\,",
+    r"\;,",
+    r",\;",
+    r"\ \ ",
+    r"\quad\text{.}",
+    r"\text{,}",
+    ".",
+    ",",
+]
+
+
+def test_space_at_the_ends_of_an_answer_changes_no_verdict(checker: MathChecker) -> None:
+    """Right answers stay right and wrong ones wrong, whatever space a model typesets around."""
+    plain = [
+        (gold, answer, is_same) for kind, gold, answer, is_same in PAIRS if kind not in AS_WRITTEN
+    ]
+    assert len(plain) > 150
+    spaced: list[tuple[str, str, bool | str]] = []
+    for i, (gold, answer, is_same) in enumerate(plain):
+        for shift in range(3):
+            space = SPACES[(i + shift * 7) % len(SPACES)]
+            ending = ENDINGS[(i + shift * 11) % len(ENDINGS)]
+            spaced.append((gold, space + answer + ending, is_same))
+        spaced.append((gold + space + ".", answer, is_same))  # nor does it in a reference
+    for ending in ENDINGS:
+        for answer in ("42", r"\frac{1}{2}", "(1,2)", r"12\text{ cm}", "5!", "10,080", r"5\pi"):
+            spaced.append((answer, answer + ending, True))
+            spaced.append(("41", answer + ending, False))
+    outcomes = checker.check_many((g, rf"So $\boxed{{{answer}}}$.") for g, answer, _ in spaced)
+    wrong = [
+        (*pair, outcome.verdict.value, outcome.detail)
+        for pair, outcome in zip(spaced, outcomes, strict=True)
+        if outcome.verdict is not EXPECTED[pair[2]]
+    ]
+    for w in wrong:
+        print(w)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_box_of_nothing_but_space_is_no_answer(checker: MathChecker, space: str) -> None:
+    assert checker.check("5", rf"So $\boxed{{{space}}}$.").verdict is Verdict.NO_ANSWER
+
+
 def test_any_order_any_number_of_workers(checker: MathChecker) -> None:
     """The same verdict and rule for every pair, whoever judges it and after what."""
     pairs = [(gold, response_of(kind, answer)) for kind, gold, answer, _ in PAIRS[::3]]
