@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,7 @@ __all__ = ["GatedDecoder", "codegen"]
 
 ALTERNATIVES = 5  # log-probabilities per token to ask for
 AT_ONCE = 32  # samples in one request: EvalPlus's own limit
+PIECE = 1 << 20  # bytes of the file read at once
 REFUSALS = (400, 403, 422)  # how servers say that they give no log-probabilities
 INSTRUCTION = (  # EvalPlus's own
     "Please provide a self-contained Python script that solves the following problem in a "
@@ -118,8 +120,13 @@ def _count(path: Path) -> Counter[str]:
     if not path.exists():
         return Counter()
     with path.open("rb+") as file:
-        whole = file.read().rpartition(b"\n")
-        file.truncate(len(whole[0]) + len(whole[1]))
+        begin = file.seek(0, os.SEEK_END)
+        at = -1
+        while begin and at < 0:
+            begin, end = max(0, begin - PIECE), begin
+            file.seek(begin)
+            at = file.read(end - begin).rfind(b"\n")
+        file.truncate(begin + at + 1)
     return Counter(read_jsonl(path, lambda line: field(line, "task_id", str)))
 
 

@@ -4,6 +4,7 @@ gate = VerificationGate("cst", budget=Budget(fraction=0.2), verifier=..., log="r
 result = gate.maybe_verify(response, task)
 """
 
+from gatekeeper import _room as _room  # first: what follows needs room
 from gatekeeper.best import Choice
 from gatekeeper.budget import Budget
 from gatekeeper.errors import (

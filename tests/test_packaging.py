@@ -24,7 +24,7 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 
 # A module may import from its own layer and from earlier ones.
 LAYERS = (
-    {"types", "errors"},
+    {"types", "errors", "_room"},
     {"protocols"},
     {"signals", "density", "dispersion", "quantile", "strata", "costs", "policies", "budget", "log"}
     | {"drift", "guard"}

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
+from gatekeeper._room import cause_of
 from gatekeeper.cli import (
     compare,
     diagnose,
@@ -68,4 +69,10 @@ def guarded(work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("gatekeeper: interrupted", file=sys.stderr)
         return 130
+    except Exception as e:
+        cause = cause_of(e)
+        if cause is None:  # a bug of ours: all of it is wanted
+            raise
+        print(f"gatekeeper: {cause}", file=sys.stderr)
+        return 2
     return code

@@ -21,7 +21,7 @@ from gatekeeper.cli._progress import progress
 from gatekeeper.cli._skipped import skipped
 from gatekeeper.convert import as_generations
 from gatekeeper.errors import BadInputError
-from gatekeeper.jsonl import read_jsonl
+from gatekeeper.jsonl import lines_of, read_jsonl
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Generation, SignalState
 
@@ -125,9 +125,8 @@ def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> 
 def _count(path: Path) -> int:
     """Lines of the file, for the bar; 0 where it cannot be read, which reading it then reports."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            return sum(1 for line in lines if line.strip())
-    except (OSError, EOFError):
+        return sum(1 for line in lines_of(path) if line is None or line.strip())
+    except BadInputError:
         return 0
 
 
