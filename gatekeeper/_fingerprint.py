@@ -23,14 +23,13 @@ class Fingerprint:
 
     models: tuple[str, ...] = ()  # in the order in which they were first seen
     prompt_template: str | None = None  # a hash of its text
-    verifier: Mapping[str, Any] | None = None  # its type, and its public plain settings
+    verifier: Mapping[str, Any] | None = None  # its type, its public plain settings; of text a hash
     signals: int = DEFINITION
 
     @classmethod
     def of(cls, prompt_template: str | None, verifier: object) -> Fingerprint:
-        text = None if prompt_template is None else prompt_template.encode("utf-8", "replace")
         return cls(
-            prompt_template=None if text is None else hashlib.sha256(text).hexdigest()[:16],
+            prompt_template=None if prompt_template is None else _hash(prompt_template),
             verifier=None if verifier is None else _described(verifier),
         )
 
@@ -80,7 +79,7 @@ def _listed(models: Iterable[str]) -> str:
 
 def _described(verifier: object) -> dict[str, Any]:
     """Its settings are what its constructor takes and its public attributes have, so that nothing
-    it counts is one."""
+    it counts is one. Text is hashed: it may be a key, and the log holds none."""
     kind = type(verifier)
     about: dict[str, Any] = {"type": f"{kind.__module__}.{kind.__qualname__}"}
     try:
@@ -91,11 +90,17 @@ def _described(verifier: object) -> dict[str, Any]:
         value = getattr(verifier, name)
         if isinstance(value, float) and not isfinite(value):
             about[name] = str(value)  # JSON has no infinity
-        elif isinstance(value, str | int | float | None):
+        elif isinstance(value, str):
+            about[name] = _hash(value)
+        elif isinstance(value, int | float | None):
             about[name] = value
         elif isinstance(value, Mapping) and value and all(map(_verifies, value.values())):
             about[name] = {str(key): _described(part) for key, part in value.items()}
     return about
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _verifies(part: object) -> bool:

@@ -70,9 +70,9 @@ def lines_of(path: str | Path) -> Iterator[bytes | None]:
                 if len(line) <= MAX_LINE:
                     yield line
                     continue
+                yield None
                 while line and not line.endswith(b"\n"):  # the rest of it, a piece at a time
                     line = file.readline(1 << 20)
-                yield None
     except (OSError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else e
         raise BadInputError(f"{path} cannot be read: {reason}") from e

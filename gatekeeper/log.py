@@ -5,6 +5,9 @@ A gate that opens the file again goes through the events and is where it was, wh
 last one. `kill -9` loses nothing that was acknowledged (WAL; the operating system going down may
 cost the last events, never the file).
 
+The file has the outputs in clear, so nobody but its owner may read it (mode 600, and so its
+companions -wal, -shm and .lock); one that exists keeps its mode. No event has more than 64 MiB.
+
 Kinds of event, each with a JSON object and, but for the last two, a candidate's id:
 
 decided    the candidate, the decision, and the output itself
@@ -20,16 +23,19 @@ calibration   whether what the policy learned holds from here on: cold, valid or
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from gatekeeper._room import cause_of
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
+from gatekeeper.jsonl import MAX_LINE
 
 __all__ = ["Event", "Log", "MemoryLog", "SQLiteLog"]
 
@@ -124,11 +130,16 @@ class SQLiteLog:
             self.path = Path(path).resolve()  # one lock, whatever link leads to the file
             if not self.path.parent.is_dir():
                 raise LogError(f"log {str(path)!r} cannot be opened: its folder does not exist")
-            if not read_only:
-                self._lock = FileLock(f"{self.path}.lock", thread_local=False)
-                self._lock.acquire(timeout=0)
-            elif not self.path.is_file():
+            if read_only and not self.path.exists():
                 raise LogError(f"log {str(path)!r} does not exist")
+            if self.path.exists() and not self.path.is_file():
+                raise LogError(f"log {str(path)!r} cannot be opened: it is no regular file")
+            if not read_only:
+                lock = self.path.with_name(f"{self.path.name}.lock")
+                _make(lock)
+                self._lock = FileLock(lock, thread_local=False)
+                self._lock.acquire(timeout=0)
+                _make(self.path)
             self._db = _connect_to_read(self.path) if read_only else _connect(self.path, "mode=rwc")
         except Timeout:
             raise LogLockedError(
@@ -136,16 +147,18 @@ class SQLiteLog:
                 "of its own"
             ) from None
         except (OSError, sqlite3.Error) as e:
+            why = _why(e, self.path)
             self._unlock()
-            raise LogError(f"log {str(path)!r} cannot be opened: {e}") from e
+            raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
         try:
             if not read_only:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
             self._migrate(read_only)
         except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
+            why = _why(e, self.path)
             self.close()
-            raise LogError(f"log {str(path)!r} cannot be opened: {e}") from e
+            raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
         except sqlite3.Error as e:
             self.close()
             raise LogError(f"{str(path)!r} is not a log of gatekeeper: {e}") from e
@@ -194,12 +207,16 @@ class SQLiteLog:
 
     def append(self, events: Iterable[Event]) -> None:
         now = time.time()
-        self._write(
-            "INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)",
-            [(now, e.kind, e.id, _encode(e.data)) for e in events],
-        )
+        rows = [(now, e.kind, e.id, _encode(e.data)) for e in events]
+        for _, kind, id_, data in rows:
+            if len(data) + len(id_) > MAX_LINE:
+                raise LogError(
+                    f"log {str(self.path)!r} cannot keep event {kind!r} of id={id_!r:.80}: it has "
+                    f"{len(data) >> 20} MiB, and {MAX_LINE >> 20} MiB is the limit of one"
+                )
+        self._write("INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)", rows)
 
-    def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
         try:
@@ -210,8 +227,8 @@ class SQLiteLog:
                 self._db.executemany(statement, rows)
         except sqlite3.Error as e:
             raise LogError(
-                f"log {str(self.path)!r} cannot be written: {e}. What it holds is intact; "
-                "mend the cause and open it again to go on"
+                f"log {str(self.path)!r} cannot be written: {_why(e, self.path)}. What it holds is "
+                "intact; mend the cause and open it again to go on"
             ) from e
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
@@ -224,8 +241,11 @@ class SQLiteLog:
                     self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")
             for kind, id_of, data in self._db.execute(query, values):
                 yield Event(kind, id_of, json.loads(data))
-        except (sqlite3.Error, ValueError) as e:
-            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+        except (sqlite3.Error, ValueError, RecursionError) as e:
+            why = str(e)
+            if getattr(e, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:
+                why = f"an event in it has more than {MAX_LINE >> 20} MiB, the limit of one"
+            raise LogError(f"log {str(self.path)!r} cannot be read: {why}") from e
 
     def close(self) -> None:
         self._db.close()
@@ -242,10 +262,44 @@ class SQLiteLog:
             self._lock.release()
 
 
+def _make(path: Path) -> None:
+    """An empty file that only its owner may read, whatever the umask; one that is there stays.
+
+    What SQLite makes beside a file has that file's mode.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    except FileNotFoundError as e:  # its folder is there: of a kind that takes no files, as /proc
+        raise OSError(f"no file can be made in {path.parent}") from e
+    try:
+        os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def _why(error: Exception, path: Path) -> str:
+    """What the operating system has against it, where SQLite says only that it did not work."""
+    try:
+        if isinstance(error, OSError):
+            raise error
+        with ExitStack() as opened:
+            for _ in range(4):  # the file, its two companions, the folder
+                descriptor = os.open(path, os.O_RDWR)
+                opened.callback(os.close, descriptor)
+    except OSError as e:
+        return cause_of(e) or str(e)
+    return str(error)
+
+
 def _connect(path: Path, how: str) -> sqlite3.Connection:
-    return sqlite3.connect(
+    db = sqlite3.connect(
         f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
     )
+    # Of a row: the longest event, and what stands beside it.
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE + (1 << 20))
+    return db
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:

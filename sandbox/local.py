@@ -26,6 +26,7 @@ _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/passwd"),
     *("/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/hosts", "/etc/alternatives"),
 )
+_FILES = 256  # open files of a candidate, as sandbox/inside/lockdown.py sets it
 
 
 class LocalSandbox(Sandbox):
@@ -119,10 +120,30 @@ class _Starter:
                 return worker
         if self._worked:
             raise LostError("; ".join(problems))
+        if lower := _lower_limit(self._limits):
+            raise SandboxUnavailableError(f"{lower}: raise it, or use DockerSandbox")
         raise SandboxUnavailableError(
             f"this machine allows no isolation ({'; '.join(problems)}): use DockerSandbox, or "
             "accept limits only with allow_unsafe=True"
         )
+
+
+def _lower_limit(limits: Limits) -> str | None:
+    """The limit of this process, in words, that is below what a candidate is promised."""
+    import resource  # of Unix: what can be said elsewhere is said before
+
+    promised = (
+        (resource.RLIMIT_NOFILE, _FILES, "open files (ulimit -Hn)"),
+        (resource.RLIMIT_AS, limits["memory_mb"] << 20, "bytes of address space (ulimit -Hv)"),
+        (resource.RLIMIT_FSIZE, limits["disk_mb"] << 20, "bytes in a file (ulimit -Hf)"),
+        (resource.RLIMIT_CPU, limits["cpu_seconds"], "seconds of processor time (ulimit -Ht)"),
+        (resource.RLIMIT_NPROC, limits["processes"], "processes (ulimit -Hu)"),
+    )
+    for which, most, what in promised:
+        _, hard = resource.getrlimit(which)
+        if hard != resource.RLIM_INFINITY and hard < most:
+            return f"this process may have {hard} {what}, and a candidate is promised {most}"
+    return None
 
 
 def _wrappers(level: str) -> list[Sequence[str]]:
