@@ -14,19 +14,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.sandbox.control import undisturbed
 from gatekeeper.sandbox.drive import TAIL_BYTES, Terms
 from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
 from gatekeeper.sandbox.fence import extract_code
 from gatekeeper.sandbox.pool import Pool
 from gatekeeper.sandbox.suite import Suite, read_suite
-from gatekeeper.sandbox.worker import LostError, Worker
+from gatekeeper.sandbox.worker import ANSWER_SECONDS, LostError, OverloadedError, Worker
 from gatekeeper.types import Generation, Outcome, Verdict
 
 __all__ = ["Sandbox"]
 
 RETRIES = 2  # on a fresh worker, where the last one was lost
-GRACE_SECONDS = 2.0  # beyond the limit: what was spent waiting for a processor, and cleaning up
-WAITING_SECONDS = 1.0  # of these, at most, for the former
+GRACE_SECONDS = 2 * ANSWER_SECONDS  # for asking what was spent, and for cleaning up
 _UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
 
@@ -84,8 +84,11 @@ class Sandbox:
 
     @property
     def max_seconds(self) -> float:
-        """The most wall-clock seconds of one try; waiting for a worker, and retries, aside."""
-        return self._timeout + GRACE_SECONDS
+        """The most wall-clock seconds of one try; waiting for a worker, and retries, aside.
+
+        Twice the limit, because what a candidate waits for a processor is given back.
+        """
+        return 2 * self._timeout + GRACE_SECONDS
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
         """The verdict on one candidate. Raises BadInputError for a task without usable tests."""
@@ -146,33 +149,77 @@ class Sandbox:
                 Verdict.NO_ANSWER, detail="there is no code in the output", meta=_UNTRIED
             )
         code = suite.candidate(code)
-        problem = ""
+        problem = "the verification was cancelled"
+        lost: list[_CandidateLostError] = []
         for attempt in range(1 + RETRIES):
             if attempt:
                 time.sleep(0.1 * 2**attempt)
             if cancelled.is_set():
                 break
             try:
-                judged, about = self._try(suite, code, cancelled)
+                judged, about = self._try(suite, code, cancelled, fresh=bool(lost))
+                return _outcome(judged, about)
             except UnjudgeableError as error:
                 return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
+            except _CandidateLostError as error:
+                problem = str(error)
+                lost.append(error)
+                if len(lost) > 1 and self._undisturbed(error.seconds, cancelled):
+                    return error.outcome()
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)
-                continue
-            return _outcome(judged, about)
-        problem = problem or "the verification was cancelled"
         return Outcome(Verdict.INFRA_ERROR, detail=problem, meta=_UNTRIED)
 
     def _try(
-        self, suite: Suite, code: str, cancelled: threading.Event
+        self, suite: Suite, code: str, cancelled: threading.Event, *, fresh: bool
     ) -> tuple[Judged, dict[str, Any]]:
+        """Raises _CandidateLostError where the worker was lost with the candidate on it, LostError, OSError."""
         terms = Terms(
-            self._timeout, WAITING_SECONDS, self._cpu_seconds, self._output_bytes, cancelled
+            self._timeout, self._timeout, self._cpu_seconds, self._output_bytes, cancelled
         )
-        with self._pool.worker() as worker:
-            judged = evaluate(worker, suite, code, terms, in_process=self._in_process)
+        with self._pool.worker(fresh=fresh) as worker:
+            worker.tried = False
+            started = time.monotonic()
+            try:
+                judged = evaluate(worker, suite, code, terms, in_process=self._in_process)
+            except LostError as error:
+                if worker.tried:
+                    raise _CandidateLostError(
+                        error, time.monotonic() - started, worker.about
+                    ) from error
+                raise
             worker.fit = worker.fit and not self._worn(judged)
             return judged, worker.about
+
+    def _undisturbed(self, seconds: float, cancelled: threading.Event) -> bool:
+        """Whether a program of ours runs so long on a fresh worker, as the candidate did not."""
+        try:
+            with self._pool.worker(fresh=True) as worker:
+                return undisturbed(worker, min(seconds, self._timeout), cancelled)
+        except (LostError, OSError):
+            return False
+
+
+class _CandidateLostError(Exception):
+    """A worker was lost, or no verdict was to be had of it, while a candidate ran on it.
+
+    That may have come from outside. Where it happens twice, the second time on a fresh worker, and
+    not to a control run (`control.py`), it is the candidate's own doing.
+    """
+
+    def __init__(self, error: LostError, seconds: float, about: Mapping[str, Any]) -> None:
+        super().__init__(str(error))
+        self.seconds = seconds
+        self._about = about
+        self._overloaded = isinstance(error, OverloadedError)
+
+    def outcome(self) -> Outcome:
+        verdict = Verdict.TIMEOUT if self._overloaded else Verdict.RESOURCE_EXCEEDED
+        detail = f"it ended its sandbox twice ({self})"
+        if self._overloaded:
+            detail = f"no answer after {self.seconds:.2f} s, and none but it was {self}"
+        meta = {"evaluation": None, **self._about}
+        return Outcome(verdict, None, self.seconds, detail, meta)
 
 
 def _outcome(judged: Judged, about: Mapping[str, Any]) -> Outcome:

@@ -12,13 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from gatekeeper.sandbox.inside.codec import MAX_BYTES, frames
-from gatekeeper.sandbox.worker import Child, LostError, Report, Worker
+from gatekeeper.sandbox.inside.codec import MAX_BYTES
+from gatekeeper.sandbox.worker import Child, LostError, OverloadedError, Report, Worker
 
 __all__ = ["TAIL_BYTES", "End", "Finished", "Job", "Terms", "drive"]
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
+_AWAY_SECONDS = 0.2  # the host looks this often, or it was kept from looking
+_AGAIN_SECONDS = 0.01  # at least, before what a run spent is asked again
 _CHUNK = 1 << 16
+_BUFFERED = 8  # chunks; more does not fit into a socket
+_MORE_ANSWERS = 100  # than texts in a job: what it writes beyond is not read any more
 TAIL_BYTES = 2048
 _LAST = frozenset({b"D", b"E", b"S", b"M", b"L", b"I", b"G"})  # kinds after which nothing comes
 
@@ -35,10 +39,12 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a run may take: wall-clock seconds, processor seconds, bytes of output.
+    """What a run may take: seconds, processor seconds, bytes of output.
 
-    `waiting`: at the end of its wall-clock time, a run gets the seconds back that it stood in the
-    queue for a processor, up to that many: a timeout should not be the machine's fault.
+    `seconds` of wall clock are promised during which nobody else keeps it from a processor. What
+    it waited for one is given back, `waiting` seconds at most. Who used as many processor seconds
+    as were promised has had them, so none gains time by starving itself. Who got less, and waited
+    longer than that, was kept from running: that is an OverloadedError and never a timeout.
     """
 
     seconds: float
@@ -49,8 +55,8 @@ class Terms:
 
     def after(self, run: Finished) -> Terms:
         """What is left for the next run on the same terms."""
-        over = run.seconds - self.seconds
-        return replace(self, seconds=max(0.01, -over), waiting=self.waiting - max(0.0, over))
+        seconds = max(0.01, self.seconds - (run.seconds - run.waited))
+        return replace(self, seconds=seconds, waiting=max(0.0, self.waiting - run.waited))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +81,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What is left of a run: the answers of the process that was to answer."""
+    """What is left of a run: the answers of the process that was to answer.
+
+    `waited`: seconds, of all that it took, in which it was kept waiting for a processor.
+    """
 
     end: End
     seconds: float
+    waited: float
     answers: list[tuple[bytes, bytes]]
     stdout: str  # the last of it, or all
     stderr: str
@@ -108,29 +118,32 @@ def drive(
 ) -> Finished:
     """Have each job done by a process of its own; the last one's answers are what counts.
 
-    Output is the first one's, the candidate's. Raises LostError.
+    Output is the first one's, the candidate's. Raises LostError; `worker.tried` tells whether the
+    candidate had begun by then.
     """
     children: list[Child] = []
     try:
         try:
             children += (worker.take() for _ in jobs)
-            started = time.monotonic()
+            worker.used = worker.tried = True
             for job, child in zip(jobs, children, strict=True):
                 job.send(child)
         finally:
             for job in jobs:
                 if job.descriptor is not None:
                     os.close(job.descriptor)
+        started = time.monotonic()
         keep = terms.output_bytes if keep_output else TAIL_BYTES
-        exchange = _Exchange(children, keep=keep, output_bytes=terms.output_bytes)
-        deadline = started + terms.seconds
-        end = exchange.run(deadline, terms.cancelled)
+        most = len(jobs[-1].texts) + _MORE_ANSWERS
+        exchange = _Exchange(children, keep=keep, output_bytes=terms.output_bytes, most=most)
+        end = exchange.run(terms.seconds, terms.cancelled)
         try:
             if end is End.DEADLINE:
-                deadline += min(worker.waited(children), terms.waiting)
-                end = exchange.run(deadline, terms.cancelled)
+                end = _prolong(worker, exchange, terms)
             elapsed = time.monotonic() - started
             report = worker.end(children)
+        except OverloadedError:
+            raise
         except LostError:
             elapsed = time.monotonic() - started
             worker.fit = False
@@ -141,38 +154,59 @@ def drive(
     finally:
         for child in children:
             child.close()
-    exchange.check(end)
-    answers = frames(bytes(exchange.answer.data)) if end is not End.OUTPUT else []
     out, error = exchange.output
     return Finished(
         end,
         elapsed,
-        answers[1:],
+        min(sum(report.waited), elapsed),
+        exchange.answers if end is not End.OUTPUT else [],
         out.data.decode("utf-8", "replace"),
         error.data.decode("utf-8", "replace"),
         report,
     )
 
 
-_NO_REPORT = Report(status=(), cpu=(), left=True, memory=0, processes=0)
+_NO_REPORT = Report(status=(), cpu=(), waited=(), left=True, memory=0, processes=0)
+
+
+def _prolong(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
+    """Give a run back what it waited for a processor (`Terms`). Raises OverloadedError."""
+    room = terms.waiting  # seconds that may still be added
+    while True:
+        spent = worker.spent(exchange.children)
+        passed = terms.seconds + terms.waiting - room
+        missing = terms.seconds - (passed - min(spent.waited, passed))
+        if missing <= 0 or spent.used >= terms.seconds:
+            return End.DEADLINE
+        if room <= 0:
+            raise OverloadedError(
+                f"overloaded: it waited {spent.waited:.2f} of {passed:.2f} s for a processor"
+            )
+        more = min(max(missing, _AGAIN_SECONDS), room)
+        room -= more
+        if (end := exchange.run(more, terms.cancelled)) is not End.DEADLINE:
+            return end
 
 
 class _Exchange:
     """Reads all streams of the children until one of the ends."""
 
-    def __init__(self, children: Sequence[Child], *, keep: int, output_bytes: int) -> None:
+    def __init__(
+        self, children: Sequence[Child], *, keep: int, output_bytes: int, most: int
+    ) -> None:
         limit = 2 * MAX_BYTES
-        self._output_bytes, self._answer_bytes = output_bytes, limit
+        self._output_bytes, self._answer_bytes, self._most = output_bytes, limit, most
         self._poll = select.poll()
         self._streams: dict[int, _Stream] = {}
-        self._children = children
+        self.children = children
         self._connections = [child.connection.fileno() for child in children]
         for child in children:
             self._watch(child.connection.fileno(), limit + _CHUNK)
             self._watch(child.out, keep)
             self._watch(child.error, keep)
         self._answering = self._connections[-1]
-        self.answer = self._streams[self._answering]
+        self._answer = self._streams[self._answering]
+        self.answers: list[tuple[bytes, bytes]] = []  # kind and payload of each frame
         self.output = self._streams[children[0].out], self._streams[children[0].error]
         self._parsed = 0
 
@@ -180,17 +214,20 @@ class _Exchange:
         self._poll.register(descriptor, select.POLLIN)
         self._streams[descriptor] = _Stream(keep)
 
-    def run(self, deadline: float, cancelled: threading.Event) -> End:
+    def run(self, seconds: float, cancelled: threading.Event) -> End:
+        """Until there is an end, or for so many seconds.
+
+        Time in which this thread did not come to look, because another held the interpreter or the
+        machine stood still, does not count; and what lies in the pipes is read before the clock.
+        """
+        left, now = seconds, time.monotonic()
+        late = 0  # reads of the answers since the time was up
         while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return End.DEADLINE
-            if cancelled.is_set():
-                return End.CANCELLED
-            closed = False
-            for descriptor, _ in self._poll.poll(1000 * min(left, _TICK_SECONDS)):
+            news = closed = False
+            for descriptor, _ in self._poll.poll(1000 * max(0.0, min(left, _TICK_SECONDS))):
                 open_ = self._read(descriptor)
-                closed = closed or (not open_ and descriptor == self._answering)
+                if descriptor == self._answering:
+                    news, closed = open_, not open_
             if self._last_word():
                 self._drain()
                 return End.OUTPUT if self._too_much() else End.ANSWERED
@@ -199,13 +236,15 @@ class _Exchange:
             if closed:
                 self._drain()
                 return End.CLOSED
-
-    def check(self, end: End) -> None:
-        """Raises LostError where a process was not even locked in: no fault of the candidate's."""
-        for data in (self._streams[c].data for c in self._connections):
-            if end is not End.OUTPUT and data[:1] != b"R":
-                why = data[5:].decode("utf-8", "replace") or f"no answer ({end.value})"
-                raise LostError(f"a sandboxed process could not be locked in: {why}")
+            if cancelled.is_set():
+                return End.CANCELLED
+            if left <= 0:
+                late += 1
+                if not news or late > _BUFFERED:
+                    return End.DEADLINE
+            before, now = now, time.monotonic()
+            passed = now - before
+            left -= passed if passed < _AWAY_SECONDS else _TICK_SECONDS
 
     def _read(self, descriptor: int) -> bool:
         """Read once; False at the end of a stream."""
@@ -223,7 +262,7 @@ class _Exchange:
 
     def _drain(self) -> None:
         """What was written before the last word, and is still in the pipes."""
-        for pipe in (self._children[0].out, self._children[0].error):
+        for pipe in (self.children[0].out, self.children[0].error):
             before = -1
             while before < self._streams[pipe].total and not self._too_much():
                 before = self._streams[pipe].total
@@ -232,19 +271,21 @@ class _Exchange:
 
     def _last_word(self) -> bool:
         """Whether a frame arrived after which none comes."""
-        data = self.answer.data
+        data = self._answer.data
         while self._parsed + 5 <= len(data):
-            size = int.from_bytes(data[self._parsed + 1 : self._parsed + 5], "little")
-            if self._parsed + 5 + size > len(data):
+            start = self._parsed + 5
+            end = start + int.from_bytes(data[self._parsed + 1 : start], "little")
+            if end > len(data):
                 return False
             kind = bytes(data[self._parsed : self._parsed + 1])
-            self._parsed += 5 + size
-            if kind in _LAST:
+            self.answers.append((kind, bytes(data[start:end])))
+            self._parsed = end
+            if kind in _LAST or len(self.answers) > self._most:
                 return True
         return False
 
     def _too_much(self) -> bool:
-        pipes = [pipe for child in self._children for pipe in (child.out, child.error)]
+        pipes = [pipe for child in self.children for pipe in (child.out, child.error)]
         written = sum(self._streams[pipe].total for pipe in pipes)
         return written > self._output_bytes or any(
             self._streams[connection].total > self._answer_bytes for connection in self._connections

@@ -4,21 +4,49 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator
 
 __all__ = ["extract_code"]
 
-# A fence opens a line; an answer that was cut off may not close its last one.
-_FENCE = re.compile(
-    r"^[ \t]*```[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n(?P<body>.*?)(?:^[ \t]*```[ \t]*$|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
+_LABEL = re.compile(r"[ \t]*([\w+.-]*)")
 _PYTHON = {"python", "python3", "py", ""}
 
 
 def extract_code(text: str) -> str:
     """The last Python (else unlabelled) Markdown fence of `text`; all of it where there is none."""
     text = text.removeprefix("\ufeff")  # a byte order mark, which only files may have
-    found = [(m["label"].lower(), m["body"]) for m in _FENCE.finditer(text.replace("\r\n", "\n"))]
+    found = list(_fences(text.replace("\r\n", "\n")))
     labelled = [body for label, body in found if label in _PYTHON and label]
     bodies = labelled or [body for label, body in found if label in _PYTHON]
     return textwrap.dedent(bodies[-1]) if bodies else text
+
+
+def _fences(text: str) -> Iterator[tuple[str, str]]:
+    """Label and body of each fence. A fence opens a line; the last one may not be closed.
+
+    Line by line, in a time that grows with the text: one regular expression over all of it tries
+    each line as the end of each other.
+    """
+    lines = text.split("\n")
+    last = len(lines) - 1
+    number = 0
+    while number < last:  # what opens a fence has a line after it
+        label = _opening(lines[number])
+        number += 1
+        if label is None:
+            continue
+        start = number
+        while number <= last and lines[number].strip(" \t") != "```":
+            number += 1
+        body = "\n".join(lines[start:number])
+        yield label.lower(), body + "\n" if start < number <= last else body
+        number += 1
+
+
+def _opening(line: str) -> str | None:
+    """The label, perhaps empty, of the fence that a line opens; None where it opens none."""
+    fence = line.lstrip(" \t")
+    if not fence.startswith("```") or "`" in fence[3:]:
+        return None
+    found = _LABEL.match(fence, 3)
+    return found[1] if found else None

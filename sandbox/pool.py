@@ -31,17 +31,17 @@ class Pool:
         self._keeper = ThreadPoolExecutor(2, thread_name_prefix="gatekeeper-pool")
 
     @contextlib.contextmanager
-    def worker(self) -> Iterator[Worker]:
+    def worker(self, *, fresh: bool = False) -> Iterator[Worker]:
         """A worker of one's own for a while; it goes back if it is `fit` and nothing was raised.
 
-        Raises what starting a worker raises.
+        `fresh`: on which nothing has run yet. Raises what starting a worker raises.
         """
         if os.getpid() != self._owner:
             raise RuntimeError(
                 "a forked process cannot use its parent's sandbox: let it make its own"
             )
         with self._slots:
-            worker = self._take()
+            worker = self._take(fresh)
             try:
                 yield worker
             except BaseException:
@@ -63,14 +63,15 @@ class Pool:
             self._end(worker)
         self._keeper.shutdown()
 
-    def _take(self) -> Worker:
+    def _take(self, fresh: bool) -> Worker:
         with self._changed:
             while not self._idle and self._starting and not self._closed:
                 self._changed.wait()
             if self._closed:
                 raise RuntimeError("the sandbox is closed")
             worker = self._idle.pop() if self._idle else None
-            while worker is not None and not worker.alive:  # it died in its sleep
+            while worker is not None and (not worker.alive or (fresh and worker.used)):
+                # It died in its sleep, or is not what is asked for.
                 self._in_background(self._replace, worker)
                 worker = self._idle.pop() if self._idle else None
         if worker is None:

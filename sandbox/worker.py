@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import select
@@ -12,14 +14,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Child", "LostError", "Report", "Worker"]
+__all__ = ["Child", "LostError", "OverloadedError", "Report", "Spent", "Worker"]
 
 START_SECONDS = 30.0  # for a supervisor to say hello, on a machine under load
-ANSWER_SECONDS = 1.5  # for it to hand out a process, or to clean up
+ANSWER_SECONDS = 2.0  # for it to clean up, or to say what was spent
+TAKE_SECONDS = 10.0  # for it to hand out a process, and for that to be locked in
 
 
 class LostError(Exception):
     """The supervisor or its container is gone: nothing is known about the candidate."""
+
+
+class OverloadedError(LostError):
+    """The candidate had to wait for a processor too long: no verdict would be its own."""
 
 
 @dataclass(slots=True)
@@ -30,6 +37,29 @@ class Child:
     connection: socket.socket
     out: int
     error: int
+
+    def stands_ready(self, seconds: float) -> bool:
+        """Whether it is alive, once it is locked in. Raises LostError where it cannot be."""
+        try:
+            said = self._receive(seconds)
+            if said[:1] == b"R":
+                with contextlib.suppress(BlockingIOError):
+                    return bool(self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+                return True
+            why = said[5:].decode("utf-8", "replace") or "it ended"
+        except OSError as error:
+            why = str(error)
+        raise LostError(f"a sandboxed process could not be locked in: {why}")
+
+    def _receive(self, seconds: float) -> bytes:
+        """Its first words."""
+        with contextlib.suppress(BlockingIOError):  # mostly they are there
+            return self.connection.recv(1 << 12, socket.MSG_DONTWAIT)
+        poll = select.poll()
+        poll.register(self.connection, select.POLLIN)
+        if not poll.poll(1000 * seconds):
+            raise TimeoutError(f"no word in {seconds:g} s")
+        return self.connection.recv(1 << 12)
 
     def close(self) -> None:
         """Safe to call twice."""
@@ -43,16 +73,25 @@ class Child:
 class Report:
     """How children ended, in the words of the supervisor.
 
-    `status` as in `os.waitstatus_to_exitcode`, `cpu` seconds, one for each; `left`: something
-    outlived them; `memory` and `processes`: how often the kernel refused that since the last
-    report.
+    `status` as in `os.waitstatus_to_exitcode`, `cpu` seconds and seconds `waited` for a processor,
+    one for each; `left`: something outlived them; `memory` and `processes`: how often the kernel
+    refused that since the last report.
     """
 
     status: tuple[int, ...]
     cpu: tuple[float, ...]
+    waited: tuple[float, ...]
     left: bool
     memory: int
     processes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds that children waited for a processor, and that they and all they started had one."""
+
+    waited: float
+    used: float
 
 
 class Worker:
@@ -61,7 +100,8 @@ class Worker:
     `about` is what outcomes say of it; `modules` are the top-level modules that candidates and
     tests can import.
 
-    Not for several threads at once. Raises LostError from everything that talks to it.
+    Not for several threads at once. Raises LostError from everything that talks to it, OSError
+    where this process has no descriptors left.
     """
 
     def __init__(
@@ -76,13 +116,13 @@ class Worker:
         self._ready: deque[Child] = deque()
         self._counts = (0, 0)
         self.fit = True  # for another candidate
+        self.used = False  # whether a process of it was ever given a job
+        self.tried = False  # whether one was since its user set this to False
         control.settimeout(START_SECONDS)
         try:
             hello = self._receive(1 << 20)
         except TimeoutError as error:
             raise LostError("the sandbox's supervisor does not start") from error
-        if "failed" in hello:
-            raise LostError(str(hello["failed"]))
         self.about["python"] = hello["ready"]
         self.modules: frozenset[str] = frozenset(hello["modules"])
         control.settimeout(ANSWER_SECONDS)
@@ -95,34 +135,34 @@ class Worker:
         return not poll.poll(0)
 
     def take(self) -> Child:
-        """A fresh process."""
-        patience = time.monotonic() + START_SECONDS / 3
-        while not self._ready:
+        """A fresh process, locked in, that waits for its job.
+
+        So what goes wrong before is no fault of the candidate that gets it.
+        """
+        while True:
+            patience = time.monotonic() + TAKE_SECONDS
+            while not self._ready:
+                try:
+                    self._receive()
+                except TimeoutError as error:
+                    if time.monotonic() > patience:
+                        raise LostError("the sandbox's supervisor hands out no process") from error
+            child = self._ready.popleft()
             try:
-                self._receive()
-            except TimeoutError as error:
-                if time.monotonic() > patience:
-                    raise LostError("the sandbox's supervisor hands out no process") from error
-        return self._ready.popleft()
+                if child.stands_ready(TAKE_SECONDS):
+                    return child
+            except LostError:
+                child.close()
+                raise
+            self.end([child])  # it died in its sleep
 
     def rehearse(self) -> None:
         """Have one process locked in, and end it. Raises LostError where that does not work."""
-        child = self.take()
-        child.connection.settimeout(START_SECONDS)
-        try:
-            said = child.connection.recv(1 << 12)
-        except OSError as error:
-            raise LostError(f"a process could not be locked in: {error}") from error
-        finally:
-            self.end([child])
-        if said[:1] != b"R":
-            raise LostError(
-                f"a process could not be locked in: {said[5:].decode(errors='replace')}"
-            )
+        self.end([self.take()])
 
-    def waited(self, children: Iterable[Child]) -> float:
-        """Seconds that these processes were ready to run and had no processor."""
-        return float(self._ask("waited", children)["waited"])
+    def spent(self, children: Iterable[Child]) -> Spent:
+        """What these processes spent so far."""
+        return Spent(**self._ask("spent", children)["spent"])
 
     def end(self, children: Iterable[Child]) -> Report:
         """Kill these processes and what they left."""
@@ -133,8 +173,11 @@ class Worker:
         counts = (message["memory"], message["processes"])
         memory, processes = (now - before for now, before in zip(counts, self._counts, strict=True))
         self._counts = counts
-        status, cpu = tuple(message["status"]), tuple(message["cpu"])
-        return Report(status, cpu, message["left"], memory, processes)
+        for child in [child for child in self._ready if child.number in message["gone"]]:
+            self._ready.remove(child)
+            child.close()
+        status, cpu, waited = (tuple(message[name]) for name in ("status", "cpu", "waited"))
+        return Report(status, cpu, waited, message["left"], memory, processes)
 
     def close(self) -> None:
         """End the supervisor and everything under it. Safe to call twice."""
@@ -170,11 +213,13 @@ class Worker:
         if not data:
             raise LostError("the sandbox's supervisor is gone")
         message: dict[str, Any] = json.loads(data)
+        if "failed" in message:
+            raise LostError(str(message["failed"]))
         if "child" in message:
             if len(descriptors) < 3:
                 for descriptor in descriptors:
                     os.close(descriptor)
-                raise LostError("too many open files: no descriptors for a sandboxed process")
+                raise OSError(errno.EMFILE, "no descriptors for a sandboxed process")
             connection, *pipes = descriptors
             for pipe in pipes:
                 os.set_blocking(pipe, False)

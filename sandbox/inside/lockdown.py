@@ -26,6 +26,7 @@ __all__ = [
     "confine",
     "drop_bounding_set",
     "enclose",
+    "keep_signals_in",
     "landlock_version",
     "new_pid_namespace",
 ]
@@ -241,6 +242,8 @@ def _filter(program: bytes) -> None:
 _FS_READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read file, read directory
 _FS_ALL = (1 << 16) - 1  # version 5: all rights to files, devices' ioctl included
 _FS_FILE = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # what a file, not a directory, can have
+_TCP = 3  # binding and connecting
+_SCOPE_SOCKETS, _SCOPE_SIGNALS = 1, 2  # abstract sockets; signals
 _RULE_PATH_BENEATH = 1
 _LANDLOCK_VERSION = 1  # flag of landlock_create_ruleset
 READABLE = (
@@ -254,11 +257,28 @@ def landlock_version() -> int:
     return max(0, int(libc.syscall(SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))
 
 
-def _landlock(directory: str) -> None:
-    scopes = 3  # abstract sockets, signals
-    rules = struct.pack("=3Q", _FS_ALL, 3, scopes)  # 3: binding and connecting TCP
+def keep_signals_in() -> None:
+    """Signals reach this process and what it starts, and nothing else; not even `kill(-1)` does.
+
+    Raises OSError, also where that does not hold: too much depends on it.
+    """
+    _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    ruleset = _ruleset(0, 0, _SCOPE_SIGNALS)
+    _check(libc.syscall(SYS_LANDLOCK_RESTRICT, ruleset, 0), "landlock")
+    os.close(ruleset)
+    with contextlib.suppress(PermissionError):
+        os.kill(os.getppid() or 1, 0)
+        raise OSError("Landlock does not keep signals in")
+
+
+def _ruleset(files: int, network: int, scopes: int) -> int:
+    rules = struct.pack("=3Q", files, network, scopes)
     create = libc.syscall(SYS_LANDLOCK_CREATE, rules, ctypes.c_size_t(len(rules)), 0)
-    ruleset = _check(create, "landlock")
+    return _check(create, "landlock")
+
+
+def _landlock(directory: str) -> None:
+    ruleset = _ruleset(_FS_ALL, _TCP, _SCOPE_SOCKETS | _SCOPE_SIGNALS)
     allowed = dict.fromkeys((*READABLE, sys.base_prefix, sys.base_exec_prefix), _FS_READ)
     allowed |= {f"/dev/{name}": _FS_READ | 1 << 1 for name in DEVICES}
     for path, rights in {**allowed, directory: _FS_ALL}.items():

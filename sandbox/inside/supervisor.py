@@ -10,10 +10,14 @@ later candidate inherits ever holds anything of an earlier one. Messages on the 
                                             imported; or {"failed": why}, and the end
                          {"child": n}       a process stands ready; its socket, stdout and stderr
                                             come along as descriptors
-    host -> supervisor   {"waited": [n, …]}     how long have these waited for a processor?
-    supervisor -> host   {"waited": seconds}
+    host -> supervisor   {"spent": [n, …]}      what have these and all they started spent?
+    supervisor -> host   {"spent": …}           `_spent`
     host -> supervisor   {"end": [n, …]}    kill these and whatever they left
     supervisor -> host   {"end": [n, …], …}     it is done: `_end`
+    supervisor -> host   {"failed": why}    no process can be made any more, and the end
+
+Nothing that a candidate leaves may outlive its run, and nothing that it does may end this process:
+see `_strangers` and `_settle`.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ from gatekeeper.sandbox.inside.lockdown import (
     confine,
     drop_bounding_set,
     enclose,
+    keep_signals_in,
     landlock_version,
     new_pid_namespace,
 )
@@ -56,9 +61,12 @@ PRELOAD = """
     re string struct textwrap time traceback types typing unicodedata unittest uuid
 """.split()  # noqa: SIM905
 _ENDINGS = frozenset(suffix[1:] for suffix in importlib.machinery.all_suffixes())
-SETTLE_SECONDS = 0.5  # for what was killed to be gone
+SETTLE_SECONDS = 0.5  # for what was killed to be gone before the host hears of it
+CLEAR_SECONDS = 5.0  # for it to be gone before the next process is made
+REMOVE_SECONDS = 0.3  # for a candidate's files; the rest goes with this process
 CGROUPS = {  # version 2, then 1
     "current": ("pids.current", "pids/pids.current"),
+    "used": ("cpu.stat", "cpuacct/cpuacct.usage"),
     "processes": ("pids.events", "pids/pids.events"),
     "memory": ("memory.events", "memory/memory.oom_control"),
 }
@@ -66,14 +74,19 @@ CGROUPS = {  # version 2, then 1
 
 def main(control: socket.socket) -> None:
     """Serve the host until it goes away. Returns never."""
+    # Its number may be any at first, and children close the low ones only.
+    control = socket.socket(fileno=os.dup(control.detach()))
     settings = json.loads(control.recv(1 << 20))
     try:
         supervisor = Supervisor(control, settings)
     except Exception as error:
         control.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
         os._exit(1)
-    with contextlib.suppress(OSError):
+    try:
         supervisor.serve()
+    except OSError as error:
+        with contextlib.suppress(OSError):  # the host may be what is gone
+            control.send(json.dumps({"failed": f"no process can be made: {error}"}).encode())
     supervisor.close()
     os._exit(0)
 
@@ -107,9 +120,18 @@ class Supervisor:
                 raise OSError(f"Landlock version {landlock_version()}: 6 or newer is needed")
             self._tmp = f"/tmp/gatekeeper-{os.getpid()}-{os.urandom(4).hex()}"
             os.mkdir(self._tmp, 0o711)
+        if self._level == "landlock":
+            keep_signals_in()
+        # Whether `kill(-1)` reaches what is under this process, and nothing else.
+        self._kills_all = self._level in ("docker", "landlock")
         drop_bounding_set()
         self._null = os.open("/dev/null", os.O_RDONLY)
-        self._files = {name: _first(paths) for name, paths in CGROUPS.items()}
+        self._files = {
+            name: _open(paths) if self._level == "docker" else None
+            for name, paths in CGROUPS.items()
+        }
+        self._disturbed = False
+        self._used = 0.0  # processor seconds, of all before the current run
         for name in PRELOAD:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
@@ -119,6 +141,7 @@ class Supervisor:
         gc.freeze()  # the collector need not touch, and so copy, what all children share
 
     def serve(self) -> None:
+        """Raises OSError where no process can be made any more."""
         while True:
             while len(self._alive) < SPARES:
                 self._bear()
@@ -126,8 +149,8 @@ class Supervisor:
             if not message:
                 return
             match json.loads(message):
-                case {"waited": numbers}:
-                    self._say({"waited": sum(_waited(self._alive[n]) for n in numbers)})
+                case {"spent": numbers}:
+                    self._say({"spent": self._spent(numbers)})
                 case {"end": numbers}:
                     self._end(numbers)
 
@@ -136,9 +159,7 @@ class Supervisor:
         self._alive.clear()
         for pid in pids:
             _signal(pid, signal.SIGKILL)
-        patience = time.monotonic() + SETTLE_SECONDS
-        while self._strangers() and time.monotonic() < patience:
-            pass
+        self._settle(SETTLE_SECONDS)
         if self._level in ("landlock", "none"):
             remove(self._tmp)
 
@@ -160,7 +181,7 @@ class Supervisor:
                 os.chown(directory, self._uid(number), self._uid(number))
         if self._level == "namespaces":
             new_pid_namespace(self._own_pids)
-        pid = os.fork()
+        pid = _fork()
         if not pid:
             self._live(number, theirs, out_end, error_end, directory)
         self._alive[number] = pid
@@ -204,61 +225,72 @@ class Supervisor:
     def _end(self, numbers: list[int]) -> None:
         """Kill, reap, look for what is left, and report:
 
-        `status` and processor seconds of each; `left`, whether a process or a file outlived them;
-        and how often since the start the kernel refused memory or a process.
+        `status`, processor seconds and seconds of waiting for a processor of each; `left`, whether
+        a process or a file outlived them; `gone`, which of the processes that wait for a job do so
+        no more; and how often since the start the kernel refused memory or a process.
         """
+        waiting = self._alive.copy()
         pids = [self._alive.pop(number) for number in numbers]
+        waited = [_waited(pid) for pid in pids]
         for pid in pids:
             _signal(pid, signal.SIGKILL)
         ended = [os.wait4(pid, 0) for pid in pids]
+        clean = self._settle(SETTLE_SECONDS)
         report = {
             "end": numbers,
             "status": [os.waitstatus_to_exitcode(status) for _, status, _ in ended],
             "cpu": [usage.ru_utime + usage.ru_stime for *_, usage in ended],
-            "left": self._left(numbers),
+            "waited": waited,
+            "left": self._left(numbers) or self._disturbed or not clean,
+            "gone": list(waiting.keys() - self._alive.keys() - set(numbers)),
             "memory": _count(self._files["memory"], "oom_kill"),
             "processes": _count(self._files["processes"], "max"),
         }
+        self._used = _used(self._files["used"])
         self._say(report)
+        if not clean and not self._settle(CLEAR_SECONDS):
+            raise OSError("what a candidate left cannot be ended")
+
+    def _settle(self, seconds: float) -> bool:
+        """Have nothing but the spares left; whether that worked. `_disturbed`: it took a kill."""
+        self._disturbed = False
+        patience = time.monotonic() + seconds
+        while self._strangers():
+            self._disturbed = True
+            if time.monotonic() > patience:
+                return False
+            time.sleep(0.001)
+        return True
 
     def _left(self, numbers: list[int]) -> bool:
-        """Whether anything outlived the candidate; processes are killed, its directory removed."""
-        left = False
-        patience = time.monotonic() + SETTLE_SECONDS
-        while self._strangers():
-            left = True
-            if time.monotonic() > patience:
-                return True
+        """Whether files outlived the candidate; its directory is removed."""
         if self._level == "docker":
-            left = left or bool(os.listdir("/tmp") or os.listdir("/dev/shm"))
-        for number in numbers:
-            if number in self._directories:
-                remove(self._directories.pop(number))
-        return left
+            return bool(os.listdir("/tmp") or os.listdir("/dev/shm"))
+        mine = [self._directories.pop(n) for n in numbers if n in self._directories]
+        gone = [remove(directory, REMOVE_SECONDS) for directory in mine]
+        return not all(gone)
 
     def _strangers(self) -> bool:
         """Kill every process but ours and the spares; whether there was one.
 
-        Orphans become children of this process. The kernel's count of tasks, where there is one,
-        is exact at any moment: a program that forks faster than a list is read cannot hide.
+        Orphans become children of this process, so whatever is left has a root among these. The
+        kernel's count of tasks, where there is one, is exact at any moment. One `kill(-1)` ends
+        all at once, so that no program can fork faster than it is killed; it takes the spares,
+        too, and the host is told. Elsewhere all are stopped before one is killed.
         """
-        while True:
-            with contextlib.suppress(ChildProcessError):
-                pid, _ = os.waitpid(-1, os.WNOHANG)
-                if pid:
-                    for number in [n for n, known in self._alive.items() if known == pid]:
-                        del self._alive[number]  # a spare that died of itself
-                    continue
-            break
+        self._reap()
         current = self._files["current"]
-        if self._level == "docker" and current is not None:
-            if int(_read(current)) == 1 + len(self._alive):
-                return False
-            os.kill(-1, signal.SIGKILL)  # the spares too; the host recycles the container
+        if current is not None:
+            alone = int(_reread(current)) == 1 + len(self._alive)
+        else:
+            alone = _children(os.getpid()) <= set(self._alive.values())
+        if alone:
+            return False
+        if self._kills_all:
+            _signal(-1, signal.SIGKILL)
             self._alive.clear()
             return True
         strangers = _children(os.getpid()) - set(self._alive.values())
-        # All are stopped before one is killed: who is stopped cannot fork.
         stopped: set[int] = set()
         while new := strangers - stopped:
             for pid in new:
@@ -267,7 +299,28 @@ class Supervisor:
             strangers = new.union(*map(_children, stopped))
         for pid in stopped:
             _signal(pid, signal.SIGKILL)
-        return bool(stopped)
+        return True
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                for number in [n for n, known in self._alive.items() if known == pid]:
+                    del self._alive[number]  # a spare that died of itself
+
+    def _spent(self, numbers: list[int]) -> dict[str, float]:
+        """`waited`: the seconds that these were ready to run and had no processor.
+
+        Of each, the task of its tree that waited longest. `used`: the processor seconds of all
+        that were started under this process for them; of a tree of processes without a cgroup,
+        those are missing whose parents did not wait for them.
+        """
+        trees = [_tree({self._alive[number]}) for number in numbers]
+        waited = sum(max(map(_waited, tree)) for tree in trees)
+        if self._files["used"] is not None:
+            return {"waited": waited, "used": _used(self._files["used"]) - self._used}
+        spares = {pid for number, pid in self._alive.items() if number not in numbers}
+        orphans = _tree(_children(os.getpid()) - spares)
+        return {"waited": waited, "used": sum(map(_processor, orphans.union(*trees)))}
 
 
 def _modules() -> set[str]:
@@ -285,15 +338,39 @@ def _modules() -> set[str]:
     return found
 
 
+def _fork() -> int:
+    """Raises OSError where, for seconds, no process could be made: what was killed takes time."""
+    patience = time.monotonic() + CLEAR_SECONDS
+    while True:
+        try:
+            return os.fork()
+        except OSError:
+            if time.monotonic() > patience:
+                raise
+            time.sleep(0.01)
+
+
 def _children(pid: int) -> set[int]:
-    try:
-        return set(map(int, _read(f"/proc/{pid}/task/{pid}/children").split()))
-    except OSError:  # it ended meanwhile
-        return set()
+    """Of all threads of a process."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):  # it ended meanwhile
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found.update(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
+    return found
+
+
+def _tree(roots: set[int]) -> set[int]:
+    """Processes and all that they started, except those whose parents are gone."""
+    found: set[int] = set()
+    new = roots
+    while new:
+        found |= new
+        new = set().union(*map(_children, new)) - found
+    return found
 
 
 def _signal(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
 
@@ -306,22 +383,45 @@ def _read(path: str) -> str:
         os.close(file)
 
 
-def _first(paths: tuple[str, ...]) -> str | None:
+def _open(paths: tuple[str, ...]) -> int | None:
+    """The first of these files of the cgroup that there is, open for `_reread`."""
     found = (f"/sys/fs/cgroup/{path}" for path in paths)
-    return next((path for path in found if os.path.exists(path)), None)
+    path = next((path for path in found if os.path.exists(path)), None)
+    return None if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _count(path: str | None, name: str) -> int:
+def _reread(file: int) -> str:
+    return os.pread(file, 1 << 16, 0).decode()
+
+
+def _count(file: int | None, name: str) -> int:
     """A counter of a cgroup's file of names and numbers; 0 where there is none."""
-    if path is None:
+    if file is None:
         return 0
-    pairs = (line.split() for line in _read(path).splitlines())
+    pairs = (line.split() for line in _reread(file).splitlines())
     return next((int(value) for key, value in pairs if key == name), 0)
 
 
+def _used(file: int | None) -> float:
+    """Processor seconds of a cgroup so far; 0 where nobody counts."""
+    if file is None:
+        return 0.0
+    text = _reread(file)  # version 1 has nanoseconds and no more
+    return int(text) / 1e9 if text.strip().isdigit() else _count(file, "usage_usec") / 1e6
+
+
 def _waited(pid: int) -> float:
-    """Seconds a living process was ready to run and had no processor; 0 where nobody counts."""
+    """Seconds a process, its first thread, was ready to run and had no processor."""
     try:
         return int(_read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
-    except (OSError, IndexError):
+    except (OSError, IndexError):  # it is gone; nobody counts
         return 0.0
+
+
+def _processor(pid: int) -> float:
+    """Processor seconds of a process and of those of its children that it waited for."""
+    try:
+        fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,35 @@
+"""A control run: whether what a candidate ran into happens without it, too.
+
+A candidate may end its sandbox, or keep itself from the processor, so that nothing can be told of
+it. A fault from outside looks the same. So a program of our own runs as long as the candidate did,
+on a fresh worker: where that is not disturbed, the candidate did it.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from gatekeeper.sandbox.drive import End, Job, Terms, drive
+from gatekeeper.sandbox.worker import LostError, Worker
+
+__all__ = ["undisturbed"]
+
+BUSY_SECONDS = 0.2  # of processor time: has to get them in less than twice that
+_CODE = """
+import time
+started = time.monotonic()
+while time.process_time() < {busy}:
+    pass
+time.sleep(max(0, {seconds} + started - time.monotonic()))
+"""
+
+
+def undisturbed(worker: Worker, seconds: float, cancelled: threading.Event) -> bool:
+    """Whether the program runs its time, and gets a processor when it wants one."""
+    code = _CODE.format(busy=BUSY_SECONDS, seconds=seconds)
+    terms = Terms(seconds + 1.0, BUSY_SECONDS, 1 << 20, 1 << 16, cancelled)
+    try:
+        finished = drive(worker, [Job(["literal", code, ""])], terms)
+    except LostError:
+        return False
+    return finished.end is End.ANSWERED and finished.waited < BUSY_SECONDS
