@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+import time
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatekeeper.sandbox.fence import _fences as fences
 from gatekeeper.sandbox.fence import extract_code
 from gatekeeper.sandbox.literal import parse
 
@@ -86,3 +92,27 @@ def test_expectations_are_not_in_the_call() -> None:
 )
 def test_code_is_taken_out_of_its_fence(text: str, code: str) -> None:
     assert extract_code(text) == code
+
+
+# What a fence was before it was read line by line, which took a time that grew with its square.
+_FENCE = re.compile(
+    r"^[ \t]*```[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n(?P<body>.*?)(?:^[ \t]*```[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@given(st.lists(st.sampled_from(["```", "`", " ", "\t", "\n", "py", "é", "-", "\r", "\x0b"])))
+def test_fences_are_what_the_expression_finds(parts: list[str]) -> None:
+    text = "".join(parts)
+    found = [(match["label"].lower(), match["body"]) for match in _FENCE.finditer(text)]
+    assert list(fences(text)) == found
+
+
+def test_fences_are_read_in_linear_time() -> None:
+    def seconds(copies: int) -> float:
+        started = time.process_time()
+        extract_code("```" + "a" * copies + "`\n" + " " * copies + "``\n" * copies)
+        return time.process_time() - started
+
+    small = min(seconds(2_000) for _ in range(5))
+    assert min(seconds(40_000) for _ in range(3)) < 100 * small  # squared, it is 400 times
