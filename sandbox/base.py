@@ -173,7 +173,7 @@ class Sandbox:
     def _try(
         self, suite: Suite, code: str, cancelled: threading.Event, *, fresh: bool
     ) -> tuple[Judged, dict[str, Any]]:
-        """Raises _CandidateLostError where the worker was lost with the candidate on it, LostError, OSError."""
+        """Raises LostError, OSError; _CandidateLostError where a worker was lost under it."""
         terms = Terms(
             self._timeout, self._timeout, self._cpu_seconds, self._output_bytes, cancelled
         )

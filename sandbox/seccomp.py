@@ -14,6 +14,7 @@ in Docker, libseccomp kills there as well.
 
 from __future__ import annotations
 
+import itertools
 import platform
 import re
 import struct
@@ -119,7 +120,7 @@ _TABLE = """
 
 @dataclass(frozen=True, slots=True)
 class _Only:
-    """A call allowed where `argument & mask` is one of `values`, and EPERM otherwise.
+    """A call is allowed where `argument & mask` is one of `values`; otherwise it gets EPERM.
 
     Masks have at most 32 bits. For an int, which the kernel cuts off the register, the mask is all
     of them: a filter that compared the whole register would be evaded by a bit above.
@@ -177,13 +178,27 @@ _IOCTLS = {
     "FICLONE": 0x40049409,  # pathlib.Path.copy asks for it, and takes EPERM for a failure
 }
 
-_CONDITIONS = {
-    "socket": _Only(0, _INT, _FAMILIES),
-    "socketpair": _Only(0, _INT, _FAMILIES),
-    "ioctl": _Only(1, _INT, tuple(_IOCTLS.values())),
+_SELF = _Only(0, _INT, (0,))  # a process number: 0 is the caller itself
+
+# All of a call's conditions have to hold.
+#
+# The limits, priority and processors of another process of the same user are the caller's to
+# change, and where there is no namespace and only one user, the host is such a process, and so are
+# its other candidates. Nobody's own number passes either: a filter does not know it. PRIO_USER is
+# every process of the user's. `setpgid` needs no condition: the kernel lets it reach children only.
+_CONDITIONS: dict[str, tuple[_Only, ...]] = {
+    "socket": (_Only(0, _INT, _FAMILIES),),
+    "socketpair": (_Only(0, _INT, _FAMILIES),),
+    "ioctl": (_Only(1, _INT, tuple(_IOCTLS.values())),),
     # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}; clone cannot ask for NEWTIME
-    "clone": _Only(0, 0x7E020000, (0,)),
-    "personality": _Only(0, _INT, (0, 0xFFFFFFFF)),  # plain Linux, or the query
+    "clone": (_Only(0, 0x7E020000, (0,)),),
+    "personality": (_Only(0, _INT, (0, 0xFFFFFFFF)),),  # plain Linux, or the query
+    "prlimit64": (_SELF,),
+    "sched_setaffinity": (_SELF,),
+    "sched_setparam": (_SELF,),
+    "sched_setscheduler": (_SELF,),
+    "sched_setattr": (_SELF,),
+    "setpriority": (_Only(0, _INT, (0, 1)), _Only(1, _INT, (0,))),  # own process, own group
 }
 
 # Name -> its numbers, as the table writes them, in the order of the machines.
@@ -200,15 +215,19 @@ def docker_profile() -> dict[str, Any]:
         {"names": free, "action": "SCMP_ACT_ALLOW"},
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
     ]
-    for name, only in _CONDITIONS.items():
-        for value in only.values:  # any of them will do; in one rule, all would have to hold
-            argument = {
-                "index": only.argument,
-                "value": only.mask,
-                "valueTwo": value,
-                "op": "SCMP_CMP_MASKED_EQ",
-            }
-            rules.append({"names": [name], "action": "SCMP_ACT_ALLOW", "args": [argument]})
+    for name, conditions in _CONDITIONS.items():
+        # In one rule all arguments have to hold; of several rules any will do.
+        for values in itertools.product(*(only.values for only in conditions)):
+            arguments = [
+                {
+                    "index": only.argument,
+                    "value": only.mask,
+                    "valueTwo": value,
+                    "op": "SCMP_CMP_MASKED_EQ",
+                }
+                for only, value in zip(conditions, values, strict=True)
+            ]
+            rules.append({"names": [name], "action": "SCMP_ACT_ALLOW", "args": arguments})
     return {
         "defaultAction": "SCMP_ACT_ERRNO",  # EPERM
         "archMap": [
@@ -266,19 +285,20 @@ def _rule(name: str, network: bool) -> _Code:
     """What decides on one call of the table."""
     if name == "clone3":
         return [(_RETURN, 0, 0, _ERRNO | _ENOSYS)]
-    only = _CONDITIONS.get(name)
-    if only is None:
-        return [(_RETURN, 0, 0, _ALLOW)]
+    conditions = _CONDITIONS.get(name, ())
     if name == "socket" and not network:
-        only = _Only(0, _INT, _FAMILIES[:1])
-    count = len(only.values)
-    return [
-        (_LOAD, 0, 0, _ARGUMENTS + 8 * only.argument),  # its lower half
-        (_AND, 0, 0, only.mask),
-        *[(_EQUAL, count - i, 0, value) for i, value in enumerate(only.values)],
-        (_RETURN, 0, 0, _ERRNO | _EPERM),
-        (_RETURN, 0, 0, _ALLOW),
-    ]
+        conditions = (_Only(0, _INT, _FAMILIES[:1]),)
+    code: _Code = [(_RETURN, 0, 0, _ALLOW)]
+    for only in reversed(conditions):
+        count = len(only.values)
+        code = [
+            (_LOAD, 0, 0, _ARGUMENTS + 8 * only.argument),  # its lower half
+            (_AND, 0, 0, only.mask),
+            *[(_EQUAL, count - i, 0, value) for i, value in enumerate(only.values)],
+            (_RETURN, 0, 0, _ERRNO | _EPERM),
+            *code,
+        ]
+    return code
 
 
 def _search(ranges: list[tuple[int, _Code]]) -> _Code:

@@ -46,8 +46,13 @@ FORBIDDEN = """
     reboot settimeofday clock_settime clock_adjtime adjtimex quotactl quotactl_fd acct
     fanotify_init fanotify_mark name_to_handle_at open_by_handle_at memfd_secret memfd_create
     clone3 iopl ioperm modify_ldt syslog sethostname setdomainname vhangup lookup_dcookie
-    sync syncfs
+    sync syncfs migrate_pages move_pages ioprio_set ioprio_get get_robust_list
 """
+# What changes another process, by its number: the first argument.
+OF_A_PROCESS = (
+    *("prlimit64", "sched_setaffinity", "sched_setparam", "sched_setscheduler"),
+    "sched_setattr",
+)
 
 
 def numbers_of(machine: str) -> dict[str, int]:
@@ -122,12 +127,16 @@ def test_program_and_profile_agree(machine: str) -> None:
             value = condition["valueTwo"]
             interesting |= {value ^ 1 << bit for bit in range(64)} | {value, value + 1}
     conditional = {name for rule in profile["syscalls"] for name in rule["names"] if "args" in rule}
-    assert conditional == {"socket", "socketpair", "clone", "ioctl", "personality"}
+    assert conditional == {
+        *("socket", "socketpair", "clone", "ioctl", "personality", "setpriority"),
+        *OF_A_PROCESS,
+    }
     for number in [*range(500), 2**30 | 39, 2**30, 2**31, 2**32 - 1]:
         cases = [[0] * 6, [2**64 - 1] * 6]
         if number in {numbers[name] for name in conditional}:
             cases += [[v, 0, 0, 0, 0, 0] for v in interesting]
             cases += [[0, v, 0, 0, 0, 0] for v in interesting]
+            cases += [[v, v, 0, 0, 0, 0] for v in interesting]
         for arguments in cases:
             found = interpret(program, MACHINES[machine], number, arguments)
             wanted = read_profile(profile, numbers, number, arguments)
@@ -160,6 +169,13 @@ def test_program_in_words(machine: str) -> None:
         assert answer("ioctl", 0, command) == ERRNO | 1
     assert answer("personality", 0xFFFFFFFF) == ALLOW
     assert answer("personality", 0x40000) == ERRNO | 1  # no ADDR_NO_RANDOMIZE
+    for name in OF_A_PROCESS:
+        assert answer(name, 0) == answer(name, 2**32) == ALLOW  # the kernel sees 0
+        for pid in (1, 2, 4711, 2**31, 2**32 - 1, 2**32 | 7):
+            assert answer(name, pid) == ERRNO | 1
+    assert answer("setpriority", 0, 0, 19) == answer("setpriority", 1, 0, 19) == ALLOW
+    for which, who in ((0, 1), (1, 1), (2, 0), (2, 1), (3, 0), (2**32 | 2, 0), (0, 2**32 | 1)):
+        assert answer("setpriority", which, who, 19) == ERRNO | 1
     others = {0x40000003, 0x40000028, *MACHINES.values()} - {MACHINES[machine]}  # i386, arm
     assert all(answer("read", architecture=other) == KILL for other in others)
 
@@ -317,7 +333,13 @@ def terminals():
 
 def limits():
     os.sched_setaffinity(0, os.sched_getaffinity(0)); os.nice(1); os.getloadavg(); os.uname()
+    os.sched_getaffinity(os.getpid()); os.sched_getscheduler(os.getpid())
+    os.getpriority(os.PRIO_USER, 0); os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    resource.prlimit(0, resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.setpriority(os.PRIO_PROCESS, 0, 1)
+    os.setpriority(os.PRIO_PGRP, 0, 1)
+    child = subprocess.Popen([sys.executable, "-c", "pass"], process_group=0)
+    assert child.wait() == 0
     if os.geteuid() == 0:  # what the supervisor does to a child
         child = os.fork()
         if not child:
@@ -360,6 +382,8 @@ def forbidden_calls() -> list[list[int]]:
     calls += [[numbers["socket"], family, 3, 0] for family in families]
     calls += [[numbers["socket"], 2**32 | AF_NETLINK, 3, 0]]
     calls += [[numbers["clone"], CLONE_NEWUSER | signal.SIGCHLD, 0, 0, 0, 0]]
+    calls += [[numbers[name], other] for name in OF_A_PROCESS for other in (1, os.getpid())]
+    calls += [[numbers["setpriority"], *who, 19] for who in ((0, os.getpid()), (2, 0), (2, 7))]
     calls += [[numbers["ioctl"], -1, command] for command in (TIOCSTI, TIOCLINUX, TIOCSETD)]
     return calls
 
