@@ -20,7 +20,7 @@ from gatekeeper.sandbox.inside.codec import MalformedError, decode
 from gatekeeper.sandbox.literal import LiteralTest
 from gatekeeper.sandbox.show import show
 from gatekeeper.sandbox.suite import Suite, same_output
-from gatekeeper.sandbox.worker import Worker
+from gatekeeper.sandbox.worker import LostError, Worker
 from gatekeeper.types import Verdict
 
 __all__ = ["Evaluation", "Judged", "UnjudgeableError", "evaluate"]
@@ -215,6 +215,8 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
     if stopped := _stopped(where, finished, terms, process=1):
         return stopped
     code = finished.report.status[1]
+    if code < 0:  # no test does that by itself: see `Sandbox` for what follows of it
+        raise LostError(f"{where}: signal {-code} ended the process of the tests")
     return Verdict.INFRA_ERROR, f"{where}: the tests ended their own process, status {code}"
 
 

@@ -19,7 +19,7 @@ import itertools
 import math
 import symtable
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,7 @@ _FILE_CALLS = frozenset(
 _SAME_PROCESS = {  # modules that look into objects which are in another process here
     **dict.fromkeys(("pickle", "marshal", "shelve", "dill", "cloudpickle"), "copies objects whole"),
     **dict.fromkeys(("gc", "tracemalloc", "weakref", "dis", "ctypes"), "looks into memory"),
+    **dict.fromkeys(("pandas", "polars", "torch", "tensorflow"), "has data that does not travel"),
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
 }
 _INNARDS = frozenset({"getsource", "getsourcelines", "currentframe", "stack", "settrace"})
@@ -126,7 +127,7 @@ def read_tests(
     needs = frozenset(itertools.chain.from_iterable(map(_imported, trees))) - modules
     free = _free_names(texts)
     libraries = {n: _LIBRARIES[n] for n in free if n in _LIBRARIES and n != entry}
-    standard = {n for n in free if n in sys.stdlib_module_names and n != entry}
+    standard = {n for n in free if n in sys.stdlib_module_names and _is_module(n, nodes)} - {entry}
     usual = {n for n in free if n in LIBRARY and n not in libraries}
     own = free - libraries.keys() - standard - usual - _builtin(free)
     imported = _names_from(nodes, modules)
@@ -219,6 +220,13 @@ def _imported(program: ast.AST) -> Iterator[str]:
             yield from _imported(node)
 
 
+def _is_module(name: str, nodes: Sequence[ast.AST]) -> bool:
+    """Whether a name is only used for its attributes: a function may be called `code` or `copy`."""
+    uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+    bases = [node.value for node in nodes if isinstance(node, ast.Attribute)]
+    return len(uses) == sum(isinstance(base, ast.Name) and base.id == name for base in bases)
+
+
 def _helps(name: str, nodes: Sequence[ast.AST], theirs: set[str]) -> bool:
     """Whether tests use a usual function to look at what the candidate gave, and not for itself.
 
@@ -273,7 +281,9 @@ _ABOUT = ast.In | ast.NotIn | ast.Is | ast.IsNot  # an object may be asked what 
 _NUMBERS = frozenset({"abs", "round", "int", "float", "bool", "len"})
 
 
-def _taken_as_data(node: ast.AST, name: str) -> bool:
+def _taken_as_data(
+    node: ast.AST, name: str, is_data: Callable[[ast.AST], bool] | None = None
+) -> bool:
     """Whether what `name(…)` makes is compared with data, asserted, or put into a number."""
     if isinstance(node, ast.Assert | ast.Return):
         inner = node.test if isinstance(node, ast.Assert) else None
@@ -283,7 +293,7 @@ def _taken_as_data(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], _ABOUT):
         sides = [node.left, *node.comparators]
         mine = [side for side in sides if _gives(side, name)]
-        return bool(mine) and any(_is_data(side) for side in sides if side not in mine)
+        return bool(mine) and any((is_data or _is_data)(side) for side in sides if side not in mine)
     if isinstance(node, ast.Call) and _name(node.func) in _NUMBERS:
         return any(isinstance(a, ast.BinOp) and _gives(a, name) for a in node.args)
     return False
@@ -305,6 +315,10 @@ def _is_data(node: ast.AST) -> bool:
     return isinstance(node, inner) and not any(
         isinstance(part, ast.Name | ast.Call) for part in ast.walk(node)
     )
+
+
+def _is_scalar(node: ast.AST) -> bool:
+    return _is_data(node) and not isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set)
 
 
 # Assertions that run
@@ -466,7 +480,11 @@ def _patched(node: ast.Call, modules: frozenset[str]) -> str:
 
 
 def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
-    """An object of a class under test that is compared with data: it would answer for itself."""
+    """An object of a class under test that is compared with a number or text.
+
+    It would have to answer for itself. (One that is compared with a list may extend `list`: then
+    the judge has its value.)
+    """
     negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
     for name in theirs:
         if not name[:1].isupper():
@@ -489,11 +507,12 @@ def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
                 isinstance(node.ops[0], ast.NotEq) or id(node) in negated
             ):
                 continue  # that it differs is true of every object
-            if used and _taken_as_data(node, name):
+            if used and _taken_as_data(node, name, _is_scalar):
                 return f"an object of {name} is compared with data: it would answer for itself"
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
                 mine = [s for s in sides if isinstance(s, ast.Name) and s.id in made]
-                if mine and not isinstance(node.ops[0], _ABOUT) and any(_is_data(s) for s in sides if s not in mine):
+                others = [side for side in sides if side not in mine]
+                if mine and not isinstance(node.ops[0], _ABOUT) and any(map(_is_scalar, others)):
                     return f"an object of {name} is compared with data: it would answer for itself"
     return ""

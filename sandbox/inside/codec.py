@@ -19,8 +19,11 @@ import datetime
 import decimal
 import fractions
 import functools
+import importlib
 import pathlib
+import re
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -126,6 +129,8 @@ def encode(
         write = _WRITERS.get(kind)
         if write is not None:
             tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
+        elif kind.__module__ == "numpy" and (array := _array(item)) is not None:
+            tag, parts = array
         elif written := instance(item):
             tag, parts = written
         else:
@@ -222,6 +227,33 @@ def _from_text(text: str) -> decimal.Decimal:
     return decimal.Decimal(text)
 
 
+_NUMBERS = re.compile(r"[<>|][biufcSUmM]\d{1,9}(\[\w{1,3}\])?")  # dtypes that hold no objects
+
+
+def _array(item: Any) -> Parts | None:
+    """A numpy array or scalar: its type, shape and bytes; None for what else numpy has."""
+    numpy = sys.modules["numpy"]
+    if type(item) is not numpy.ndarray and not isinstance(item, numpy.generic):
+        return None
+    kind = item.dtype.str
+    if not _NUMBERS.fullmatch(kind) or item.nbytes > MAX_BYTES:
+        return None
+    shape = item.shape if type(item) is numpy.ndarray else None
+    tag = head(b"k", len(_ARRAY)) + _ARRAY.encode()
+    return tag, ((kind, shape, item.tobytes()),)
+
+
+def _from_array(kind: str, shape: tuple[int, ...] | None, data: bytes) -> Any:
+    if type(kind) is not str or not _NUMBERS.fullmatch(kind) or type(data) is not bytes:
+        raise MalformedError("an array of other than numbers and texts")
+    try:
+        numpy = importlib.import_module("numpy")
+    except ImportError:
+        raise MalformedError("an array where there is no numpy") from None
+    array = numpy.frombuffer(data, dtype=kind).copy()
+    return array[0] if shape is None else array.reshape(shape)
+
+
 def _of(part: type, build: Callable[..., Any]) -> Callable[..., Any]:
     """`build`, of a part that is what `encode` writes: a range would be walked to its end."""
 
@@ -263,8 +295,8 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
     ),
     "defaultdict": (
         collections.defaultdict,
-        lambda v: (dict(dict.items(v)),),
-        _of(dict, lambda v: collections.defaultdict(None, v)),
+        lambda v: (dict(dict.items(v)), v.default_factory),
+        _of(dict, lambda v, make: collections.defaultdict(make if callable(make) else None, v)),
     ),
     "deque": (
         collections.deque,
@@ -293,7 +325,11 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
     ),
 }
 _NAMED_TUPLE = "namedtuple"
-_BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {_NAMED_TUPLE: _from_names}
+_ARRAY = "array"
+_BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {
+    _NAMED_TUPLE: _from_names,
+    _ARRAY: _from_array,
+}
 
 
 def _known(name: str, dissect: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], Parts]:

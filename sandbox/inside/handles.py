@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
@@ -18,10 +19,12 @@ from gatekeeper.sandbox.inside.peer import (
     BINARY,
     BITWISE,
     CONVERSIONS,
+    LOANS,
     ORDERINGS,
     UNARY,
     Peer,
     importable,
+    update,
 )
 
 __all__ = ["CandidatePeer", "Handle"]
@@ -45,6 +48,8 @@ class CandidatePeer(Peer):
         self._operations = {**facts.OPERATIONS, **(more or {})}
         self._kinds = dict(_KINDS)
         self._described: set[int] = set()  # numbers of the classes that the tests know
+        self._lent: deque[Any] = deque(maxlen=LOANS)  # the last ones
+        self._lendings = 0
 
     def _stand_in(self, number: int, description: Any) -> Any:
         name, classes = description
@@ -68,12 +73,24 @@ class CandidatePeer(Peer):
                 return ("known",)
             self._described.add(number)
             return facts.class_facts(item)
+        if isinstance(item, BaseException):
+            return "error", *self._error_parts(item)
         return facts.object_facts(item)
 
     def _instance(self, item: Any) -> Parts | None:
         if facts.standard(type(item)) or facts.exact(item) is None:
             return None
         return self.refer(item)
+
+    def _lend(self, value: Any) -> int:
+        self._lent.append(value)
+        self._lendings += 1
+        return self._lendings
+
+    def _change(self, number: int, value: Any) -> None:
+        at = number - 1 - self._lendings  # from the end
+        if -len(self._lent) <= at:
+            update(self._lent[at], value)
 
     def _shared(self, module: str, name: str) -> Any:
         return importable(module, name)

@@ -3,12 +3,14 @@
 Plain data travels by value (`codec.py`); everything else stays where it is and is referred to by a
 number. Frames:
 
-    Q  a question: (operation, arguments, keyword arguments, surroundings)
-    A  its answer: (value, changed arguments, number of the argument that the value is, printed)
-    X  its answer: an exception; (classes, arguments, attributes, printed)
+    Q  a question: (operation, arguments, keyword arguments, surroundings, changed loans)
+    A  its answer: (value, changed arguments, number of the argument that the value is, printed,
+       number of the loan that the value is)
+    X  its answer: an exception; (classes, arguments, attributes, its number, its text, printed)
 
 While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
-set became is sent back, so that changing it in place is seen. `surroundings` is what the tests
+set became is sent back, so that changing it in place is seen; and what the tests do to a list, dict
+or set that they were given, such as `cart.items.append(x)`, to a loan. `surroundings` is what the tests
 changed around them that a candidate sees in one process (`surroundings.py`), `printed` the text
 that it wrote to a standard output that the tests replaced.
 
@@ -26,16 +28,17 @@ import operator
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import Parts, decode, encode, frame
 
-__all__ = ["OPERATIONS", "GoneError", "Peer", "importable", "reference"]
+__all__ = ["OPERATIONS", "GoneError", "Peer", "importable", "reference", "update"]
 
 LIMIT = 32 << 20  # bytes of one message
 _UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # bytes are limit enough
-_MUTABLE = (list, dict, set, bytearray)
+MUTABLE = (list, dict, set, bytearray)
+LOANS = 32  # mutable values that the tests may still change
 
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 INPLACE = tuple(f"i{name}" for name in (*BINARY, "lshift", "rshift", "and", "or", "xor"))
@@ -145,6 +148,20 @@ class Peer:
     def _heard(self, printed: str) -> None:
         """What the other side wrote while it answered."""
 
+    def _lend(self, value: Any) -> int:
+        """The number under which a mutable value may be changed from the other side; 0: none."""
+        return 0
+
+    def _borrow(self, number: int, value: Any) -> None:
+        """Take note of a value that the other side has lent."""
+
+    def _changed_loans(self) -> list[tuple[int, Any]]:
+        """Of the values that were borrowed, those that are different now."""
+        return []
+
+    def _change(self, number: int, value: Any) -> None:
+        """Give a lent value the contents that the other side gave it."""
+
     # Objects
 
     def export(self, item: object) -> int:
@@ -188,18 +205,21 @@ class Peer:
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """Have the other side do something; its exceptions are raised here."""
         with self._lock:
-            self._send(b"Q", (operation, arguments, keywords, self._surroundings()))
+            around, loans = self._surroundings(), self._changed_loans()
+            self._send(b"Q", (operation, arguments, keywords, around, loans))
             while True:
                 kind, payload = self._receive()
                 if kind == b"Q":
                     self._answer(payload)
                 elif kind == b"A":
-                    value, changes, same, printed = payload
+                    value, changes, same, printed, loan = payload
                     given = [*arguments, *keywords.values()]
                     for number, changed in changes:
-                        _update(given[number], changed)
+                        update(given[number], changed)
                     if printed:
                         self._heard(printed)
+                    if loan:
+                        self._borrow(loan, value)
                     return value if same is None else given[same]
                 else:
                     *described, printed = payload
@@ -229,7 +249,9 @@ class Peer:
     def _answer(self, question: Any) -> None:
         printed: list[str] = []
         try:
-            operation, arguments, keywords, surroundings = question
+            operation, arguments, keywords, surroundings, loans = question
+            for number, value in loans:
+                self._change(number, value)
             given = [*arguments, *keywords.values()]
             before = [self._trace(item) for item in given]
             with self._surrounded(surroundings) as printed:
@@ -239,11 +261,12 @@ class Peer:
                 for number, item in enumerate(given)
                 if before[number] is not None and self._trace(item) != before[number]
             ]
-            same = None
-            if type(value) in _MUTABLE:
+            same, loan = None, 0
+            if type(value) in MUTABLE:
                 same = next((i for i, item in enumerate(given) if item is value), None)
+                loan = self._lend(value) if same is None else 0
             returned = value if same is None else None
-            self._send(b"A", (returned, changes, same, "".join(printed)))
+            self._send(b"A", (returned, changes, same, "".join(printed), loan))
         except GoneError:
             raise
         except BaseException as error:
@@ -251,12 +274,12 @@ class Peer:
 
     def _trace(self, item: object) -> bytes | None:
         """What a mutable argument is now; None for others."""
-        if type(item) not in (*_MUTABLE, tuple):
+        if type(item) not in (*MUTABLE, tuple) and type(item).__module__ != "numpy":
             return None
         return self._encode(item)
 
-    def _encode(self, item: object) -> bytes:
-        return encode(item, LIMIT, other=self.refer, instance=self._instance, **_UNBOUNDED)
+    def _encode(self, item: object, limit: int = LIMIT) -> bytes:
+        return encode(item, limit, other=self.refer, instance=self._instance, **_UNBOUNDED)
 
     def _send(self, kind: bytes, message: Any) -> None:
         payload = self._encode(message)
@@ -306,19 +329,35 @@ class Peer:
         if not (isinstance(made, type) and issubclass(made, BaseException)):
             base = self.exception_class(classes[1:]) if len(classes) > 1 else Exception
             plain = str(name).rpartition(".")[2]
-            made = self._theirs[number] = type(plain, (base,), {"__module__": "candidate"})
+            namespace = {"__module__": "candidate", **self.exception_methods}
+            made = self._theirs[number] = type(plain, (base,), namespace)
         return made
 
+    exception_methods: Mapping[str, Any] = {}  # of the classes that are made for theirs
+
     def _error_parts(self, error: BaseException) -> Any:
+        """(classes, arguments, attributes, number, text) of an exception of ours.
+
+        The last two only where its class is no other side's to know: 0 and None.
+        """
+        kind = type(error)
         state = {name: value for name, value in vars(error).items() if name != "__notes__"}
-        described = (self.exception_chain(type(error)), error.args, state)
+        number, text = 0, None
+        if kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
+            number = self.export(error)
+            if type(kind.__str__) is not types.WrapperDescriptorType:
+                with contextlib.suppress(Exception):
+                    text = str(error)
+        described = (self.exception_chain(kind), error.args, state, number, text)
         try:
             self._encode(described)
         except BaseException:  # hostile arguments hurt only their own message
-            return (self.exception_chain(type(error)), (), {})
+            return (self.exception_chain(kind), (), {}, 0, None)
         return described
 
-    def _error(self, classes: Any, arguments: Any, state: Any) -> BaseException:
+    def _error(
+        self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
+    ) -> BaseException:
         kind = self.exception_class([tuple(c) for c in classes])
         error = kind.__new__(kind, *arguments)
         # Python's own need it: CPython reads fields of a StopIteration that only this one sets.
@@ -349,13 +388,13 @@ def importable(module: str, name: str) -> Any:
         raise ValueError(f"{module}.{name}") from None
 
 
-def _update(old: Any, new: Any) -> None:
+def update(old: Any, new: Any) -> None:
     """Give a mutable object the contents of its changed copy, inner ones in place too."""
     if isinstance(old, list):
         if len(old) == len(new):
             for number, (mine, theirs) in enumerate(zip(old, new, strict=True)):
-                if type(mine) is type(theirs) and isinstance(mine, _MUTABLE):
-                    _update(mine, theirs)
+                if type(mine) is type(theirs) and isinstance(mine, MUTABLE):
+                    update(mine, theirs)
                 else:
                     old[number] = theirs
         else:
@@ -365,14 +404,14 @@ def _update(old: Any, new: Any) -> None:
         old.clear()
         for key, theirs in new.items():
             mine = kept.get(key)
-            if type(mine) is type(theirs) and isinstance(mine, _MUTABLE):
-                _update(mine, theirs)
+            if type(mine) is type(theirs) and isinstance(mine, MUTABLE):
+                update(mine, theirs)
                 theirs = mine
             old[key] = theirs
     elif isinstance(old, tuple):
         for mine, theirs in zip(old, new, strict=True):
-            if type(mine) is type(theirs) and isinstance(mine, (*_MUTABLE, tuple)):
-                _update(mine, theirs)
+            if type(mine) is type(theirs) and isinstance(mine, (*MUTABLE, tuple)):
+                update(mine, theirs)
     elif isinstance(old, set):
         old.intersection_update(new)
         old.update(new)

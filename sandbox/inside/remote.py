@@ -8,12 +8,22 @@ import os
 import socket
 import sys
 import types
+from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
-from gatekeeper.sandbox.inside.codec import Parts
+from gatekeeper.sandbox.inside.codec import Parts, TooLargeError
 from gatekeeper.sandbox.inside.facts import IMMUTABLE
 from gatekeeper.sandbox.inside.guard import Guard, RefusedError
-from gatekeeper.sandbox.inside.peer import BUILTIN_TYPES, OPERATIONS, Peer, importable, reference
+from gatekeeper.sandbox.inside.peer import (
+    BUILTIN_TYPES,
+    LOANS,
+    MUTABLE,
+    OPERATIONS,
+    Peer,
+    importable,
+    reference,
+)
 from gatekeeper.sandbox.inside.standins import (
     FORWARDERS,
     Inner,
@@ -29,6 +39,7 @@ from gatekeeper.sandbox.inside.surroundings import Watch
 __all__ = ["JudgePeer"]
 
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
+LOAN_BYTES = 1 << 14  # of a borrowed value: it is written out at each question
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 # What only says something of an object: by itself it lets nobody pass (`JudgePeer.evidence`).
 _OPINIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir"})
@@ -65,6 +76,7 @@ class JudgePeer(Peer):
         self.unheard_of = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
         self.evidence = False
         self.raised: BaseException | None = None
+        self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         found = super().ask(operation, *arguments, **keywords)
@@ -116,6 +128,42 @@ class JudgePeer(Peer):
         self.guard.check(operation, target, arguments)
         return OPERATIONS[operation](target, *arguments, **keywords)
 
+    def _borrow(self, number: int, value: Any) -> None:
+        if type(value) in MUTABLE and (written := self._written(value)):
+            self._borrowed.append((number, value, written))
+
+    def _changed_loans(self) -> list[tuple[int, Any]]:
+        changed = []
+        for _ in range(len(self._borrowed)):
+            number, value, before = self._borrowed.popleft()
+            held = sys.getrefcount(value) > 2  # by more than this function and the call
+            now = self._written(value)
+            if now != before:
+                changed.append((number, value))
+            if held and now:
+                self._borrowed.append((number, value, now))
+        return changed
+
+    def _written(self, value: Any) -> bytes:
+        """A borrowed value as bytes; none where it is too large to look at each time."""
+        try:
+            return self._encode(value, LOAN_BYTES)
+        except TooLargeError:
+            return b""
+
+    @property
+    def exception_methods(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return {"__str__": _text_of, "__getattr__": _attribute_of}
+
+    def _error(
+        self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
+    ) -> BaseException:
+        error = super()._error(classes, arguments, state, number, text)
+        if type(number) is int and number > 0:
+            original = _instance(_library_class("builtins", "BaseException"), Inner(self, number))
+            vars(error)["__gatekeeper__"] = (original, text if type(text) is str else None)
+        return error
+
     def _surroundings(self) -> Any:
         return self._watch.changes()
 
@@ -135,6 +183,8 @@ class JudgePeer(Peer):
                 if name == "coroutine":  # asyncio takes only real ones
                     return _wait_for(found)
                 return found
+            case ("error", classes, arguments, state, number_, text):
+                return self._error(classes, arguments, state, number_, text)
             case ("object", RemoteClass() as kind):
                 return _instance(kind, Inner(self, number))
             case ("value", RemoteClass() as kind, value) if type(value) is kind_of(kind).plain:
@@ -185,6 +235,21 @@ class JudgePeer(Peer):
             if module in ("collections.abc", "numbers"):
                 importable(module, abc).register(made)
         return made
+
+
+def _text_of(error: BaseException) -> str:
+    """`str` of an exception of the candidate's: its own text, where its class makes one."""
+    text: str | None = vars(error).get("__gatekeeper__", (None, None))[1]
+    kinds = (k for k in type(error).__mro__ if vars(k).get("__str__", _text_of) is not _text_of)
+    return next(kinds).__str__(error) if text is None else text
+
+
+def _attribute_of(error: BaseException, name: str) -> Any:
+    """An attribute that an exception of the candidate's gets from its class."""
+    original = vars(error).get("__gatekeeper__", (None,))[0]
+    if original is None or name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(original, name)
 
 
 def _new_class(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:

@@ -815,7 +815,7 @@ def reference(number: int, description: Any = FUNCTION) -> bytes:
 
 
 def answer(value: bytes, changes: Any = (), same: Any = None) -> bytes:
-    return frame(b"A", head(b"t", 4) + value + encode([*changes]) + encode(same) + encode(""))
+    return frame(b"A", head(b"t", 5) + value + encode([*changes]) + encode(same) + encode("") + encode(0))
 
 
 OPENED = 2  # questions before the call: to start, for f
@@ -867,36 +867,37 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
             for message in (
                 None,
                 ([], (), {}),
-                ([], (), {}, ""),
-                ([("builtins", "int", 3)], (), {}, ""),
-                ([("builtins", "ValueError", 3)], (), {"__class__": 1, "args": 2}, ""),
-                ([("builtins", "StopIteration", 3)], (), {}, ""),
-                ([("builtins", "UnicodeDecodeError", 3)], (1, 2), {}, ""),
-                ([("builtins", "BaseExceptionGroup", 3)], ("x", 5), {}, 5),
-                ([(5, 5, 5)], (), {}, ""),
-                ([("unittest.case", "SkipTest", 3)], (), {}, ""),
-                ([("gatekeeper.sandbox.inside.judge", "_NotHereError", 3)], (), {}, ""),
-                ([("gatekeeper.sandbox.inside.peer", "GoneError", 3)], (), {}, ""),
-                ([("builtins", "ValueError", -(10**9))], (), {}, ""),
-                ([("x", "y", n) for n in range(3, 3000)], (), {}, ""),
+                ([], (), {}, 0, None, ""),
+                ([("builtins", "int", 3)], (), {}, 0, None, ""),
+                ([("builtins", "ValueError", 3)], (), {"__class__": 1, "args": 2}, 0, None, ""),
+                ([("builtins", "StopIteration", 3)], (), {}, 0, None, ""),
+                ([("builtins", "UnicodeDecodeError", 3)], (1, 2), {}, 0, None, ""),
+                ([("builtins", "BaseExceptionGroup", 3)], ("x", 5), {}, "x", 5, 5),
+                ([(5, 5, 5)], (), {}, 0, None, ""),
+                ([("unittest.case", "SkipTest", 3)], (), {}, 0, None, ""),
+                ([("gatekeeper.sandbox.inside.judge", "_NotHereError", 3)], (), {}, 0, None, ""),
+                ([("gatekeeper.sandbox.inside.peer", "GoneError", 3)], (), {}, 0, None, ""),
+                ([("builtins", "ValueError", -(10**9))], (), {}, 0, None, ""),
+                ([("x", "y", n) for n in range(3, 3000)], (), {}, 0, None, ""),
             )
         ),
         frame(b"Q", encode(None)),
-        frame(b"Q", encode(("get", (1,), {}, None))),
+        frame(b"Q", encode(("get", (1,), {}, None, []))),
         *(
-            frame(b"Q", encode((o, (5, "real"), {}, None)))
+            frame(b"Q", encode((o, (5, "real"), {}, None, [])))
             for o in ("get", "call", "eval", "start", 5)
         ),
-        frame(b"Q", encode(("call", (), {"operation": "get", "target": 1, "self": 2}, None))),
+        frame(b"Q", encode(("call", (), {"operation": "get", "target": 1, "self": 2}, None, []))),
         frame(
             b"Q",
-            head(b"t", 4)
+            head(b"t", 5)
             + encode("get")
             + head(b"t", 2)
             + reference(-1)
             + encode("__init__")
             + encode({})
-            + encode(None),
+            + encode(None)
+            + encode([]),
         ),
     ],
     ids=lambda reply: repr(reply[:40]),
