@@ -113,6 +113,9 @@ def test_program(backend: str, program: Program, results: dict[str, Result]) -> 
     # These back ends have no packages: tests that need one cannot be judged.
     right = {*program.verdicts, *(["infra_error"] if program.needs else [])}
     assert str(found.outcome.verdict) in right, found.outcome
+    if found.outcome.verdict == "infra_error" and (twin := results.get(program.twin)):
+        # It is the tests that cannot be judged, and no candidate makes them so.
+        assert twin.outcome.verdict == "infra_error", (found.outcome, twin.outcome)
     if program.evaluation:
         assert found.outcome.meta["evaluation"] == program.evaluation
     assert found.seconds < PATIENCE, found.outcome

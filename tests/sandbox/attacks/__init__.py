@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from attacks.answers import ANSWERS
 from attacks.asserting import ASSERTING
+from attacks.buffers import BUFFERS
+from attacks.cases import CASES
+from attacks.channel import CHANNEL
 from attacks.forged import FORGED
 from attacks.honest import HONEST
+from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
 from attacks.memory import MEMORY
 from attacks.names import NAMES
@@ -18,5 +22,5 @@ __all__ = ["PROGRAMS", "Program"]
 
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
-    *(*MEMORY, *NAMES, *ANSWERS, *TOLD, *ASSERTING),
+    *(*MEMORY, *NAMES, *ANSWERS, *TOLD, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
 )
