@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
 __all__ = ["show"]
 
 
 def show(value: object, limit: int = 200) -> str:
     """`repr` that cannot fail, of at most `limit` characters."""
     try:
-        text = repr(value)
+        text = repr(_start(value, limit, [limit]))
     except (ValueError, RecursionError, MemoryError):  # an int of more than 4,300 digits
         text = f"<{type(value).__name__} too long to show>"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+# What may have hundreds of thousands of items, and how it is made of some of them.
+_LONG: dict[type, Callable[[Any, list[Any]], Any]] = {
+    list: lambda value, items: items,
+    tuple: lambda value, items: tuple(items),
+    deque: lambda value, items: deque(items, value.maxlen),
+    type({}.values()): lambda value, items: dict(enumerate(items)).values(),
+}
+
+
+def _start(value: Any, limit: int, room: list[int]) -> Any:
+    """As much of a value as can be seen: each of its items takes a character of the `room`."""
+    kind = type(value)
+    if kind in (str, bytes):
+        return value[: limit + 1]
+    if kind not in _LONG:
+        return value
+    items: list[Any] = []
+    for item in value:
+        if room[0] < 0:
+            break
+        room[0] -= 1
+        items.append(_start(item, limit, room))
+    return _LONG[kind](value, items)

@@ -20,6 +20,7 @@ import decimal
 import fractions
 import functools
 import importlib
+import itertools
 import pathlib
 import re
 import struct
@@ -29,6 +30,7 @@ from typing import Any
 
 __all__ = [
     "MAX_BYTES",
+    "MAX_COMPARED",
     "MAX_DEPTH",
     "MAX_HASHED",
     "MAX_ITEMS",
@@ -39,7 +41,6 @@ __all__ = [
     "decode",
     "encode",
     "frame",
-    "frames",
     "head",
     "opaque",
 ]
@@ -47,8 +48,13 @@ __all__ = [
 MAX_DEPTH = 256  # Python's parser allows no literal as deep as that: nothing could equal it
 MAX_BYTES = 4 << 20  # of all values together
 MAX_HASHED = 4096  # entries of a value's sets and dicts: keys chosen to collide cost time squared
+# Keys that share a hash are compared with one another, whenever one of them is looked for: such a
+# set or dict counts its bytes, those of what it holds included, once more for each such key beyond
+# the first. Honest ones have a few: -1 and -2 share one, and so do tuples of them.
+MAX_COMPARED = 1 << 23  # bytes, of a value
+MAX_PATH = 4096  # Linux's
 MAX_ITEMS = 1 << 18  # of a value: reading many small ones takes the host time
-MAX_RATIO_BITS = 1 << 15
+MAX_RATIO_BITS = 1 << 14  # reducing takes time squared
 MAX_NAME = 200
 MAX_FIELDS = 255  # of a named tuple: its class is made here, in a time that grows with them
 
@@ -85,18 +91,6 @@ def head(tag: bytes, n: int) -> bytes:
 
 def frame(kind: bytes, payload: bytes) -> bytes:
     return head(kind, len(payload)) + payload
-
-
-def frames(stream: bytes) -> list[tuple[bytes, bytes]]:
-    """(kind, payload) of each complete frame; an incomplete one at the end is left out."""
-    found, at = [], 0
-    while at + 5 <= len(stream):
-        end = at + 5 + int.from_bytes(stream[at + 1 : at + 5], "little")
-        if end > len(stream):
-            break
-        found.append((stream[at : at + 1], stream[at + 5 : end]))
-        at = end
-    return found
 
 
 def opaque(item: object) -> Parts:
@@ -221,6 +215,12 @@ def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
     return fractions.Fraction(top, bottom)
 
 
+def _from_path(text: str) -> pathlib.Path:
+    if type(text) is not str or len(text) > MAX_PATH:
+        raise MalformedError("too long a path")
+    return pathlib.Path(text)
+
+
 def _from_text(text: str) -> decimal.Decimal:
     if type(text) is not str or len(text) > MAX_HASHED:
         raise MalformedError("a Decimal of too many digits")
@@ -310,7 +310,7 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
         lambda v: (list(v),),
         _of(list, lambda v: dict(enumerate(v)).values()),
     ),
-    "path": (pathlib.PurePath, lambda v: (str(v),), pathlib.Path),
+    "path": (pathlib.PurePath, lambda v: (str(v),), _from_path),
     "datetime": (datetime.datetime, _moment, _from_moment),
     "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
     "time": (
@@ -398,84 +398,109 @@ class _Reader:
         max_hashed: int,
         max_items: int,
     ) -> None:
-        self._data, self._at, self._other = data, 0, other
+        self._data, self._at, self.other = data, 0, other
         self._hashed, self._items_left = max_hashed, max_items
+        # Where entries are not counted, the time is that of whoever sent them.
+        self._compared = MAX_COMPARED if max_hashed <= MAX_HASHED else None
 
     def value(self) -> Any:
-        found = self._item(0)
+        found = self.item(0)
         if self._at != len(self._data):
             raise MalformedError("bytes after the value")
         return found
 
-    def _take(self, n: int) -> bytes:
-        self._at += n
-        if self._at > len(self._data):
+    def take(self, n: int) -> bytes:
+        start = self._at
+        self._at = end = start + n
+        if end > len(self._data):
             raise MalformedError("the value is cut off")
-        return self._data[self._at - n : self._at]
+        return self._data[start:end]
 
-    def _count(self) -> int:
-        return int.from_bytes(self._take(4), "little")
+    def sized(self) -> bytes:
+        return self.take(int.from_bytes(self.take(4), "little"))
 
-    def _item(self, depth: int) -> Any:
+    def item(self, depth: int) -> Any:
         # This keeps the recursion, and hashing, within bounds; 4 are a handle's description.
         if depth > MAX_DEPTH + 4:
             raise MalformedError("the value is too deep")
-        match self._take(1):
-            case b"N":
-                return None
-            case b"T":
-                return True
-            case b"F":
-                return False
-            case b".":
-                return Ellipsis
-            case b"i":
-                return int.from_bytes(self._take(self._count()), "little", signed=True)
-            case b"f":
-                return struct.unpack("<d", self._take(8))[0]
-            case b"c":
-                return complex(*struct.unpack("<dd", self._take(16)))
-            case b"s":
-                return self._take(self._count()).decode("utf-8", "surrogatepass")
-            case b"b":
-                return self._take(self._count())
-            case b"l":
-                return self._items(depth)
-            case b"t":
-                return tuple(self._items(depth))
-            case b"S":
-                return set(self._items(depth, hashed=True))
-            case b"Z":
-                return frozenset(self._items(depth, hashed=True))
-            case b"d":
-                entries = self._items(depth, hashed=True, each=2)
-                return dict(zip(entries[::2], entries[1::2], strict=True))
-            case b"k":
-                name = self._take(self._count()).decode("ascii")
-                if name == _NAMED_TUPLE and self._other is None:
-                    raise MalformedError("a named tuple, whose class would be made here")
-                build = _BUILDERS[name]
-                parts = self._item(depth + 1)
-                if type(parts) is not tuple:
-                    raise MalformedError("parts that are no tuple")
-                return build(*parts)
-            case b"o":
-                n = self._count()
-                truth = self._take(1) == b"\1"
-                return Opaque(self._take(n).decode("utf-8", "replace"), truth)
-            case b"h" if self._other is not None:
-                number = int.from_bytes(self._take(8), "little", signed=True)
-                return self._other(number, self._item(depth + 1))
-            case tag:
-                raise MalformedError(f"tag={tag!r}")
+        tag = self.take(1)
+        read = _READERS.get(tag)
+        if read is None:
+            raise MalformedError(f"tag={tag!r}")
+        return read(self, depth)
 
-    def _items(self, depth: int, *, hashed: bool = False, each: int = 1) -> list[Any]:
-        n = self._count()
+    def items(self, depth: int) -> list[Any]:
+        return list(map(self.item, itertools.repeat(depth + 1, self._number())))
+
+    def entries(self, depth: int, each: int = 1) -> list[Any]:
+        """Of a set; with `each` 2, keys and values of a dict."""
+        start, before = self._at, self._compared
+        n = self._number(each)
+        self._hashed -= n
+        if self._hashed < 0:
+            raise MalformedError("too many entries in sets and dicts")
+        items = list(map(self.item, itertools.repeat(depth + 1, n * each)))
+        if n > 1 and before is not None and self._compared is not None:
+            sharing = max(collections.Counter(map(hash, items[::each])).values()) - 1
+            self._compared -= sharing * (self._at - start + before - self._compared)
+            if self._compared < 0:
+                raise MalformedError("too many keys of the same hash")
+        return items
+
+    def _number(self, each: int = 1) -> int:
+        """How many items, or entries of so many items, come next."""
+        n = int.from_bytes(self.take(4), "little")
         self._items_left -= n * each
         if n * each > len(self._data) or self._items_left < 0:
             raise MalformedError("too many items")
-        if hashed:
-            self._hashed -= n
-            if self._hashed < 0:
-                raise MalformedError("too many entries in sets and dicts")
-        return [self._item(depth + 1) for _ in range(n * each)]
+        return n
+
+
+def _read_dict(reader: _Reader, depth: int) -> dict[Any, Any]:
+    entries = reader.entries(depth, each=2)
+    return dict(zip(entries[::2], entries[1::2], strict=True))
+
+
+def _read_known(reader: _Reader, depth: int) -> Any:
+    name = reader.sized().decode("ascii")
+    if name == _NAMED_TUPLE and reader.other is None:
+        raise MalformedError("a named tuple, whose class would be made here")
+    build = _BUILDERS[name]
+    parts = reader.item(depth + 1)
+    if type(parts) is not tuple:
+        raise MalformedError("parts that are no tuple")
+    return build(*parts)
+
+
+def _read_opaque(reader: _Reader, depth: int) -> Opaque:
+    size = int.from_bytes(reader.take(4), "little")
+    truth = reader.take(1) == b"\1"
+    return Opaque(reader.take(size).decode("utf-8", "replace"), truth)
+
+
+def _read_handle(reader: _Reader, depth: int) -> Any:
+    if reader.other is None:
+        raise MalformedError("an object that stays where it is")
+    number = int.from_bytes(reader.take(8), "little", signed=True)
+    return reader.other(number, reader.item(depth + 1))
+
+
+_READERS: dict[bytes, Callable[[_Reader, int], Any]] = {
+    b"N": lambda reader, depth: None,
+    b"T": lambda reader, depth: True,
+    b"F": lambda reader, depth: False,
+    b".": lambda reader, depth: Ellipsis,
+    b"i": lambda reader, depth: int.from_bytes(reader.sized(), "little", signed=True),
+    b"f": lambda reader, depth: struct.unpack("<d", reader.take(8))[0],
+    b"c": lambda reader, depth: complex(*struct.unpack("<dd", reader.take(16))),
+    b"s": lambda reader, depth: reader.sized().decode("utf-8", "surrogatepass"),
+    b"b": lambda reader, depth: reader.sized(),
+    b"l": _Reader.items,
+    b"t": lambda reader, depth: tuple(reader.items(depth)),
+    b"S": lambda reader, depth: set(reader.entries(depth)),
+    b"Z": lambda reader, depth: frozenset(reader.entries(depth)),
+    b"d": _read_dict,
+    b"k": _read_known,
+    b"o": _read_opaque,
+    b"h": _read_handle,
+}
