@@ -37,6 +37,9 @@ LIBRARY: dict[str, str] = {  # what programs use without being about it -> modul
     for module in (functools, itertools, collections, math)
     for name in vars(module)
     if not name.startswith("_")
+} | {
+    **{"deepcopy": "copy:deepcopy", "Decimal": "decimal:Decimal", "Fraction": "fractions:Fraction"},
+    **{"dumps": "json:dumps", "loads": "json:loads"},
 }
 _BITS = frozenset({"isclose", "approx", "allclose", "raises", "isfinite", "isinf", "isnan"})
 _FILES = frozenset({"open", "tmp_path", "tmpdir", "tmp_path_factory", "TemporaryDirectory"})
@@ -46,11 +49,13 @@ _FILE_CALLS = frozenset(
     "read_text write_text read_bytes write_bytes".split()
 )
 _SAME_PROCESS = {  # modules that look into objects which are in another process here
-    **dict.fromkeys(("pickle", "marshal", "shelve", "dill", "cloudpickle"), "copies objects whole"),
-    **dict.fromkeys(("gc", "tracemalloc", "weakref", "dis", "ctypes"), "looks into memory"),
+    **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
+    **dict.fromkeys(("subprocess", "multiprocessing"), "starts processes of its own"),
     **dict.fromkeys(("pandas", "polars", "torch", "tensorflow"), "has data that does not travel"),
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
 }
+_RUNS = frozenset({"eval", "exec", "compile", "system", "popen", "__import__"})
+_PICKLES = frozenset({"pickle", "marshal", "dill", "cloudpickle", "shelve", "copyreg"})
 _INNARDS = frozenset({"getsource", "getsourcelines", "currentframe", "stack", "settrace"})
 
 
@@ -406,8 +411,9 @@ def _problem(
         for found in (*_decorated(tree, theirs), *_untold_arguments(tree, needs)):
             return found
     paths = any(isinstance(n, ast.Name | ast.alias) and _name(n) in _PATHS for n in nodes)
+    classes = any(_is_class(name, nodes) for name in theirs)
     for node in nodes:
-        if found := _shared_state(node, theirs, modules, paths):
+        if found := _shared_state(node, theirs, modules, paths=paths, classes=classes):
             return found
     return _classes_as_data(nodes, theirs)
 
@@ -436,7 +442,9 @@ def _untold_arguments(tree: ast.Module, needs: frozenset[str]) -> Iterator[str]:
                 yield f"{node.name} takes arguments that only pytest could give: import pytest"
 
 
-def _shared_state(node: ast.AST, theirs: set[str], modules: frozenset[str], paths: bool) -> str:
+def _shared_state(
+    node: ast.AST, theirs: set[str], modules: frozenset[str], *, paths: bool, classes: bool
+) -> str:
     """What tests and candidate can only share in one process."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         roots = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -461,6 +469,12 @@ def _shared_state(node: ast.AST, theirs: set[str], modules: frozenset[str], path
         if on_files and function.attr in _FILE_CALLS or owner.startswith("tempfile"):
             return f"{owner}.{function.attr}: tests and candidate would share files"
     name = _name(function) or getattr(function, "attr", "")
+    if name in _RUNS and not all(isinstance(a, ast.Constant) for a in node.args):
+        return f"{name} would run what the candidate gave in the process of the tests"
+    if isinstance(function, ast.Attribute) and ast.unparse(function.value) in _PICKLES:
+        own = [a for a in node.args if isinstance(a, ast.Call) and ast.unparse(a.func).endswith("s")]
+        if classes or (name in ("load", "loads") and not own):
+            return f"{ast.unparse(function)} runs or copies what the candidate gave"
     if name in _INNARDS:
         return f"{name} looks into the candidate's process"
     return _patched(node, modules) if name == "patch" else ""

@@ -38,7 +38,8 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.codec import MAX_BYTES, TooLargeError, encode, frame
 from gatekeeper.sandbox.inside.handles import CandidatePeer
-from gatekeeper.sandbox.inside.judge import ROOT, describe, judge
+from gatekeeper.sandbox.inside.judge import describe, judge
+from gatekeeper.sandbox.inside.remote import JudgePeer
 
 __all__ = ["work"]
 
@@ -169,7 +170,7 @@ def _serve(connection: socket.socket, candidate: str, imports: str) -> None:
         }
 
     peer = CandidatePeer(connection, more={"start": start})
-    assert peer.export(module) == ROOT
+    assert peer.export(module) == JudgePeer.ROOT
     peer.serve()
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import types
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from gatekeeper.sandbox.inside.peer import OPERATIONS as _COMMON
 
-__all__ = ["FORWARDED", "OPERATIONS", "class_facts", "exact", "object_facts"]
+__all__ = ["FORWARDED", "OPERATIONS", "UNNAMED", "class_facts", "exact", "object_facts"]
 
 # Special methods whose presence decides what can be done with an object.
 FORWARDED = frozenset(
@@ -46,6 +47,18 @@ _MUTABLE: dict[type, Callable[[Any], Any]] = {
 }
 
 
+UNNAMED = {  # classes of C that the standard library has under another name, or none
+    (kind.__module__, kind.__qualname__): kind
+    for kind in (
+        *(kind for kind in vars(types).values() if isinstance(kind, type)),
+        *(type(iter(made)) for made in ([], (), {}, set(), "", b"", range(0), {}.values())),
+        *(type(iter(made)) for made in ({}.items(), bytearray())),
+        *(type(reversed(made)) for made in ([], {})),
+        type({}.keys()),
+    )
+}
+
+
 def exact(item: Any) -> Any:
     """An instance of a subclass of a plain type, as that type; None for other objects."""
     makers = {**IMMUTABLE, **_MUTABLE}
@@ -63,12 +76,11 @@ def object_facts(item: Any) -> tuple[Any, ...]:
 
 
 def standard(kind: type) -> bool:
-    """Whether a class is Python's own: of C, or found under its name in the standard library."""
-    module = kind.__module__
+    """Whether a class is Python's own, and every process finds it under its name."""
+    module, name = kind.__module__, kind.__qualname__
     if type(module) is not str or module.partition(".")[0] not in sys.stdlib_module_names:
         return False
-    heap = bool(kind.__flags__ & (1 << 9))  # made by a class statement, or as if
-    return not heap or getattr(sys.modules.get(module), kind.__qualname__, None) is kind
+    return UNNAMED.get((module, name), getattr(sys.modules.get(module), name, None)) is kind
 
 
 def class_facts(kind: type) -> tuple[Any, ...]:

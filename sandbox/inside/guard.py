@@ -8,6 +8,9 @@ from typing import Any
 __all__ = ["Guard", "RefusedError"]
 
 
+_TEXTS = {"str": ("__str__", "__repr__"), "repr": ("__repr__",), "format": ("__format__", "__str__")}
+
+
 class RefusedError(AttributeError):
     """The other side must not do this to an object of ours."""
 
@@ -34,6 +37,7 @@ class Guard:
             ("unittest.mock", "AsyncMock"),
         }
     )
+    files = frozenset({"test.py", "setup.py"})  # of the tests' own code
     _GENERATOR = frozenset({"send", "throw", "close"})
     _NAMES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
 
@@ -43,11 +47,24 @@ class Guard:
 
     def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:
         """Raises RefusedError."""
+        if operation in _TEXTS and not self._shows(target, _TEXTS[operation]):
+            raise RefusedError(f"the tests' {type(target).__name__} does not show itself")
         if operation not in ("get", "set", "delete"):
             return
         name = arguments[0]
         if type(name) is not str or not self._allows(operation, target, name):
             raise RefusedError(f"{name!r:.80} of the tests' {type(target).__name__} is not open")
+
+    def _shows(self, target: Any, names: tuple[str, ...]) -> bool:
+        """Whether the text of an object says only what the tests themselves wrote.
+
+        What is made for it, such as a dataclass's `repr`, shows all that it holds.
+        """
+        if isinstance(target, BaseException | types.FunctionType | types.BuiltinFunctionType | type):
+            return True
+        own = (vars(b)[n] for n in names for b in type(target).__mro__[:-1] if n in vars(b))
+        code = getattr(next(own, None), "__code__", None)
+        return code is not None and code.co_filename in self.files
 
     def _allows(self, operation: str, target: Any, name: str) -> bool:
         kind = target if isinstance(target, type) else type(target)

@@ -30,9 +30,8 @@ from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.standins import Remote, RemoteClass, kind_of
 from gatekeeper.sandbox.inside.surroundings import Watch
 
-__all__ = ["ROOT", "describe", "judge"]
+__all__ = ["describe", "judge"]
 
-ROOT = 1  # the number of the candidate's module: what it exports first
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 
@@ -53,7 +52,7 @@ class _Names(dict[str, Any]):
     def __init__(self, peer: JudgePeer, reading: Mapping[str, Any]) -> None:
         super().__init__(__name__=reading["module_name"], __builtins__=builtins)
         self.peer, self._reading = peer, reading
-        self.module = peer.object(ROOT, ("shared", "builtins", "module"))
+        self.module = peer.object(peer.ROOT, ("shared", "builtins", "module"))
         # The candidate's names; for what it imported, where that came from (`child.py`).
         self._bound: dict[str, str | None] = dict(peer.ask("start", self.module))
 
@@ -174,6 +173,8 @@ def judge(
                 where = f"in test {number}, {case}"
                 run()
             count.check()
+            if peer.failed is not None and not count.bodies:  # a retried test may fail at first
+                raise peer.failed
             if peer.gone:
                 raise GoneError
             if number < len(tests):

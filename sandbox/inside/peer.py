@@ -341,7 +341,9 @@ class Peer:
         The last two only where its class is no other side's to know: 0 and None.
         """
         kind = type(error)
-        state = {name: value for name, value in vars(error).items() if name != "__notes__"}
+        state = dict(vars(error))
+        if error.__cause__ is not None:
+            state["__cause__"] = error.__cause__
         number, text = 0, None
         if kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
             number = self.export(error)
@@ -367,7 +369,8 @@ class Peer:
                 kind.__init__(error, *arguments)
         error.args = tuple(arguments)
         for name, value in state.items():
-            if type(name) is str and not name.startswith("_"):
+            known = name in ("__notes__", "__cause__")
+            if type(name) is str and (known or not name.startswith("_")):
                 with contextlib.suppress(AttributeError, TypeError):
                     setattr(error, name, value)
         return error

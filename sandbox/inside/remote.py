@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import Parts, TooLargeError
-from gatekeeper.sandbox.inside.facts import IMMUTABLE
+from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.guard import Guard, RefusedError
 from gatekeeper.sandbox.inside.peer import (
     BUILTIN_TYPES,
@@ -64,7 +64,11 @@ class JudgePeer(Peer):
         function. An object that only has opinions of itself is none.
     raised
         The last exception that came from the candidate.
+    failed
+        An assertion of the tests that failed while the candidate was calling back.
     """
+
+    ROOT = 1  # the number of the candidate's module: what it exports first
 
     def __init__(
         self, connection: socket.socket, *, guard: Guard, watch: Watch | None = None
@@ -76,6 +80,7 @@ class JudgePeer(Peer):
         self.unheard_of = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
         self.evidence = False
         self.raised: BaseException | None = None
+        self.failed: AssertionError | None = None
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -117,6 +122,13 @@ class JudgePeer(Peer):
         if module == "builtins" and name in BUILTIN_TYPES:
             return BUILTIN_TYPES[name]
         raise ValueError(f"{module}.{name}")
+
+    def _error_parts(self, error: BaseException) -> Any:
+        if isinstance(error, AssertionError) and error is not self.raised:
+            # An assertion that failed has failed, whoever catches it. What it says is not told.
+            self.failed = self.failed or error
+            return self.exception_chain(type(error)), (), {}, 0, None
+        return super()._error_parts(error)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         if operation == "await":
@@ -274,16 +286,6 @@ async def _wait_for(item: Any) -> Any:
     return await item
 
 
-_UNNAMED = {  # classes of C that the standard library has under another name
-    (kind.__module__, kind.__qualname__): kind
-    for kind in (
-        *(kind for kind in vars(types).values() if isinstance(kind, type)),
-        *(type(iter(made)) for made in ([], (), {}, set(), "", b"", range(0), {}.values())),
-        *(type(iter(made)) for made in ({}.items(), bytearray())),
-        *(type(reversed(made)) for made in ([], {})),
-        type({}.keys()),
-    )
-}
 _LIBRARY: dict[tuple[str, str], Any] = {}
 
 
@@ -291,7 +293,7 @@ def _library_class(module: str, name: str) -> Any:
     """Stand-ins of the instances of a class of Python's own. Raises ValueError."""
     made = _LIBRARY.get((module, name))
     if made is None:
-        real = _UNNAMED.get((module, name)) or importable(module, name)
+        real = UNNAMED.get((module, name)) or importable(module, name)
         # Containers stay where they are from a depth on (`codec.py`); other data never does.
         plain = issubclass(real, tuple(_PLAIN - _CONTAINERS)) if isinstance(real, type) else True
         if plain or real is type:

@@ -13,9 +13,9 @@ may decide a test:
 
 Never: whether an object equals, contains or exceeds data of the tests. Data goes into an operator
 (`Money(3) + 2`) only of an object that the tests made themselves of a class under test, and what
-comes out must be an object again, whose number or truth is then not asked for. Yes-or-no methods
-that text, numbers and collections have (`PREDICATES`) are not asked of an object that a function
-returned: such an object poses as a value.
+comes out must be an object again, whose number or truth is then not asked for. Methods that text, numbers
+and collections have to compare themselves with other data (`COMPARING`) are not asked of an object
+that a function returned: such an object poses as a value.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ __all__ = [
     "mark",
 ]
 
-PREDICATES = frozenset(
+COMPARING = frozenset(
     (
         "startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower "
         "isnumeric isprintable isspace istitle isupper isdisjoint issubset issuperset is_integer "
         "is_nan is_finite is_infinite is_zero is_signed is_normal is_subnormal is_qnan is_snan "
-        "is_canonical equals all any allclose array_equal"
+        "is_canonical equals all any allclose array_equal difference symmetric_difference "
+        "intersection union count index"
     ).split()
 )
 _READABLE = frozenset(  # special attributes that are data, or functions
@@ -288,9 +289,10 @@ def _given(giver: Any, item: Any) -> Any:
 
 def _attribute(item: Any, name: str) -> Any:
     known = inner(item)
-    # ctypes reads an address from it.
-    hidden = name == "_as_parameter_" or (name in PREDICATES and known.trust != Trust.INSTANCE)
-    if hidden:
+    if known.number == known.peer.ROOT:  # the candidate's module
+        return known.peer.ask("get", item, name)
+    # ctypes reads an address from the first.
+    if name == "_as_parameter_" or (name in COMPARING and known.trust != Trust.INSTANCE):
         raise AttributeError(_REFUSED.format(name))
     if not _special(name) and known.trust != Trust.INSTANCE and _evades(item):
         raise AttributeError(f"{name}: an object that has every attribute is not believed")
@@ -362,7 +364,8 @@ def _number(name: str) -> Callable[..., Any]:
     """A conversion to plain data that an informed object is not asked for."""
 
     def convert(self: Any, *arguments: Any) -> Any:
-        if inner(self).trust == Trust.INFORMED:
+        trust = inner(self).trust
+        if trust == Trust.INFORMED or (arguments and trust != Trust.INSTANCE):
             raise TypeError(_REFUSED.format(name))
         return _given(self, _ask(self, name, *arguments))
 

@@ -216,6 +216,7 @@ for name, forged, honest, test in (
 ):  # fmt: skip
     hard = name.partition(",")[0] in (
         *("eval", "exec", "pickle", "marshal", "compile", "a command", "an address"),
+        "a path to open",
     )
     CHANNEL += pair(
         "channel",
