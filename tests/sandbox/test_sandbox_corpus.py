@@ -31,7 +31,16 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         if right and not missing and program.name not in disturbing:
             chosen[f"p{number}"] = program.name
             render(program, top / f"p{number}")
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--tb=short",
+        "--assert=plain",
+        "-p",
+        "no:cacheprovider",
+    ]
     command += ["--continue-on-collection-errors", "-W", "ignore"]
     command += ["-p", "corpus_plugin", "-c", "/dev/null", "--rootdir", str(top), str(top)]
     environment = {"PYTHONPATH": str(top), "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin"}

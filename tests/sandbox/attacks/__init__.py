@@ -16,6 +16,10 @@ from attacks.names import NAMES
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
+from attacks.shapes_checks import CHECKED
+from attacks.shapes_classes import CLASSES
+from attacks.shapes_tests import SHAPED
+from attacks.shapes_today import TODAY
 from attacks.told import TOLD
 
 __all__ = ["PROGRAMS", "Program"]
@@ -23,4 +27,5 @@ __all__ = ["PROGRAMS", "Program"]
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *TOLD, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
+    *(*TODAY, *CLASSES, *SHAPED, *CHECKED),
 )

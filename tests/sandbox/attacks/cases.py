@@ -83,7 +83,7 @@ for name, liar, honest, body in (
     ("doCleanups", "zero", SQUARE, "got = []\nself.addCleanup(got.append, f(2))\nself.doCleanups()\nself.assertEqual(got, [4])"),
 ):  # fmt: skip
     test = FRAME + textwrap.indent(body, " " * 8) + "\n"
-    CASES += pair("cases", f"unittest: {name}", FORGERS[liar], honest, test=test)
+    CASES += pair("cases", f"lied to unittest: {name}", FORGERS[liar], honest, test=test)
 
 # What a liar raises while the assertion's message is made, or while it is compared.
 RAISERS = {
@@ -111,7 +111,7 @@ for hook, body in RAISERS.items():
             FRAME
             + "        got = f(3)\n        self.assertTrue(got)\n        self.assertEqual(list(got), [0, 1, 4], f'{got}')\n"
         )
-        CASES += pair("cases", f"unittest: {hook} raises {error}", forged, FIRST, test=test)
+        CASES += pair("cases", f"lied to unittest: {hook} raises {error}", forged, FIRST, test=test)
 
 # --- pytest's, where the package is there ---
 
@@ -127,7 +127,9 @@ for name, liar, honest, body in (
     ("raises and its value", "yes", "class E(ValueError):\n    def __init__(self, n):\n        super().__init__(n)\n        self.n = n\ndef f(n):\n    raise E(n)\n", "with pytest.raises(ValueError) as caught:\n    f(3)\nassert caught.value.n == 3"),
 ):  # fmt: skip
     test = TOP + textwrap.indent(body, " " * 4) + "\n"
-    CASES += pair("cases", f"pytest: {name}", FORGERS[liar], honest, test=test, needs=("pytest",))
+    CASES += pair(
+        "cases", f"lied to pytest: {name}", FORGERS[liar], honest, test=test, needs=("pytest",)
+    )
 for name, error in {
     "skip": "pytest.skip('no')",
     "xfail": "pytest.xfail('no')",
@@ -139,10 +141,10 @@ for name, error in {
         f"try:\n    import pytest\nexcept ImportError:\n    pytest = None\ndef f(n):\n    {error}\n"
     )
     test = TOP + "    assert f(13) == 169\n"
-    CASES += pair("cases", f"pytest: the candidate's {name}", forged, SQUARE, test=test, needs=("pytest",))  # fmt: skip
+    CASES += pair("cases", f"lied to pytest: the candidate's {name}", forged, SQUARE, test=test, needs=("pytest",))  # fmt: skip
 CASES += pair(
     "cases",
-    "pytest: parametrized, with a liar for all",
+    "lied to pytest: parametrized, with a liar for all",
     FORGERS["yes"],
     SQUARE,
     test="import pytest\nfrom solution import f\n\n@pytest.mark.parametrize('n, square', [(2, 4), pytest.param(13, 169, id='big')], ids=str)\ndef test_f(n, square):\n    assert f(n) == square\n",
@@ -150,7 +152,7 @@ CASES += pair(
 )
 CASES += pair(
     "cases",
-    "pytest: a fixture that is the liar",
+    "lied to pytest: a fixture that is the liar",
     FORGERS["zero"],
     SQUARE,
     test="import pytest\nfrom solution import f\n\n@pytest.fixture\ndef got():\n    return f(13)\n\ndef test_f(got):\n    assert not got - 169\n    assert got % 13 == 0\n",
@@ -158,7 +160,7 @@ CASES += pair(
 )
 CASES += pair(
     "cases",
-    "pytest: a fixture that the candidate decorates",
+    "lied to pytest: a fixture that the candidate decorates",
     "def f(function):\n    return lambda *a, **k: None\n",
     "def f(function):\n    return function\n",
     test="import pytest\nfrom solution import f\n\n@pytest.fixture\ndef n():\n    return 13\n\n@f\ndef test_f(n):\n    assert n == 13 and f(len)('abc') == 3\n",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["SQUARES", "WRONG", "Program", "attack", "dedent", "pair"]
+__all__ = ["SQUARES", "WRONG", "Program", "attack", "dedent", "pair", "shape"]
 
 # "Could not tell" is not among them: a hostile program must not escape its label.
 WRONG = ("failed", "timeout", "resource_exceeded", "no_answer")
@@ -133,3 +133,11 @@ def pair(
         Program(name, family, dedent(forged), given, tuple(verdicts), needs=packages, twin=twin),
         Program(twin, "honest", dedent(honest), given, tuple(right), needs=packages, twin=name),
     ]
+
+
+def shape(name: str, code: str, *tests: str, needs: Collection[str] = (), **task: Any) -> Program:
+    """An honest program of some shape, which has to pass."""
+    given = {key: dedent(value) if isinstance(value, str) else value for key, value in task.items()}
+    if tests:
+        given["tests"] = [dedent(test).strip() for test in tests]
+    return Program(name, "honest", dedent(code), given, ("passed",), needs=tuple(needs))
