@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatekeeper.sandbox.inside.collect import asserts
+from gatekeeper.sandbox.inside.collect import asserts, swallows
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 
 __all__ = ["LIBRARY", "Reading", "read_tests"]
@@ -56,7 +56,10 @@ _SAME_PROCESS = {  # modules that look into objects which are in another process
 }
 _RUNS = frozenset({"eval", "exec", "compile", "system", "popen", "__import__"})
 _PICKLES = frozenset({"pickle", "marshal", "dill", "cloudpickle", "shelve", "copyreg"})
-_INNARDS = frozenset({"getsource", "getsourcelines", "currentframe", "stack", "settrace"})
+_INNARDS = frozenset(
+    "getsource getsourcelines currentframe stack settrace get_type_hints testmod assertLogs "
+    "assertNoLogs assertWarns catch_warnings caplog recwarn warns __subclasses__".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +375,9 @@ class _Reached:
             found.append(node)
             name = _name(node) or getattr(node, "attr", None) or getattr(node, "arg", None) or ""
             todo += [(function, False) for function in self.functions.get(name, ())]
+            if swallows(node):
+                quiet = {id(n) for statement in node.body for n in ast.walk(statement)}  # type: ignore[attr-defined]
+                seen |= {n for n in quiet}
             todo += [(child, False) for child in ast.iter_child_nodes(node)]
         return found
 
@@ -456,6 +462,8 @@ def _shared_state(
             name = _name(base)
             if name in theirs and not name.endswith(("Error", "Exception", "Warning")):
                 return f"{node.name} extends {name}, a class of the candidate's"
+    if getattr(node, "attr", "") in _INNARDS or getattr(node, "arg", "") in _INNARDS:
+        return f"{ast.unparse(node)} looks into the candidate's process"
     if isinstance(node, ast.arg) and node.arg in _FILES:
         return f"{node.arg}: tests and candidate would share files"
     if not isinstance(node, ast.Call):

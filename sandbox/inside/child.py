@@ -29,6 +29,7 @@ Answers, frames on the same socket (the judge's are in `judge.py`):
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
 import os
 import socket
@@ -146,6 +147,9 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
         except SystemExit as error:
             if error.code not in (None, 0):
                 raise
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        atexit._run_exitfuncs()  # as at the end of any program: they may print
         sys.stdout.flush()
         send(b"D", b"")
     except MemoryError:

@@ -83,6 +83,38 @@ def asserts(node: ast.AST) -> bool:
     return name.startswith("assert") or name in ("fail", "failUnless", "raises", "warns")
 
 
+def swallows(node: ast.AST) -> bool:
+    """Whether an assertion that fails inside of it goes by unnoticed."""
+    if isinstance(node, ast.With):
+        managers = (item.context_expr for item in node.items)
+        calls = [m for m in managers if isinstance(m, ast.Call)]
+        return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
+    if not isinstance(node, ast.Try):
+        return False
+    for handler in node.handlers:
+        inside = [n for n in ast.walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
+        kinds = (handler.type,) if handler.type is not None else ()
+        if not inside and _broad(*kinds) and not _notes(handler):
+            return True
+    return False
+
+
+def _broad(*kinds: ast.expr) -> bool:
+    """Whether one of these exceptions is a failed assertion; of none given, all are meant."""
+    names = {ast.unparse(kind) for kind in kinds}
+    names |= {ast.unparse(e) for kind in kinds if isinstance(kind, ast.Tuple) for e in kind.elts}
+    return not kinds or bool(names & {"AssertionError", "Exception", "BaseException"})
+
+
+def _notes(handler: ast.excepthandler) -> bool:
+    """Whether a handler does more than go on: it may keep what it caught, to be looked at."""
+    quiet = (ast.Pass, ast.Continue, ast.Break)
+    return not all(
+        isinstance(n, quiet) or (isinstance(n, ast.Expr) and "print" in ast.unparse(n))
+        for n in getattr(handler, "body", ())
+    )
+
+
 class _Counting(ast.NodeTransformer):
     """Puts a call of the counter before each statement that asserts something itself.
 
@@ -100,10 +132,19 @@ class _Counting(ast.NodeTransformer):
             ast.fix_missing_locations(node)
         return self.generic_visit(node)
 
+    def visit_Lambda(self, node: ast.Lambda) -> Any:  # noqa: N802 - a name of ast's
+        if any(map(asserts, ast.walk(node.body))):
+            call = ast.copy_location(ast.Call(ast.Name(COUNTER, ast.Load()), [], []), node.body)
+            node.body = ast.copy_location(ast.BoolOp(ast.Or(), [call, node.body]), node.body)
+            ast.fix_missing_locations(node)
+        return node
+
     visit_FunctionDef = visit_AsyncFunctionDef = _decorated  # noqa: N815 - names of ast's
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
+        if swallows(node):
+            return node
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list):
@@ -138,7 +179,8 @@ def _own(statement: ast.AST) -> Iterator[ast.AST]:
     """A statement without the statements inside it."""
     yield statement
     for child in ast.iter_child_nodes(statement):
-        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+        inner = ast.stmt | ast.excepthandler | ast.match_case | ast.Lambda
+        if not isinstance(child, inner):
             yield from _own(child)
 
 
@@ -158,27 +200,50 @@ def items(
     program
         The program as written: what it defines counts, in this order.
     names
-        Its global names. Those of the tests are taken out, so that none runs twice.
+        Its global names.
     candidate
-        The function under test, by name, for `check(candidate)`; None where none is stated.
+        The name of a function that checks what it is given, and what it is given; None where the
+        program has none.
     """
-    if candidate is not None and isinstance(names.get("check"), types.FunctionType):
-        check = names.pop("check")
+    if candidate is not None:
+        check = names[candidate[0]]
         yield "check", functools.partial(_finish, check, candidate[1])
-    tests = {name: names.pop(name) for name in _defined(program) if name in names}
+    tests = {name: names[name] for name in _defined(program) if name in dict.keys(names)}
     if tests and _uses_pytest(program):
         yield "pytest", functools.partial(_run_pytest, {**names, **tests})
         return
-    _call_if_there(names, "setup_module")
+    module = _Module(names)
+    _call_if_there(names, "setup_module", module)
     for name, item in tests.items():
         if not isinstance(item, type):
             for case, arguments in _cases(item):
-                yield f"{name}{case}", functools.partial(_finish, item, **arguments)
+                yield f"{name}{case}", functools.partial(_function, names, item, arguments)
         elif issubclass(item, unittest.TestCase):
             yield name, functools.partial(_unittest, item)
         else:
             yield from _methods(name, item)
-    _call_if_there(names, "teardown_module")
+    _call_if_there(names, "teardown_module", module)
+
+
+class _Module:
+    """A module whose attributes are the names of the tests."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        vars(self)["names"] = names
+
+    def __getattr__(self, name: str) -> Any:
+        return vars(self)["names"][name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        vars(self)["names"][name] = value
+
+
+def _function(names: dict[str, Any], function: Any, arguments: dict[str, Any]) -> None:
+    _call_if_there(names, "setup_function", function)
+    try:
+        _finish(function, **arguments)
+    finally:
+        _call_if_there(names, "teardown_function", function)
 
 
 def _defined(program: ast.Module) -> list[str]:
@@ -256,7 +321,7 @@ def _method(kind: type, name: str, arguments: dict[str, Any]) -> None:
 
 
 def _call_if_there(target: Any, name: str, *arguments: Any) -> None:
-    function = target.get(name) if isinstance(target, dict) else getattr(target, name, None)
+    function = dict.get(target, name) if isinstance(target, dict) else getattr(target, name, None)
     if function is not None:
         function(*arguments[: len(inspect.signature(function).parameters)])
 

@@ -98,7 +98,7 @@ class CandidatePeer(Peer):
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         return self._operations[operation](target, *arguments, **keywords)
 
-    def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[str]]:
+    def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
         return surroundings.applied(around) if around else contextlib.nullcontext([])
 
 

@@ -20,7 +20,7 @@ import json
 import socket
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside import collect
@@ -169,7 +169,8 @@ def judge(
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
             program = _execute(test, TEST_FILE, names, guard, theirs)
-            for case, run in collect.items(program, names, _entry(names, told["entry"])):
+            entry = _entry(program, names, told["entry"])
+            for case, run in collect.items(program, names, entry):
                 where = f"in test {number}, {case}"
                 run()
             count.check()
@@ -216,13 +217,14 @@ def _is_missing(error: BaseException) -> bool:
     )
 
 
-def _entry(names: _Names, entry: str) -> tuple[str, Any] | None:
-    """The function that a `check` gets. Raises NameError where there is none."""
-    if not entry or "check" not in dict.keys(names):
+def _entry(program: ast.Module, names: _Names, entry: str) -> tuple[str, Any] | None:
+    """`check`, where a program defines it, and what it gets. Raises NameError where that is not."""
+    functions = [n for n in program.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if not entry or "check" not in [function.name for function in functions]:
         return None
     if entry not in names:
         raise NameError(f"name {entry!r} is not defined")
-    return entry, names[entry]
+    return "check", names[entry]
 
 
 def _line(error: BaseException, test: str) -> str:
@@ -240,13 +242,17 @@ def _execute(
     source: str, file: str, names: _Names, guard: Guard, theirs: frozenset[str]
 ) -> ast.Module:
     program = ast.parse(source)
-    guard.asserting = frozenset(
-        line for node in ast.walk(program) if collect.asserts(node) for line in _lines(node)
-    )
+    guard.asserting = frozenset(_asserting(program))
     counted = collect.counted(ast.parse(source), theirs)
     exec(compile(counted, file, "exec", dont_inherit=True), names)
     return program
 
 
-def _lines(node: Any) -> range:
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+def _asserting(program: ast.Module) -> Iterator[int]:
+    """Lines that assert, and those of a `with` before one: nobody may leave from there unseen."""
+    for node in ast.walk(program):
+        if collect.asserts(node):
+            yield from range(node.lineno, node.end_lineno + 1)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            inside = [part.lineno for part in ast.walk(node) if collect.asserts(part)]  # type: ignore[attr-defined]
+            yield from range(node.lineno, max(inside, default=0))

@@ -28,7 +28,7 @@ import operator
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import Parts, decode, encode, frame
@@ -72,6 +72,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "delitem": operator.delitem,
     "iter": iter,
     "next": next,
+    "send": lambda target, value: target.send(value),
+    "throw": lambda target, *error: target.throw(*error),
     "reversed": reversed,
     "divmod": divmod,
     "isinstance": isinstance,
@@ -141,11 +143,11 @@ class Peer:
         return None
 
     @contextlib.contextmanager
-    def _surrounded(self, surroundings: Any) -> Iterator[list[str]]:
-        """Around the answer to a question; yields what is printed meanwhile."""
+    def _surrounded(self, surroundings: Any) -> Iterator[list[Any]]:
+        """Around the answer to a question; yields what is printed meanwhile, by stream."""
         yield []
 
-    def _heard(self, printed: str) -> None:
+    def _heard(self, printed: list[Any]) -> None:
         """What the other side wrote while it answered."""
 
     def _lend(self, value: Any) -> int:
@@ -230,7 +232,7 @@ class Peer:
     def _received(self, operation: str, error: BaseException) -> BaseException:
         """What to raise for an exception of the other side's."""
         # It would end a loop of ours as if there were no more to check.
-        if isinstance(error, StopIteration) and operation != "next":
+        if isinstance(error, StopIteration) and operation not in ("next", "send", "throw"):
             raised = RuntimeError(f"the candidate raised {error!r}")
             raised.__cause__ = error
             return raised
@@ -247,7 +249,7 @@ class Peer:
                 self._answer(payload)
 
     def _answer(self, question: Any) -> None:
-        printed: list[str] = []
+        printed: list[Any] = []
         try:
             operation, arguments, keywords, surroundings, loans = question
             for number, value in loans:
@@ -266,11 +268,11 @@ class Peer:
                 same = next((i for i, item in enumerate(given) if item is value), None)
                 loan = self._lend(value) if same is None else 0
             returned = value if same is None else None
-            self._send(b"A", (returned, changes, same, "".join(printed), loan))
+            self._send(b"A", (returned, changes, same, printed, loan))
         except GoneError:
             raise
         except BaseException as error:
-            self._send(b"X", (*self._error_parts(error), "".join(printed)))
+            self._send(b"X", (*self._error_parts(error), printed))
 
     def _trace(self, item: object) -> bytes | None:
         """What a mutable argument is now; None for others."""
@@ -329,11 +331,12 @@ class Peer:
         if not (isinstance(made, type) and issubclass(made, BaseException)):
             base = self.exception_class(classes[1:]) if len(classes) > 1 else Exception
             plain = str(name).rpartition(".")[2]
-            namespace = {"__module__": "candidate", **self.exception_methods}
-            made = self._theirs[number] = type(plain, (base,), namespace)
+            made = self._theirs[number] = self._new_exception(plain, base)
         return made
 
-    exception_methods: Mapping[str, Any] = {}  # of the classes that are made for theirs
+    def _new_exception(self, name: str, base: type[BaseException]) -> type[BaseException]:
+        """A class of ours for exceptions of theirs."""
+        return type(name, (base,), {"__module__": "candidate"})
 
     def _error_parts(self, error: BaseException) -> Any:
         """(classes, arguments, attributes, number, text) of an exception of ours.

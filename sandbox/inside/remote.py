@@ -163,9 +163,20 @@ class JudgePeer(Peer):
         except TooLargeError:
             return b""
 
-    @property
-    def exception_methods(self) -> Mapping[str, Any]:  # type: ignore[override]
-        return {"__str__": _text_of, "__getattr__": _attribute_of}
+    def _new_exception(self, name: str, base: type[BaseException]) -> type[BaseException]:
+        """One whose instances the candidate makes, and whose own attributes it is asked for."""
+
+        class Meta(type(base)):  # type: ignore[misc]
+            def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
+                return self.ask("call", cls, *arguments, **keywords)
+
+            def __getattr__(cls, attribute: str) -> Any:
+                if attribute.startswith("__"):
+                    raise AttributeError(attribute)
+                return self.ask("get", cls, attribute)
+
+        namespace = {"__module__": "candidate", "__str__": _text_of, "__getattr__": _attribute_of}
+        return types.new_class(name, (base,), {"metaclass": Meta}, lambda n: n.update(namespace))
 
     def _error(
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
@@ -179,8 +190,10 @@ class JudgePeer(Peer):
     def _surroundings(self) -> Any:
         return self._watch.changes()
 
-    def _heard(self, printed: str) -> None:
-        sys.stdout.write(str(printed))
+    def _heard(self, printed: list[Any]) -> None:
+        for stream, text in printed:
+            if stream in ("stdout", "stderr"):
+                getattr(sys, stream).write(str(text))
 
     # Stand-ins
 

@@ -20,6 +20,8 @@ that a function returned: such an object poses as a value.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import types
 from collections.abc import Callable, Iterator
@@ -66,6 +68,7 @@ _READABLE = frozenset(  # special attributes that are data, or functions
 )
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
+_GENERATORS = (types.GeneratorType, types.CoroutineType)
 _REFUSED = "{}: an object of the candidate's cannot answer for data of the tests"
 
 
@@ -153,6 +156,15 @@ class RemoteClass(type):
         if kind_of(cls).tested:
             mark(found, Trust.INSTANCE)
         return found
+
+    @property
+    def __mro__(cls) -> tuple[type, ...]:
+        return tuple(c for c in type.__getattribute__(cls, "mro")() if c not in (Remote, Value))
+
+    @property
+    def __bases__(cls) -> tuple[type, ...]:  # type: ignore[override]
+        found: tuple[type, ...] = type.__dict__["__bases__"].__get__(cls)
+        return tuple(base for base in found if base not in (Remote, Value)) or (object,)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         _ask(cls, "set", name, value)
@@ -283,7 +295,8 @@ def _ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
 def _given(giver: Any, item: Any) -> Any:
     """What an object gave comes from where the object comes from."""
     trust = inner(giver).trust
-    mark(item, Trust.RETURNED if trust is None else trust)
+    for part in item if type(item) in (list, tuple) else (item,):
+        mark(part, Trust.RETURNED if trust is None else trust)
     return item
 
 
@@ -291,12 +304,16 @@ def _attribute(item: Any, name: str) -> Any:
     known = inner(item)
     if known.number == known.peer.ROOT:  # the candidate's module
         return known.peer.ask("get", item, name)
-    # ctypes reads an address from the first.
-    if name == "_as_parameter_" or (name in COMPARING and known.trust != Trust.INSTANCE):
+    if name == "_as_parameter_":  # ctypes reads an address from it
         raise AttributeError(_REFUSED.format(name))
     if not _special(name) and known.trust != Trust.INSTANCE and _evades(item):
         raise AttributeError(f"{name}: an object that has every attribute is not believed")
-    return _given(item, known.peer.ask("get", item, name))
+    if name in ("send", "throw") and kind_of(type(item)).shown in _GENERATORS:
+        return functools.partial(_ask, item, name)
+    found = known.peer.ask("get", item, name)
+    if name in COMPARING and known.trust != Trust.INSTANCE and isinstance(found, Remote):
+        raise AttributeError(_REFUSED.format(name))
+    return _given(item, found)
 
 
 def _evades(item: Any) -> bool:
@@ -404,7 +421,22 @@ def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
 
 def _iterate(self: Any) -> Iterator[Any]:
     found = _given(self, _ask(self, "iter"))
-    return found if isinstance(found, Remote) else iter(found)
+    steps = found if isinstance(found, Remote) else iter(found)
+    if _has(type(self), "__len__") and inner(self).trust != Trust.INSTANCE:
+        return _as_many(self, steps)
+    return steps
+
+
+def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
+    """The steps; a container that says how long it is must yield as many."""
+    count = 0
+    with contextlib.suppress(StopIteration):
+        while True:
+            item = next(steps)
+            count += 1
+            yield item
+    if count != _ask(container, "len"):
+        raise TypeError(f"it has {_ask(container, 'len')} items and yields {count}")
 
 
 def _await(self: Any) -> Any:

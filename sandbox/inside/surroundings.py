@@ -24,6 +24,7 @@ REPLACEABLE = {  # functions that a test may put a mock in the place of, by modu
     "time": ("sleep", "time", "perf_counter", "monotonic"),
     "random": ("random", "randint", "randrange", "choice", "choices", "uniform", "shuffle", "sample"),
 }
+_OUTPUTS = ("stdout", "stderr")
 _WORDS = ("patch", "environ", "setenv", "setattr", "seed", "redirect", "capsys", "sys.std", "input")
 
 
@@ -35,7 +36,7 @@ class Watch:
         if not self.active:
             return
         self._environ = dict(os.environ)
-        self._streams = sys.stdin, sys.stdout
+        self._streams = {name: getattr(sys, name) for name in ("stdin", *_OUTPUTS)}
         self._originals = {
             (module.__name__, name): getattr(module, name)
             for module in (builtins, time)
@@ -80,16 +81,19 @@ class Watch:
                     replaced[f"random.{name}"] = item
         if replaced:
             found["replaced"] = replaced
-        if sys.stdin is not self._streams[0]:
+        if sys.stdin is not self._streams["stdin"]:
             found["stdin"] = sys.stdin
-        if sys.stdout is not self._streams[1]:
-            found["stdout"] = True
+        if streams := [n for n in _OUTPUTS if getattr(sys, n) is not self._streams[n]]:
+            found["outputs"] = streams
         return found or None
 
 
 @contextlib.contextmanager
-def applied(around: dict[str, Any]) -> Iterator[list[str]]:
-    """The candidate's side: have that in force. Yields what is printed, where it is to be told."""
+def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, str]]]:
+    """The candidate's side: have that in force.
+
+    Yields what is printed, where it is to be told: names of streams, and texts.
+    """
     for name, value in around.get("environ", {}).items():
         if value is None:
             os.environ.pop(name, None)
@@ -97,17 +101,17 @@ def applied(around: dict[str, Any]) -> Iterator[list[str]]:
             os.environ[name] = value
     if "seed" in around:
         importlib.import_module("random").seed(*around["seed"])
-    printed: list[str] = []
+    printed: list[tuple[str, str]] = []
     with contextlib.ExitStack() as stack:
         for path, item in around.get("replaced", {}).items():
             module, _, name = path.partition(".")
             stack.enter_context(_set(importlib.import_module(module), name, item))
         if "stdin" in around:
             stack.enter_context(_set(sys, "stdin", around["stdin"]))
-        if "stdout" in around:
+        for stream in around.get("outputs", ()):
             text = io.StringIO()
-            stack.callback(lambda: printed.append(text.getvalue()))
-            stack.enter_context(_set(sys, "stdout", text))
+            stack.callback(lambda s=stream, t=text: printed.append((s, t.getvalue())))
+            stack.enter_context(_set(sys, stream, text))
         yield printed
 
 
