@@ -6,130 +6,83 @@
 of the raw distribution and with the end token, as vLLM gives them. What is not known here (tools,
 penalties, keys) is ignored, and streams are refused. A chat prompt is the last user message; a
 prompt longer than the model's context of 512 tokens keeps its end. The same request with the same
-`seed` gets the same answer.
+`seed` gets the same answer. `connections` has what it does about broken, slow and many clients.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import secrets
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from gatekeeper.adapters.bundled import END, BundledModel, Decoding
+from gatekeeper.bundled.connections import Json, JsonHandler, JsonServer, RefusalError
 from gatekeeper.errors import GatekeeperError
 
 __all__ = ["Server", "main"]
 
-Json = dict[str, Any]
 MOST_CHOICES = 64
+MOST_OUTPUTS = 256  # of a request
+MOST_STOPS = 16
+MOST_CHARACTERS = 1 << 15  # of a prompt, from its end: more than any context's worth of tokens
+HOTTEST = 100.0
+COLDEST = 1e-6  # a temperature below is 0
 MOST_ALTERNATIVES = 20
 DEFAULT_TOKENS = 200
 
 
-class Server(ThreadingHTTPServer):
+class Server(JsonServer):
     """Listens as soon as it is made; `serve_forever` answers. Port 0 picks a free one.
 
     With `refuse_logprobs` it answers as a model does that gives no log-probabilities: HTTP 400 to
-    who asks for them.
+    who asks for them. `limits` are those of `JsonServer`.
     """
 
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(self, port: int = 0, *, refuse_logprobs: bool = False) -> None:
+    def __init__(self, port: int = 0, *, refuse_logprobs: bool = False, **limits: Any) -> None:
         self.model = BundledModel(threads=1)  # each request has a thread of its own
         self.refuse_logprobs = refuse_logprobs
-        super().__init__(("127.0.0.1", port), _Handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), ConnectionError):  # a client that no longer waits
-            super().handle_error(request, client_address)
+        super().__init__(port, _Handler, **limits)
 
     @property
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
 
-class _RefusalError(Exception):
-    """What the client is told instead of an answer."""
-
-    def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(JsonHandler):
     server: Server
 
-    def do_GET(self) -> None:
-        if self.path == "/v1/models":
-            model = {
-                "id": BundledModel.name,
-                "object": "model",
-                "created": 0,
-                "owned_by": "bundled",
-            }
-            self._send(HTTPStatus.OK, {"object": "list", "data": [model]})
-        else:
-            self._refuse(_RefusalError(f"no such path: {self.path}", HTTPStatus.NOT_FOUND))
+    def get(self, path: str) -> Json:
+        if path != "/v1/models":
+            raise _no_such(path)
+        model = {"id": BundledModel.name, "object": "model", "created": 0, "owned_by": "bundled"}
+        return {"object": "list", "data": [model]}
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        try:
-            self._send(HTTPStatus.OK, self._answer(body))
-        except _RefusalError as refusal:
-            self._refuse(refusal)
-
-    def _answer(self, body: bytes) -> Json:
+    def post(self, path: str, request: Json) -> Json:
         routes = {"/v1/chat/completions": _chat, "/v1/completions": _completions}
-        if self.path not in routes:
-            raise _RefusalError(f"no such path: {self.path}", HTTPStatus.NOT_FOUND)
-        try:
-            request = json.loads(body)
-        except ValueError as e:
-            raise _RefusalError(f"the body is not JSON: {e}") from None
-        if not isinstance(request, dict):
-            raise _RefusalError("the body must be a JSON object")
+        if path not in routes:
+            raise _no_such(path)
         if request.get("model") != BundledModel.name:
-            known = (
-                f"The model {request.get('model')!r} does not exist: here is {BundledModel.name}"
-            )
-            raise _RefusalError(known, HTTPStatus.NOT_FOUND)
+            wanted = f"The model {request.get('model')!r:.80} does not exist"
+            raise RefusalError(f"{wanted}: here is {BundledModel.name}", HTTPStatus.NOT_FOUND)
         if request.get("stream"):
-            raise _RefusalError("stream=true: this server answers in one piece")
+            raise RefusalError("stream=true: this server answers in one piece")
         if self.server.refuse_logprobs and request.get("logprobs") not in (None, False):
-            raise _RefusalError("You are not allowed to request logprobs from this model")
-        return routes[self.path](self.server.model, request)
+            raise RefusalError("You are not allowed to request logprobs from this model")
+        return routes[path](self.server.model, request)
 
-    def _refuse(self, refusal: _RefusalError) -> None:
-        kind = "invalid_request_error"
-        error = {"message": str(refusal), "type": kind, "param": None, "code": None}
-        self._send(refusal.status, {"error": error})
 
-    def _send(self, status: HTTPStatus, answer: Json) -> None:
-        body = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+def _no_such(path: str) -> RefusalError:
+    return RefusalError(f"no such path: {path:.80}", HTTPStatus.NOT_FOUND)
 
 
 def _chat(model: BundledModel, request: Json) -> Json:
     wants = bool(request.get("logprobs"))
     if request.get("top_logprobs") is not None and not wants:
-        raise _RefusalError("top_logprobs needs logprobs=true")
+        raise RefusalError("top_logprobs needs logprobs=true")
     k = _number(request, "top_logprobs", 0, most=MOST_ALTERNATIVES)
     prompt = model.encode(_last_user_message(request))
     newer = request.get("max_completion_tokens") is not None
@@ -150,7 +103,7 @@ def _chat(model: BundledModel, request: Json) -> Json:
 
 def _completions(model: BundledModel, request: Json) -> Json:
     if request.get("echo"):
-        raise _RefusalError("echo=true: this server does not give the prompt back")
+        raise RefusalError("echo=true: this server does not give the prompt back")
     wants = request.get("logprobs") is not None
     k = _number(request, "logprobs", 0, most=MOST_ALTERNATIVES)
     prompts = _raw_prompts(model, request.get("prompt"))
@@ -201,14 +154,23 @@ def _outputs(
     asked = _number(request, limit, DEFAULT_TOKENS, least=1)
     temperature = request.get("temperature", 1.0)
     temperature = 1.0 if temperature is None else temperature
-    if not isinstance(temperature, int | float) or not temperature >= 0:
-        raise _RefusalError(f"temperature={temperature!r}: a number >= 0 is needed")
+    if not isinstance(temperature, int | float) or not 0 <= temperature <= HOTTEST:
+        raise RefusalError(
+            f"temperature={temperature!r:.80}: a number from 0 to {HOTTEST:g} is needed"
+        )
+    temperature = float(temperature) if temperature >= COLDEST else 0.0
     seed = request.get("seed")
     seed = secrets.randbits(32) if seed is None else _number(request, "seed", 0)
     stops = request.get("stop") or []
     stops = [stops] if isinstance(stops, str) else stops
     if not isinstance(stops, list) or not all(stop and isinstance(stop, str) for stop in stops):
-        raise _RefusalError(f"stop={stops!r:.80}: a string or a list of them is needed")
+        raise RefusalError(f"stop={stops!r:.80}: a string or a list of them is needed")
+    if len(stops) > MOST_STOPS:
+        raise RefusalError(f"stop: {len(stops)} strings; the most is {MOST_STOPS}")
+    if len(prompts) * n > MOST_OUTPUTS:
+        raise RefusalError(
+            f"prompt: {len(prompts)} prompts, n={n}; the most is {MOST_OUTPUTS} outputs"
+        )
     outputs = []
     for prompt in prompts:
         # The output is promised half of the context; the prompt may have what that leaves.
@@ -286,12 +248,13 @@ def _last_user_message(request: Json) -> str:
         for message in reversed(messages):
             if isinstance(message, dict) and message.get("role") == "user":
                 content = message.get("content")
-                if isinstance(content, str):
-                    return content
                 if isinstance(content, list):
                     parts = [part for part in content if isinstance(part, dict)]
-                    return "\n".join(str(part.get("text", "")) for part in parts)
-    raise _RefusalError("messages: a list with at least one user message of text is needed")
+                    texts = [part.get("text", "") for part in parts]
+                    content = "\n".join(text for text in texts if isinstance(text, str))
+                if isinstance(content, str):
+                    return _end(content, "messages")
+    raise RefusalError("messages: a list with at least one user message of text is needed")
 
 
 def _raw_prompts(model: BundledModel, prompt: Any) -> list[Sequence[int]]:
@@ -302,13 +265,23 @@ def _raw_prompts(model: BundledModel, prompt: Any) -> list[Sequence[int]]:
     size = model.tokenizer.get_vocab_size()
     tokens: list[Sequence[int]] = []
     for each in prompts:
-        found = model.tokenizer.encode(each).ids if isinstance(each, str) else each
+        text = isinstance(each, str)
+        found = model.tokenizer.encode(_end(each, "prompt")).ids if text else each
         if not isinstance(found, list) or not all(type(t) is int and 0 <= t < size for t in found):
-            raise _RefusalError(f"prompt={prompt!r:.80}: text, token ids, or a list of either")
+            raise RefusalError(f"prompt={prompt!r:.80}: text, token ids, or a list of either")
         if not found:
-            raise _RefusalError("prompt: at least one token is needed")
+            raise RefusalError("prompt: at least one token is needed")
         tokens.append(found)
     return tokens
+
+
+def _end(text: str, name: str) -> str:
+    """As much of a text as the model could see: the tokenizer stops everybody else's thread."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        raise RefusalError(f"{name}: no valid text: {e.reason} at character {e.start}") from None
+    return text[-MOST_CHARACTERS:]
 
 
 def _number(
@@ -320,7 +293,7 @@ def _number(
         return default
     if not isinstance(value, int) or value < least or (most is not None and value > most):
         bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise _RefusalError(f"{name}={value!r}: a whole number {bounds} is needed")
+        raise RefusalError(f"{name}={value!r:.80}: a whole number {bounds} is needed")
     return value
 
 

@@ -1,0 +1,225 @@
+"""JSON over HTTP/1.1 for clients that may be slow, broken or many.
+
+What cannot be read is answered with an error in OpenAI's envelope, and the connection ends; so does
+one that takes too long. Each connection has a thread, and there are at most so many.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import monotonic
+from typing import Any
+
+__all__ = ["Json", "JsonHandler", "JsonServer", "RefusalError"]
+
+Json = dict[str, Any]
+MOST_BYTES = 4 << 20  # of a body: to parse it stops everybody else's thread
+MOST_CONNECTIONS = 256
+
+
+class RefusalError(Exception):
+    """What the client is told instead of an answer."""
+
+    def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class JsonServer(ThreadingHTTPServer):
+    """Listens on loopback as soon as it is made; `serve_forever` answers. Port 0 picks one.
+
+    read_seconds   for a whole request, and for the next one to begin: then the connection ends
+    write_seconds  for the client to take an answer
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        port: int,
+        handler: type[JsonHandler],
+        *,
+        read_seconds: float = 30.0,
+        write_seconds: float = 30.0,
+        most_connections: int = MOST_CONNECTIONS,
+    ) -> None:
+        self.read_seconds, self.write_seconds = read_seconds, write_seconds
+        self._free = threading.BoundedSemaphore(most_connections)
+        super().__init__(("127.0.0.1", port), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            try:
+                super().process_request(request, client_address)
+            except BaseException:  # no further thread
+                self._free.release()
+                raise
+            return
+        busy = RefusalError("too many connections", HTTPStatus.SERVICE_UNAVAILABLE)
+        body = json.dumps(_envelope(busy)).encode()
+        head = (
+            f"HTTP/1.1 {busy.status} {busy.status.phrase}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        with suppress(OSError):
+            request.settimeout(0.0)  # a new connection's buffer takes that little
+            request.send(head.encode() + body)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):  # a client that no longer waits
+            super().handle_error(request, client_address)
+
+
+class JsonHandler(BaseHTTPRequestHandler):
+    """One connection. `get` and `post` give the answer, or raise RefusalError."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: JsonServer
+
+    def get(self, path: str) -> Json:
+        raise NotImplementedError
+
+    def post(self, path: str, request: Json) -> Json:
+        raise NotImplementedError
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self._timed = _Timed(self.connection)
+        self.rfile = io.BufferedReader(self._timed)
+
+    def handle_one_request(self) -> None:
+        self._timed.deadline = monotonic() + self.server.read_seconds
+        super().handle_one_request()
+
+    def do_GET(self) -> None:
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # it is not read, and must not be taken for a request
+        self._answer(lambda path: self.get(path))
+
+    def do_POST(self) -> None:
+        self._answer(lambda path: self.post(path, self._body()))
+
+    def _answer(self, answer: Callable[[str], Json]) -> None:
+        try:
+            self._send(HTTPStatus.OK, answer(self.path.partition("?")[0]))
+        except RefusalError as refusal:
+            self._refuse(refusal)
+        except OSError:
+            raise
+        except Exception:
+            broken = "this server failed to answer: a defect of its own"
+            self._refuse(RefusalError(broken, HTTPStatus.INTERNAL_SERVER_ERROR))
+            raise  # to handle_error, which prints it
+
+    def _body(self) -> Json:
+        """The JSON object that was sent. Raises RefusalError."""
+        size = self._size()
+        try:
+            body = self.rfile.read(size)
+        except TimeoutError:
+            self.close_connection = True
+            took = f"the request took longer than {self.server.read_seconds:g} s"
+            raise RefusalError(took, HTTPStatus.REQUEST_TIMEOUT) from None
+        if len(body) < size:
+            self.close_connection = True
+            raise RefusalError(f"the body ended after {len(body)} of {size} bytes")
+        try:
+            request = json.loads(body)
+        except (ValueError, RecursionError) as e:
+            raise RefusalError(f"the body is not JSON: {e}") from None
+        if not isinstance(request, dict):
+            raise RefusalError("the body must be a JSON object")
+        return request
+
+    def _size(self) -> int:
+        """How long the body is. Where that is not known, nor is where the next request begins."""
+        lengths = self.headers.get_all("Content-Length", [])
+        coded = self.headers.get("Transfer-Encoding")
+        ends, self.close_connection = self.close_connection, True
+        if coded is not None:
+            raise RefusalError(
+                f"Transfer-Encoding: {coded:.80}: this server reads bodies of a Content-Length"
+            )
+        if not lengths:
+            raise RefusalError("Content-Length is missing")
+        value = lengths[0].strip()
+        if len(set(lengths)) > 1 or not (value.isascii() and value.isdigit()):
+            raise RefusalError(f"Content-Length: {', '.join(lengths):.80}: a number is needed")
+        if len(value) > 12 or int(value) > MOST_BYTES:
+            raise RefusalError(f"Content-Length: {value:.80}: the most is {MOST_BYTES} bytes")
+        self.close_connection = ends
+        return int(value)
+
+    def _refuse(self, refusal: RefusalError) -> None:
+        self._send(refusal.status, _envelope(refusal))
+
+    def _send(self, status: HTTPStatus, answer: Json) -> None:
+        body = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.connection.settimeout(self.server.write_seconds)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the base class finds wrong with a request, as everything else that is wrong."""
+        self.close_connection = True
+        self.request_version = self.protocol_version  # it may not even have been read
+        status = HTTPStatus(code)
+        self._refuse(RefusalError(message or status.phrase, status))
+
+    def finish(self) -> None:
+        """A client that still sends loses the answer with the connection: it gets a moment."""
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            self._timed.deadline = monotonic() + min(1.0, self.server.read_seconds)
+            while self.rfile.read1(1 << 16):
+                pass
+        super().finish()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class _Timed(io.RawIOBase):
+    """What a socket receives up to a deadline, then TimeoutError: however slowly it comes."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.deadline = monotonic()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.deadline - monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
+def _envelope(refusal: RefusalError) -> Json:
+    kind = "server_error" if refusal.status >= 500 else "invalid_request_error"
+    return {"error": {"message": str(refusal), "type": kind, "param": None, "code": None}}
