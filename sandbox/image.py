@@ -34,6 +34,7 @@ REPOSITORY = "gatekeeper-sandbox"
 DEFAULT = f"{REPOSITORY}:latest"  # what `gatekeeper sandbox build` built last, from whatever base
 LABEL = "org.gatekeeper.sandbox"
 PYTHON_LABEL = f"{LABEL}.python"
+PACKAGES_LABEL = f"{LABEL}.packages"
 OLDEST = (3, 10)  # that runs sandbox/inside
 
 # Run by an interpreter to tell what it is. It imports what Debian's python3-minimal lacks and the
@@ -81,6 +82,7 @@ class Image:
     name: str
     id: str  # "sha256:…"
     python: str  # absolute path
+    packages: str = ""  # what `requirements` added, as it was asked for: "numpy>=2 scipy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,9 @@ def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
         if derived is None:
             return build(client, base=found.id, requirements=wanted, tag=name)
         found = derived
-    python = _labels(found).get(PYTHON_LABEL) or _probe(client, found.id, name).executable
-    return Image(name, found.id, python)
+    labels = _labels(found)
+    python = labels.get(PYTHON_LABEL) or _probe(client, found.id, name).executable
+    return Image(name, found.id, python, labels.get(PACKAGES_LABEL, ""))
 
 
 def build(
@@ -146,6 +149,7 @@ def build(
     tag = DEFAULT if tag is None else tag
     _check_tag(tag)
     files: dict[str, Entry] = {}
+    added = list(wanted)
     if base is None:
         python = _own()
         progress(f"copy {python.executable} and its standard library")
@@ -159,6 +163,7 @@ def build(
             progress(f"pull {base}")
             found = _pull(client, base)
         python = _probe(client, found.id, base)
+        added[:0] = filter(None, [_labels(found).get(PACKAGES_LABEL)])
         executable = python.executable
         steps = [f"FROM {found.id}", "USER 0"]
         if not _labels(found).get(LABEL):
@@ -172,14 +177,19 @@ def build(
             files |= _wheels(wanted, python, Path(folder))
             steps.append(f"COPY {json.dumps(['packages/', f'{python.packages}/'])}")
             steps.append(_compile(executable, [python.packages]))
+        packages = " ".join(added)
         steps.append(f"LABEL {LABEL}=1 {PYTHON_LABEL}={json.dumps(executable)}")
+        if wanted:
+            steps.append(
+                f"LABEL {PACKAGES_LABEL}={json.dumps(packages).replace('$', chr(92) + '$')}"
+            )
         steps.append(f"CMD {json.dumps([executable])}")
         progress("build the image")
         id_ = _build(client, {**files, "Dockerfile": "\n".join(steps).encode()})
     _probe(client, id_, tag)  # it runs as a candidate's would, or is not given its name
     with _failing("the image cannot be tagged"):
         client.api.tag(id_, *_split(tag))
-    return Image(tag, id_, executable)
+    return Image(tag, id_, executable, packages)
 
 
 def _sorted(requirements: Sequence[str]) -> list[str]:

@@ -90,7 +90,7 @@ def test_wrong_task_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "cannot be read: Is a directory" in refused(capsys, "run", tmp_path)
     assert "holds no task" in refused(capsys, "run", lines(tmp_path / "empty.jsonl", "\n"))
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe\x00")
-    assert "cannot be read" in refused(capsys, "run", tmp_path / "bytes.jsonl")
+    assert "line 1: not UTF-8" in refused(capsys, "run", tmp_path / "bytes.jsonl")
     (tmp_path / "not.jsonl.gz").write_bytes(b"plain")
     assert "cannot be read" in refused(capsys, "run", tmp_path / "not.jsonl.gz")
 
@@ -131,6 +131,8 @@ def test_doctor_tries_every_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(findings[part]["works"] for part in needed)
     assert all(f["detail"] for f in findings.values())
     assert main(["doctor"]) == 0
+    docker = findings["docker sandbox"]
+    assert not docker["works"] or "packages beside the standard library: " in docker["detail"]
     shown = "".join(c for c in capsys.readouterr().out if c not in "│ \n")
     assert findings["vLLM"]["works"] or "pipinstall'llm-gatekeeper[vllm]'" in shown
 

@@ -77,6 +77,7 @@ def test_no_key_reaches_the_log(tmp_path: Path) -> None:
     held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"the verifier's own words" in held  # it is this file that was looked through
     assert b"12+30=42" in held
+    assert b"What is 12" not in held  # the prompt
     assert KEY.encode() not in held
     assert KEY[8:].encode() not in held
 

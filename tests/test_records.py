@@ -229,7 +229,7 @@ def test_bad_lines_are_skipped_whole(read: Callable[..., RecordTable]) -> None:
         ("a.jsonl", b"\n \n", "holds no record"),
         ("a.jsonl.gz", lines(GOOD).encode(), "cannot be read: Not a gzipped file"),
         ("a.jsonl.gz", PACKED[:-9], "cannot be read"),
-        ("a.jsonl", PACKED, "cannot be read"),
+        ("a.jsonl", PACKED, "line 1: not UTF-8"),
         ("a.jsonl.gz", CORRUPT, "cannot be read: Error -3 while decompressing"),
         ("a.jsonl", b"[1]\n", "line 1: a JSON object is needed"),
         ("a.jsonl", b"{\n", "line 1: not JSON"),
@@ -379,6 +379,7 @@ def writable(folder: Path) -> Iterator[None]:
 def a_finished_log(path: Path) -> None:
     with SQLiteLog(path) as log:
         log.append([Event("learned", "g", {})])
+    path.chmod(0o644)  # its owner shares it: a log is nobody else's to read
 
 
 def test_a_log_in_a_folder_of_others_is_read(elsewhere: Path) -> None:

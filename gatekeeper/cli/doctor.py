@@ -110,7 +110,11 @@ def _docker_sandbox() -> str:
     from gatekeeper.sandbox import DockerSandbox
 
     with DockerSandbox(workers=1) as sandbox:
-        return f"{_program(sandbox)}; image: {sandbox.image.name}"
+        packages = sandbox.image.packages or "none"
+        return (
+            f"{_program(sandbox)}; image: {sandbox.image.name}; packages beside the standard "
+            f"library: {packages} (gatekeeper sandbox build --with numpy,scipy adds some)"
+        )
 
 
 def _program(sandbox: Verifier) -> str:

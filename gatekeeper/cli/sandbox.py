@@ -10,6 +10,7 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
+from gatekeeper.cli._packages import add_with
 from gatekeeper.sandbox import image
 from gatekeeper.sandbox.engine import connect
 
@@ -26,13 +27,10 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "own Python, which needs no registry.",
     )
     build.add_argument("--base", metavar="IMAGE", help="start from this image: python:3.12-slim")
-    build.add_argument(
-        "--requirement",
-        metavar="PKG",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="packages that candidates may import, as pip takes them; only wheels",
+    add_with(
+        build,
+        "packages that candidates may import beside the standard library, as pip takes them; only "
+        "wheels; may be given several times (default: none)",
     )
     build.add_argument("--tag", help=f"name of the image (default: {image.DEFAULT})")
     build.add_argument("--json", action="store_true", help="print what was built as JSON")
@@ -46,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
         built = image.build(
             client,
             base=args.base,
-            requirements=args.requirement,
+            requirements=args.packages,
             tag=args.tag,
             progress=lambda step: print(f"{step} …", file=sys.stderr),
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gatekeeper.cli._packages import add_with
 from gatekeeper.cli._verdicts import Id, Judge, add_common, identity, judge_file
 from gatekeeper.errors import BadInputError
 from gatekeeper.jsonl import field
@@ -40,14 +41,7 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--timeout", type=float, default=5.0, help="seconds of each (default: 5)")
     parser.add_argument("--memory-mb", type=int, default=512, help="MiB of each (default: 512)")
     parser.add_argument("--image", help="docker: the image to run (default: see `sandbox build`)")
-    parser.add_argument(
-        "--requirement",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="PKG",
-        help="docker: packages that candidates may import, as pip takes them",
-    )
+    add_with(parser, "docker: packages that candidates may import, as pip takes them")
     parser.set_defaults(run=main)
 
 
@@ -66,13 +60,13 @@ def _sandbox(args: argparse.Namespace) -> DockerSandbox | LocalSandbox:
     if args.sandbox == "docker":
         return DockerSandbox(
             image=args.image,
-            requirements=args.requirement,
+            requirements=args.packages,
             timeout=args.timeout,
             memory_mb=args.memory_mb,
             workers=args.workers,
         )
-    if args.image or args.requirement:
-        raise BadInputError("--image and --requirement go with --sandbox docker")
+    if args.image or args.packages:
+        raise BadInputError("--image and --with go with --sandbox docker")
     return LocalSandbox(timeout=args.timeout, memory_mb=args.memory_mb, workers=args.workers)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
@@ -16,6 +17,7 @@ import pytest
 from packaging import tags
 
 from gatekeeper.cli import main
+from gatekeeper.cli._packages import add_with
 from gatekeeper.errors import BadInputError, GatekeeperError, SandboxUnavailableError
 from gatekeeper.sandbox import image, machine_python
 from gatekeeper.sandbox.engine import connect
@@ -168,7 +170,7 @@ def test_a_base_is_an_image_with_a_python(
         f"LABEL {image.LABEL}=",
     )
     base = make(client, "plain", *steps)
-    command = ["sandbox", "build", "--base", base, "--requirement", *WHEELS, "--tag", tag]
+    command = ["sandbox", "build", "--base", base, "--with", ",".join(WHEELS), "--tag", tag]
     printed = []
     for _ in range(2):
         assert main([*command, "--json"]) == 0
@@ -178,6 +180,8 @@ def test_a_base_is_an_image_with_a_python(
     assert printed[0] == printed[1]
     built = Image(**printed[0])
     assert built.name == tag
+    assert built.packages.split() == sorted(WHEELS)
+    assert image.find(client, tag, []) == built
     assert run(client, built, "import markupsafe, six; print('[]')") == []
     assert image.find(client, None, []) == default  # which another tag leaves alone
 
@@ -241,6 +245,24 @@ def test_a_requirement_without_a_wheel_is_named(
 def test_requirements_are_names_of_packages(wrong: Sequence[str]) -> None:
     with pytest.raises(BadInputError, match="requirements"):
         image.find(None, None, wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "packages"),
+    [
+        (["--with", "numpy,scipy"], ["numpy", "scipy"]),
+        (["--with", "numpy", "--with", "scipy, six"], ["numpy", "scipy", " six"]),
+        (["--with", "numpy>=1,<3,scipy"], ["numpy>=1,<3", "scipy"]),
+        (["--with", "pandas[excel,plot],six"], ["pandas[excel,plot]", "six"]),
+        (["--with", "numpy,"], ["numpy", ""]),  # which is refused as no package
+        ([], []),
+    ],
+    ids=str,
+)
+def test_packages_are_separated_by_commas(options: list[str], packages: list[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_with(parser, "packages")
+    assert parser.parse_args(options).packages == packages
 
 
 @pytest.mark.parametrize("tag", ["", "A:B:C", "white space", "-x"])
