@@ -404,7 +404,7 @@ def test_files_that_cannot_be_read_or_written(shell: Shell, records: Path) -> No
     cut.write_bytes(written(folder / "whole.jsonl.gz", ROWS).read_bytes()[:-400])
     assert f"{cut} cannot be read: " in shell.refused(cut)
     (folder / "bytes.jsonl").write_bytes(b"\xff\xfe\x00")
-    assert "cannot be read" in shell.refused(folder / "bytes.jsonl")
+    assert "line 1: not UTF-8" in shell.refused(folder / "bytes.jsonl")
     nowhere = folder / "nowhere" / "out.jsonl"
     assert f"--decisions {nowhere} cannot be written: No such file" in shell.refused(
         records, "--decisions", nowhere
