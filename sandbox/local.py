@@ -38,7 +38,7 @@ class LocalSandbox(Sandbox):
       view of other processes; what a candidate starts dies with it. Started by bubblewrap where
       that is installed.
     - "landlock": where no namespaces are allowed: system directories and Python can be read, one
-      empty directory written; no TCP, no signals out; processes are visible.
+      empty directory written; no sockets, no signals out; processes are visible.
     - "none": limits only, and only if `allow_unsafe=True` accepts that. A hostile candidate can do
       what your user can.
 

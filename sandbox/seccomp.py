@@ -201,6 +201,10 @@ _CONDITIONS: dict[str, tuple[_Only, ...]] = {
     "setpriority": (_Only(0, _INT, (0, 1)), _Only(1, _INT, (0,))),  # own process, own group
 }
 
+# Where there is no network namespace, a socket reaches all that the user's programs reach: an
+# engine, an agent that holds keys. A datagram socket of a pair could be connected to them, too.
+_PAIRS = _Only(1, 0xF, (1, 5))  # SOCK_STREAM, SOCK_SEQPACKET
+
 # Name -> its numbers, as the table writes them, in the order of the machines.
 _SYSCALLS = {name: numbers for name, *numbers in re.findall(r"(\w+) (\d+|-) (\d+|-)", _TABLE)}
 
@@ -251,7 +255,7 @@ def program(machine: str | None = None, *, network: bool = True) -> bytes:
     """The same rules for `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: an array of sock_filter.
 
     `machine` is "x86_64" or "aarch64"; None: this one. Without `network`, for where there is no
-    network namespace, only Unix sockets are left. The process must have no_new_privs.
+    network namespace, there are no sockets but connected pairs. The process must have no_new_privs.
     Raises BadInputError for another machine.
     """
     machine = platform.machine() if machine is None else machine
@@ -285,9 +289,11 @@ def _rule(name: str, network: bool) -> _Code:
     """What decides on one call of the table."""
     if name == "clone3":
         return [(_RETURN, 0, 0, _ERRNO | _ENOSYS)]
-    conditions = _CONDITIONS.get(name, ())
     if name == "socket" and not network:
-        conditions = (_Only(0, _INT, _FAMILIES[:1]),)
+        return [(_RETURN, 0, 0, _ERRNO | _EPERM)]
+    conditions = [*_CONDITIONS.get(name, ())]
+    if name == "socketpair" and not network:
+        conditions.append(_PAIRS)
     code: _Code = [(_RETURN, 0, 0, _ALLOW)]
     for only in reversed(conditions):
         count = len(only.values)

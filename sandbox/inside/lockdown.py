@@ -5,7 +5,7 @@ Levels, from strong to weak:
     docker      the container is the fence; here each process only gets a user of its own
     namespaces  a root of its own with Python in it and nothing else, read-only; no network, no
                 view of other processes; what it starts dies with it
-    landlock    the machine's files, read-only, and a directory to write; no TCP; no signals out
+    landlock    the machine's files, read-only, and a directory to write; no sockets; no signals out
     none        limits only
 """
 

@@ -4,12 +4,14 @@ a Docker engine; what is forbidden is refused, and honest programs notice nothin
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import platform
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -147,9 +149,14 @@ def test_program_and_profile_agree(machine: str) -> None:
 def test_program_in_words(machine: str) -> None:
     numbers = numbers_of(machine)
 
-    def answer(name: str, *arguments: int, architecture: int = MACHINES[machine]) -> int:
+    def answer(
+        name: str,
+        *arguments: int,
+        architecture: int = MACHINES[machine],
+        network: bool = True,
+    ) -> int:
         padded = [*arguments, *[0] * (6 - len(arguments))]
-        program = seccomp.program(machine)
+        program = seccomp.program(machine, network=network)
         return interpret(program, architecture, numbers.get(name, 2**29), padded)
 
     for name in FORBIDDEN.split():
@@ -161,6 +168,11 @@ def test_program_in_words(machine: str) -> None:
         expected = ALLOW if family in {1, 2, 10} else ERRNO | 1
         assert answer("socket", family) == answer("socketpair", family) == expected
     assert answer("socket", 2**32 | AF_VSOCK) == ERRNO | 1  # the kernel would see AF_VSOCK
+    for family, kind in itertools.product(range(64), range(16)):
+        assert answer("socket", family, kind, network=False) == ERRNO | 1
+        connected = family in {1, 2, 10} and kind in {socket.SOCK_STREAM, socket.SOCK_SEQPACKET}
+        found = answer("socketpair", family, kind | socket.SOCK_CLOEXEC, network=False)
+        assert found == (ALLOW if connected else ERRNO | 1)
     assert answer("clone", 0x3D0F00) == ALLOW  # a thread
     for flag in (CLONE_NEWNS, *(1 << bit for bit in range(25, 31))):
         assert answer("clone", flag | signal.SIGCHLD) == ERRNO | 1

@@ -307,7 +307,6 @@ reach(
     """,
     "literal",
     "check",
-    unless={"landlock": "Landlock knows TCP only"},
 )
 reach(
     "network: more than loopback",
