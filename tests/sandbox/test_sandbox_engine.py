@@ -53,7 +53,7 @@ class Engine:
         name = self._listener.getsockname()
         self.host = f"unix://{name}" if family == socket.AF_UNIX else f"tcp://127.0.0.1:{name[1]}"
         self._listener.listen()
-        self._listener.settimeout(5)
+        self._listener.settimeout(60)
         self._thread = threading.Thread(target=self._serve, args=[replies])
         self._thread.start()
 
@@ -68,7 +68,7 @@ class Engine:
 
     def close(self) -> None:
         """Fails where a reply was never asked for."""
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
 

@@ -319,8 +319,10 @@ def test_weaker_levels(
     for code in HONEST.values():
         outcome = check(code)
         assert (outcome.verdict, outcome.meta["isolation"]) == ("passed", level), outcome
+    alone = level != "none" or os.getuid() == 0  # else it may kill what judges it
     for code in FORGERIES.values():
-        assert check(code).error == 1, code
+        outcome = check(code)
+        assert outcome.error == 1 or (not alone and outcome.verdict == "infra_error"), code
     for name in ("wrong value", "exit", "memory", "output", "big file", "kills itself"):
         code, verdict, detail = WRONG[name]
         outcome = check(code)

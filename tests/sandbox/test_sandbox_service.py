@@ -191,7 +191,11 @@ def test_background_processes_are_gone_afterwards(check: Check, running: Running
 @pytest.mark.parametrize(
     "backend", [*STRONG, "unshare", "landlock"], indirect=True, scope="session"
 )
-def test_kill_of_the_parent_leaves_nothing(backend: str, running: Running, tmp_path: Path) -> None:
+def test_kill_of_the_parent_leaves_nothing(
+    backend: str, opened: Open, running: Running, tmp_path: Path
+) -> None:
+    with opened():  # skips where this machine has it not
+        pass
     marker = f"300.75{os.getpid()}"
     program = (
         f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
