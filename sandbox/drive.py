@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import select
 import socket
 import threading
@@ -19,7 +20,7 @@ __all__ = ["TAIL_BYTES", "End", "Finished", "Job", "Terms", "drive"]
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 _AWAY_SECONDS = 0.2  # the host looks this often, or it was kept from looking
-_AGAIN_SECONDS = 0.01  # at least, before what a run spent is asked again
+_LOOK_SECONDS = 0.1  # on average, between two looks at what a run spent
 _CHUNK = 1 << 16
 _BUFFERED = 8  # chunks; more does not fit into a socket
 _MORE_ANSWERS = 100  # than texts in a job: what it writes beyond is not read any more
@@ -42,9 +43,10 @@ class Terms:
     """What a run may take: seconds, processor seconds, bytes of output.
 
     `seconds` of wall clock are promised during which nobody else keeps it from a processor. What
-    it waited for one is given back, `waiting` seconds at most. Who used as many processor seconds
-    as were promised has had them, so none gains time by starving itself. Who got less, and waited
-    longer than that, was kept from running: that is an OverloadedError and never a timeout.
+    it waited for one is given back, `waiting` seconds at most; not what it waited while more of
+    its own threads were ready than there are processors, and nothing once all of it together used
+    as many processor seconds as were promised: none gains time by starving itself. Who had less
+    when even that is over was kept from running: an OverloadedError, and never a timeout.
     """
 
     seconds: float
@@ -136,10 +138,9 @@ def drive(
         keep = terms.output_bytes if keep_output else TAIL_BYTES
         most = len(jobs[-1].texts) + _MORE_ANSWERS
         exchange = _Exchange(children, keep=keep, output_bytes=terms.output_bytes, most=most)
-        end = exchange.run(terms.seconds, terms.cancelled)
+        end = End.CLOSED
         try:
-            if end is End.DEADLINE:
-                end = _prolong(worker, exchange, terms)
+            end = _converse(worker, exchange, terms)
             elapsed = time.monotonic() - started
             report = worker.end(children)
         except OverloadedError:
@@ -169,23 +170,35 @@ def drive(
 _NO_REPORT = Report(status=(), cpu=(), waited=(), left=True, memory=0, processes=0)
 
 
-def _prolong(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
-    """Give a run back what it waited for a processor (`Terms`). Raises OverloadedError."""
-    room = terms.waiting  # seconds that may still be added
+def _converse(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
+    """Until there is an end, by the clock that `Terms` describes. Raises OverloadedError."""
+    passed, left, room = 0.0, terms.seconds, terms.waiting
+    looks = crowded = 0
     while True:
-        spent = worker.spent(exchange.children)
-        passed = terms.seconds + terms.waiting - room
-        missing = terms.seconds - (passed - min(spent.waited, passed))
+        # At random: nobody should know when.
+        more = min(left, _LOOK_SECONDS * random.uniform(0.5, 1.5))
+        if (end := exchange.run(more, terms.cancelled)) is not End.DEADLINE:
+            return end
+        passed, left = passed + more, left - more
+        try:
+            spent = worker.spent(exchange.children)
+        except LostError:
+            if left > 0:
+                raise
+            return End.DEADLINE  # of that the host needs no word
+        looks, crowded = looks + 1, crowded + spent.crowded
+        if left > 0:
+            continue
+        waited = min(spent.waited, passed) - passed * crowded / looks
+        missing = terms.seconds - (passed - max(0.0, waited))
         if missing <= 0 or spent.used >= terms.seconds:
             return End.DEADLINE
         if room <= 0:
             raise OverloadedError(
-                f"overloaded: it waited {spent.waited:.2f} of {passed:.2f} s for a processor"
+                f"overloaded: it waited {waited:.2f} of {passed:.2f} s for a processor"
             )
-        more = min(max(missing, _AGAIN_SECONDS), room)
-        room -= more
-        if (end := exchange.run(more, terms.cancelled)) is not End.DEADLINE:
-            return end
+        left = min(max(missing, _TICK_SECONDS), room)
+        room -= left
 
 
 class _Exchange:

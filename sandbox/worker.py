@@ -88,10 +88,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Seconds that children waited for a processor, and that they and all they started had one."""
+    """Seconds that children waited for a processor, and that they and all they started had one.
+
+    `crowded`: these are, just now, more than there are processors for, and keep each other waiting.
+    """
 
     waited: float
     used: float
+    crowded: bool
 
 
 class Worker:

@@ -60,6 +60,7 @@ PRELOAD = """
     functools hashlib heapq html io inspect itertools json math numbers operator pathlib pprint
     re string struct textwrap time traceback types typing unicodedata unittest uuid
 """.split()  # noqa: SIM905
+MANY = 1000  # processes that are looked at, however fast they fork
 _ENDINGS = frozenset(suffix[1:] for suffix in importlib.machinery.all_suffixes())
 SETTLE_SECONDS = 0.5  # for what was killed to be gone before the host hears of it
 CLEAR_SECONDS = 5.0  # for it to be gone before the next process is made
@@ -74,8 +75,10 @@ CGROUPS = {  # version 2, then 1
 
 def main(control: socket.socket) -> None:
     """Serve the host until it goes away. Returns never."""
-    # Its number may be any at first, and children close the low ones only.
-    control = socket.socket(fileno=os.dup(control.detach()))
+    # Its number may be any at first, and a child closes low ones only: no candidate may have it.
+    given = control.detach()
+    control = socket.socket(fileno=os.dup(given))
+    os.close(given)
     settings = json.loads(control.recv(1 << 20))
     try:
         supervisor = Supervisor(control, settings)
@@ -231,7 +234,7 @@ class Supervisor:
         """
         waiting = self._alive.copy()
         pids = [self._alive.pop(number) for number in numbers]
-        waited = [_waited(pid) for pid in pids]
+        waited = [_waited(f"/proc/{pid}") for pid in pids]
         for pid in pids:
             _signal(pid, signal.SIGKILL)
         ended = [os.wait4(pid, 0) for pid in pids]
@@ -307,20 +310,26 @@ class Supervisor:
                 for number in [n for n, known in self._alive.items() if known == pid]:
                     del self._alive[number]  # a spare that died of itself
 
-    def _spent(self, numbers: list[int]) -> dict[str, float]:
+    def _spent(self, numbers: list[int]) -> dict[str, Any]:
         """`waited`: the seconds that these were ready to run and had no processor.
 
-        Of each, the task of its tree that waited longest. `used`: the processor seconds of all
-        that were started under this process for them; of a tree of processes without a cgroup,
-        those are missing whose parents did not wait for them.
+        Of each, the thread of its tree that waited longest. `used`: the processor seconds of all
+        that were started under this process for them; without a cgroup, those are missing whose
+        parents did not wait for them. `crowded`: more threads are ready to run now than there are
+        processors for them, so that they keep each other waiting.
         """
-        trees = [_tree({self._alive[number]}) for number in numbers]
-        waited = sum(max(map(_waited, tree)) for tree in trees)
-        if self._files["used"] is not None:
-            return {"waited": waited, "used": _used(self._files["used"]) - self._used}
+        roots = [self._alive[number] for number in numbers]
+        trees = [_tree({pid}) for pid in roots]
         spares = {pid for number, pid in self._alive.items() if number not in numbers}
-        orphans = _tree(_children(os.getpid()) - spares)
-        return {"waited": waited, "used": sum(map(_processor, orphans.union(*trees)))}
+        everyone = _tree(_children(os.getpid()) - spares).union(*trees)
+        waited = sum(max(map(_longest_wait, tree)) for tree in trees)
+        if self._files["used"] is not None:
+            used = _used(self._files["used"]) - self._used
+        else:
+            used = sum(map(_processor, everyone))
+        processors = min((len(os.sched_getaffinity(pid)) for pid in roots), default=1)
+        crowded = sum(map(_running, everyone)) > processors
+        return {"waited": waited, "used": used, "crowded": crowded}
 
 
 def _modules() -> set[str]:
@@ -350,12 +359,19 @@ def _fork() -> int:
             time.sleep(0.01)
 
 
+def _threads(pid: int) -> list[str]:
+    """Their directories; none of a process that is gone."""
+    try:
+        return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
 def _children(pid: int) -> set[int]:
-    """Of all threads of a process."""
     found: set[int] = set()
-    with contextlib.suppress(OSError):  # it ended meanwhile
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            found.update(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
+    for thread in _threads(pid):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            found.update(map(int, _read(f"{thread}/children").split()))
     return found
 
 
@@ -363,7 +379,7 @@ def _tree(roots: set[int]) -> set[int]:
     """Processes and all that they started, except those whose parents are gone."""
     found: set[int] = set()
     new = roots
-    while new:
+    while new and len(found) < MANY:
         found |= new
         new = set().union(*map(_children, new)) - found
     return found
@@ -410,12 +426,25 @@ def _used(file: int | None) -> float:
     return int(text) / 1e9 if text.strip().isdigit() else _count(file, "usage_usec") / 1e6
 
 
-def _waited(pid: int) -> float:
-    """Seconds a process, its first thread, was ready to run and had no processor."""
+def _waited(where: str) -> float:
+    """Seconds a thread, or a process's first, was ready to run and had no processor."""
     try:
-        return int(_read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
+        return int(_read(f"{where}/schedstat").split()[1]) / 1e9
     except (OSError, IndexError):  # it is gone; nobody counts
         return 0.0
+
+
+def _longest_wait(pid: int) -> float:
+    return max(map(_waited, _threads(pid)), default=0.0)
+
+
+def _running(pid: int) -> int:
+    """How many threads of a process have a processor, or wait for one."""
+    found = 0
+    for thread in _threads(pid):
+        with contextlib.suppress(OSError):
+            found += _read(f"{thread}/stat").rpartition(")")[2].split()[0] == "R"
+    return found
 
 
 def _processor(pid: int) -> float:
