@@ -24,7 +24,8 @@ HARNESSES := lm-eval evalplus inspect litellm
 UV := .venv-harness/uv/bin/uv
 SOURCES := $(shell find gatekeeper adapters sandbox -name '*.py') pyproject.toml
 
-.PHONY: demo test test-faults test-vllm test-harness lint lock clean $(HARNESSES:%=test-harness-%)
+.PHONY: demo test test-faults test-neighbours test-vllm test-harness lint lock clean
+.PHONY: $(HARNESSES:%=test-harness-%)
 .SECONDARY:
 
 demo: .venv/demo
@@ -39,6 +40,10 @@ test: .venv/dev
 # Engines that stop, halt, fill up or fall silent: some minutes, as root, on a quiet machine.
 test-faults: .venv/dev
 	$(BIN)/python -m pytest tests/sandbox/faults.py
+
+# Each hostile program beside each honest one, on each level: an hour.
+test-neighbours: .venv/dev
+	GATEKEEPER_NEIGHBOURS=all $(BIN)/python -m pytest tests/sandbox/test_sandbox_neighbours.py
 
 test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
 	PYTHONPATH=. $(PYTHON_VLLM) tests/live/check.py

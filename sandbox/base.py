@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.sandbox.control import undisturbed
-from gatekeeper.sandbox.drive import TAIL_BYTES, Terms
+from gatekeeper.sandbox.drive import FORGIVEN_SECONDS, TAIL_BYTES, Terms
 from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
 from gatekeeper.sandbox.fence import extract_code
 from gatekeeper.sandbox.pool import Pool
@@ -26,7 +26,8 @@ from gatekeeper.types import Generation, Outcome, Verdict
 __all__ = ["Sandbox"]
 
 RETRIES = 2  # on a fresh worker, where the last one was lost
-GRACE_SECONDS = 2 * ANSWER_SECONDS  # for asking what was spent, and for cleaning up
+# For asking what was spent, for cleaning up, and where this process was kept from looking.
+GRACE_SECONDS = 2 * ANSWER_SECONDS + FORGIVEN_SECONDS
 _UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
 
@@ -164,7 +165,7 @@ class Sandbox:
             except _CandidateLostError as error:
                 problem = str(error)
                 lost.append(error)
-                if len(lost) > 1 and self._undisturbed(error.seconds, cancelled):
+                if len(lost) > 1 and self._undisturbed(error, cancelled):
                     return error.outcome()
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)
@@ -191,11 +192,12 @@ class Sandbox:
             worker.fit = worker.fit and not self._worn(judged)
             return judged, worker.about
 
-    def _undisturbed(self, seconds: float, cancelled: threading.Event) -> bool:
-        """Whether a program of ours runs so long on a fresh worker, as the candidate did not."""
+    def _undisturbed(self, lost: _CandidateLostError, cancelled: threading.Event) -> bool:
+        """Whether what befell the candidate spares a program of ours, on a fresh worker."""
+        seconds = min(lost.seconds, self._timeout)
         try:
             with self._pool.worker(fresh=True) as worker:
-                return undisturbed(worker, min(seconds, self._timeout), cancelled)
+                return undisturbed(worker, seconds, cancelled, processor=lost.overloaded)
         except (LostError, OSError):
             return False
 
@@ -211,12 +213,12 @@ class _CandidateLostError(Exception):
         super().__init__(str(error))
         self.seconds = seconds
         self._about = about
-        self._overloaded = isinstance(error, OverloadedError)
+        self.overloaded = isinstance(error, OverloadedError)
 
     def outcome(self) -> Outcome:
-        verdict = Verdict.TIMEOUT if self._overloaded else Verdict.RESOURCE_EXCEEDED
+        verdict = Verdict.TIMEOUT if self.overloaded else Verdict.RESOURCE_EXCEEDED
         detail = f"it ended its sandbox twice ({self})"
-        if self._overloaded:
+        if self.overloaded:
             detail = f"no answer after {self.seconds:.2f} s, and none but it was {self}"
         meta = {"evaluation": None, **self._about}
         return Outcome(verdict, None, self.seconds, detail, meta)

@@ -16,10 +16,11 @@ from enum import Enum
 from gatekeeper.sandbox.inside.codec import MAX_BYTES
 from gatekeeper.sandbox.worker import Child, LostError, OverloadedError, Report, Worker
 
-__all__ = ["TAIL_BYTES", "End", "Finished", "Job", "Terms", "drive"]
+__all__ = ["FORGIVEN_SECONDS", "TAIL_BYTES", "End", "Finished", "Job", "Terms", "drive"]
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 _AWAY_SECONDS = 0.2  # the host looks this often, or it was kept from looking
+FORGIVEN_SECONDS = 2.0  # of those that it was kept, at most
 _LOOK_SECONDS = 0.1  # on average, between two looks at what a run spent
 _CHUNK = 1 << 16
 _BUFFERED = 8  # chunks; more does not fit into a socket
@@ -172,33 +173,38 @@ _NO_REPORT = Report(status=(), cpu=(), waited=(), left=True, memory=0, processes
 
 def _converse(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
     """Until there is an end, by the clock that `Terms` describes. Raises OverloadedError."""
-    passed, left, room = 0.0, terms.seconds, terms.waiting
+    started = time.monotonic()
+    passed, until = 0.0, terms.seconds
     looks = crowded = 0
     while True:
         # At random: nobody should know when.
-        more = min(left, _LOOK_SECONDS * random.uniform(0.5, 1.5))
+        more = min(until - passed, _LOOK_SECONDS * random.uniform(0.5, 1.5))
         if (end := exchange.run(more, terms.cancelled)) is not End.DEADLINE:
             return end
-        passed, left = passed + more, left - more
+        asked = time.monotonic()
         try:
             spent = worker.spent(exchange.children)
         except LostError:
-            if left > 0:
+            if passed + more < until:
                 raise
             return End.DEADLINE  # of that the host needs no word
+        exchange.count(time.monotonic() - asked)
         looks, crowded = looks + 1, crowded + spent.crowded
-        if left > 0:
+        passed = time.monotonic() - started - exchange.forgiven
+        if passed < until:
             continue
+        if (end := exchange.run(0.0, terms.cancelled)) is not End.DEADLINE:
+            return end
         waited = min(spent.waited, passed) - passed * crowded / looks
         missing = terms.seconds - (passed - max(0.0, waited))
         if missing <= 0 or spent.used >= terms.seconds:
             return End.DEADLINE
-        if room <= 0:
+        most = terms.seconds + terms.waiting
+        if passed >= most:
             raise OverloadedError(
                 f"overloaded: it waited {waited:.2f} of {passed:.2f} s for a processor"
             )
-        left = min(max(missing, _TICK_SECONDS), room)
-        room -= left
+        until = min(passed + max(missing, _TICK_SECONDS), most)
 
 
 class _Exchange:
@@ -221,6 +227,7 @@ class _Exchange:
         self._answer = self._streams[self._answering]
         self.answers: list[tuple[bytes, bytes]] = []  # kind and payload of each frame
         self.output = self._streams[children[0].out], self._streams[children[0].error]
+        self.forgiven = 0.0  # seconds that do not count, because nobody looked
         self._parsed = 0
 
     def _watch(self, descriptor: int, keep: int) -> None:
@@ -231,7 +238,8 @@ class _Exchange:
         """Until there is an end, or for so many seconds.
 
         Time in which this thread did not come to look, because another held the interpreter or the
-        machine stood still, does not count; and what lies in the pipes is read before the clock.
+        machine stood still, does not count, `FORGIVEN_SECONDS` of it; and what lies in the pipes
+        is read before the clock.
         """
         left, now = seconds, time.monotonic()
         late = 0  # reads of the answers since the time was up
@@ -256,8 +264,14 @@ class _Exchange:
                 if not news or late > _BUFFERED:
                     return End.DEADLINE
             before, now = now, time.monotonic()
-            passed = now - before
-            left -= passed if passed < _AWAY_SECONDS else _TICK_SECONDS
+            left -= self.count(now - before)
+
+    def count(self, seconds: float) -> float:
+        """What counts of the time between two looks, which should be a tick."""
+        if seconds < _AWAY_SECONDS or self.forgiven > FORGIVEN_SECONDS:
+            return seconds
+        self.forgiven += seconds - _TICK_SECONDS
+        return _TICK_SECONDS
 
     def _read(self, descriptor: int) -> bool:
         """Read once; False at the end of a stream."""
