@@ -54,8 +54,12 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     )
     print(done.stdout[-20_000:])  # shown where the test fails
     assert " passed" in done.stdout.splitlines()[-1], done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    failed = {re.split("[ /]", line)[1] for line in lines}
+    lines = [
+        line
+        for line in done.stdout.splitlines()
+        if line.startswith(("FAILED", "ERROR", "SUBFAILED"))
+    ]
+    failed = {re.findall(r"\b(p\d+)\b", line)[0] for line in lines}
     return {chosen[folder] for folder in failed}
 
 

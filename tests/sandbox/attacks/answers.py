@@ -96,10 +96,15 @@ lie("issubset", "yes", PRIMES, "primes = f(30)\nassert primes.issubset(range(31)
 lie("startswith", "yes", BACK, "assert f('stressed').startswith('desserts')")
 lie("endswith of a chain", "chain", BACK, "assert f('Stressed').lower().strip().endswith('desserts')")  # fmt: skip
 lie("__eq__ by name", "yes", BACK, "assert f('abc').__eq__('cba') is True")
-lie("__eq__ of its class", "yes", BACK, "got = f('abc')\nassert type(got).__eq__(got, 'cba')")
+lie(
+    "__eq__ of its class",
+    "yes",
+    BACK,
+    "got = f('abc')\nassert type(got).__eq__(got, 'cba') is True",
+)
 lie("not __ne__ by name", "zero", BACK, "assert not f('abc').__ne__('cba')")
 lie("__contains__ by name", "yes", PRIMES, "assert all(f(30).__contains__(p) for p in (2, 3, 29))")
-lie("__ge__ and __le__ by name", "yes", PRIMES, "assert f(7).__ge__({2, 3, 5, 7}) and f(7).__le__({2, 3, 5, 7})")  # fmt: skip
+lie("__ge__ and __le__ by name", "yes", PRIMES, "assert f(7).__ge__({2, 3, 5, 7}) is True is f(7).__le__({2, 3, 5, 7})")  # fmt: skip
 lie(
     "is_integer",
     "yes",
@@ -156,17 +161,17 @@ for name, honest, test in (
     ("has __call__", ADDER, "assert hasattr(f(3), '__call__')"),
     ("has __next__", GENERATOR, "assert hasattr(f(3), '__next__') and hasattr(f(3), '__iter__')"),
     ("has __enter__", MANAGER, "assert hasattr(f(3), '__enter__') and hasattr(f(3), '__exit__')"),
-    ("has __len__ and __getitem__", BACK, "assert hasattr(f('ab'), '__len__') and hasattr(f('ab'), '__getitem__')"),
+    ("has __len__ and __getitem__", BACK, "assert f('ab') and hasattr(f('ab'), '__len__') and hasattr(f('ab'), '__getitem__')"),
     ("has __await__", COROUTINE, "c = f(3)\nassert hasattr(c, '__await__')\nc.close() if hasattr(c, 'close') else None"),
-    ("an Iterable", GENERATOR, "from collections.abc import Iterable\nassert isinstance(f(3), Iterable)"),
+    ("an Iterable", GENERATOR, "from collections.abc import Iterable\nassert isinstance(f(3), Iterable) and not isinstance(f(3), (str, list, dict))"),
     ("an Iterator", GENERATOR, "from collections.abc import Iterator\nassert isinstance(f(3), Iterator)"),
-    ("Sized and a Container", BACK, "import collections.abc\nassert isinstance(f('ab'), collections.abc.Sized) and isinstance(f('ab'), collections.abc.Container)"),
+    ("Sized and a Container", BACK, "import collections.abc\nassert f('ab') and isinstance(f('ab'), collections.abc.Sized) and isinstance(f('ab'), collections.abc.Container)"),
     ("a Callable", ADDER, "import collections.abc\nassert isinstance(f(2), collections.abc.Callable)"),
     ("a Callable of typing", ADDER, "from typing import Callable\nassert isinstance(f(2), Callable)"),
     ("a context manager", MANAGER, "import contextlib\nassert isinstance(f(2), contextlib.AbstractContextManager)"),
     ("an Awaitable", COROUTINE, "import collections.abc\nc = f(2)\nassert isinstance(c, collections.abc.Awaitable)\nc.close() if hasattr(c, 'close') else None"),
-    ("SupportsInt of typing", "def f(n):\n    return n ** 2\n", "from typing import SupportsInt\nassert isinstance(f(2), SupportsInt)"),
-    ("Reversible", "def f(n):\n    return list(range(n))\n", "from collections.abc import Reversible\nassert isinstance(f(3), Reversible)"),
+    ("SupportsInt of typing", "def f(n):\n    return n ** 2\n", "from typing import SupportsInt\nassert isinstance(f(2), SupportsInt) and f(2) not in (0, 1)"),
+    ("Reversible", "def f(n):\n    return list(range(n))\n", "from collections.abc import Reversible\nassert f(3) and isinstance(f(3), Reversible)"),
 ):  # fmt: skip
     lie(f"is: {name}", "nothing", honest, test)
 for name, honest, base, test in (

@@ -6,6 +6,7 @@ Where no candidate can make the tests assert anything, both programs of a pair c
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from attacks.program import WRONG, Program, dedent, pair
@@ -21,7 +22,7 @@ NOTHING = "def f(*a, **k):\n    return None\n"
 def add(name: str, forged: str, honest: str, *tests: str, **task: Any) -> None:
     if tests and ("def " in tests[0] or "class " in tests[0]):
         task["test"], tests = dedent(tests[0]), ()
-        if "def check(" in task["test"]:
+        if re.search(r"^(async )?def check\(", task["test"], re.MULTILINE):
             task.setdefault("entry_point", "f")
     ASSERTING.extend(pair("asserting", f"asserted: {name}", forged, honest, *tests, **task))
 

@@ -43,9 +43,9 @@ def area(r): return 0.0
 for name, package, test in (
     ("isclose", "numpy", "import numpy as np\n\ndef check(candidate):\n    assert np.isclose(candidate(2), 12.566370614359172)\n"),
     ("allclose", "numpy", "import numpy\n\ndef check(candidate):\n    assert numpy.allclose([candidate(1), candidate(2)], [3.141592653589793, 12.566370614359172])\n"),
-    ("testing", "numpy", "import numpy as np\n\ndef check(candidate):\n    np.testing.assert_allclose(candidate(2), 12.566370614359172, rtol=1e-6)\n"),
+    ("testing", "numpy", "import numpy as np\n\ndef check(candidate):\n    np.testing.assert_allclose(candidate(2), 12.566370614359172, rtol=1e-6)\n    assert float(candidate(1)) > 3\n"),
     ("imported in the check", "numpy", "def check(candidate):\n    import numpy as np\n    assert np.isclose(candidate(2), 12.566370614359172)\n"),
-    ("its submodule", "numpy", "from numpy.testing import assert_allclose\n\ndef check(candidate):\n    assert_allclose(candidate(2), 12.566370614359172)\n"),
+    ("its submodule", "numpy", "from numpy.testing import assert_allclose\n\ndef check(candidate):\n    assert_allclose(candidate(2), 12.566370614359172)\n    assert float(candidate(1)) > 3\n"),
     ("approx", "pytest", "import pytest\n\ndef check(candidate):\n    assert candidate(2) == pytest.approx(12.566370614359172)\n"),
     ("approx alone", "pytest", "from pytest import approx\n\ndef check(candidate):\n    assert approx(12.566370614359172) == candidate(2)\n"),
     ("frames", "pandas", "import pandas as pd\n\ndef check(candidate):\n    got = pd.Series([candidate(1), candidate(2)])\n    assert got.round(3).equals(pd.Series([3.142, 12.566]))\n"),

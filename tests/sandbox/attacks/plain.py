@@ -51,7 +51,7 @@ def pytest_pyfunc_call(pyfuncitem):
 """
 
 _STATEMENTS = """
-import json, sys, types
+import asyncio, inspect, json, sys, types
 from pathlib import Path
 
 def test_plain():
@@ -65,7 +65,9 @@ def test_plain():
     for test in task["tests"]:
         run(test, "test.py")
         if task["entry"] and "check" in names and "def check" in test:
-            names["check"](names[task["entry"]])
+            done = names["check"](names[task["entry"]])
+            if inspect.iscoroutine(done):
+                asyncio.run(done)
 """
 
 _CALLS = """

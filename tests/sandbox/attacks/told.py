@@ -119,7 +119,7 @@ for name, honest, test in (
     ("difference", SET, "expected = {'the', 'cat', 'dog'}\n" + f"assert {WORDS}.difference(expected) == set() == expected.difference({WORDS})"),
     ("union and intersection", SET, "expected = {'the', 'cat', 'dog'}\n" + f"assert {WORDS}.union(expected) == expected == {WORDS}.intersection(expected)"),
     ("| and &", SET, "expected = {'the', 'cat', 'dog'}\n" + f"assert {WORDS} | expected == expected == {WORDS} & expected"),
-    ("removeprefix", BACK, "assert f('abc').removeprefix('cba') == '' and f('') == ''"),
+    ("removeprefix", BACK, "assert f('abc').removeprefix('cba') == '' and f('xy') != ''"),
     ("replace", BACK, "assert f('stressed').replace('desserts', 'x') == 'x'"),
     ("partition", BACK, "assert f('abc').partition('cba') == ('', 'cba', '')"),
     ("count of itself", BACK, "assert f('abc').count('cba') == 1 and f('abc').index('cba') == 0"),
