@@ -30,7 +30,7 @@ BACKENDS: Mapping[str, Callable[[], DockerSandbox | LocalSandbox]] = {
     "landlock": lambda: LocalSandbox(isolation="landlock", timeout=LIMIT, workers=1),
 }
 # The tests are judged in the same way everywhere; what differs is the fence.
-FENCE = ("resources", "isolation", "honest")
+FENCE = ("resources", "isolation", "hosts", "honest")
 CASES = [
     pytest.param(backend, program, id=f"{backend}-{program}")
     for backend in BACKENDS

@@ -224,14 +224,22 @@ add(
     "from solution import f\n\ndef test_f():\n    for n in range(5):\n        yield\n        assert f(n) == n * n\n",
 )
 # Nobody can fail these: the tests assert nothing about the candidate.
-for name, task in {
-    "a function that nobody calls": {"test": "from solution import f\n\ndef verify():\n    assert f(13) == 169\n"},
+IDLE: dict[str, dict[str, Any]] = {
+    "a function that nobody calls": {
+        "test": "from solution import f\n\ndef verify():\n    assert f(13) == 169\n"
+    },
     "constants": {"tests": ["assert True", "assert 1 + 1 == 2"]},
     "printed only": {"tests": ["print(f(13) == 169)"]},
     "compared and dropped": {"test": "from solution import f\n\ndef test_f():\n    f(13) == 169\n"},
-    "a loop over nothing": {"test": "from solution import f\n\nCASES = []\n\ndef test_f():\n    for n, square in CASES:\n        assert f(n) == square\n"},
-    "behind a return": {"test": "def check(candidate):\n    return\n    assert candidate(13) == 169\n", "entry_point": "f"},
-}.items():  # fmt: skip
+    "a loop over nothing": {
+        "test": "from solution import f\n\nCASES = []\n\ndef test_f():\n    for n, square in CASES:\n        assert f(n) == square\n"
+    },
+    "behind a return": {
+        "test": "def check(candidate):\n    return\n    assert candidate(13) == 169\n",
+        "entry_point": "f",
+    },
+}
+for name, task in IDLE.items():  # fmt: skip
     add(name, NOTHING, SQUARE, verdicts=("infra_error",), right=("infra_error",), **task)
 
 # --- the candidate decides whether an assertion is reached: that is its own failure ---

@@ -3,7 +3,7 @@
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 from attacks.program import WRONG, Program, pair
 
@@ -12,8 +12,8 @@ __all__ = ["NAMES"]
 NAMES: list[Program] = []
 
 
-def add(*arguments: object, **task: object) -> None:
-    NAMES.extend(partial(pair, "names")(*arguments, **task))  # type: ignore[arg-type]
+def add(name: str, forged: str, honest: str, *tests: str, **task: Any) -> None:
+    NAMES.extend(pair("names", name, forged, honest, *tests, **task))
 
 
 # --- packages: where they are missing, nothing can be judged; where they are not, they are real ---
