@@ -27,6 +27,7 @@ __all__ = ["Sandbox"]
 
 RETRIES = 2  # on a fresh worker, where the last one was lost
 # For asking what was spent, for cleaning up, and where this process was kept from looking.
+WAITING_FACTOR = 4  # of its limit that a candidate may at most wait for a processor
 GRACE_SECONDS = 2 * ANSWER_SECONDS + FORGIVEN_SECONDS
 _UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
@@ -85,11 +86,8 @@ class Sandbox:
 
     @property
     def max_seconds(self) -> float:
-        """The most wall-clock seconds of one try; waiting for a worker, and retries, aside.
-
-        Twice the limit, because what a candidate waits for a processor is given back.
-        """
-        return 2 * self._timeout + GRACE_SECONDS
+        """The most seconds of one try; waiting for a worker or a processor, and retries, aside."""
+        return self._timeout + GRACE_SECONDS
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
         """The verdict on one candidate. Raises BadInputError for a task without usable tests."""
@@ -159,7 +157,7 @@ class Sandbox:
                 break
             try:
                 judged, about = self._try(suite, code, cancelled, fresh=bool(lost))
-                return _outcome(judged, about)
+                return _outcome(judged, about, self._timeout)
             except UnjudgeableError as error:
                 return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
             except _CandidateLostError as error:
@@ -175,9 +173,8 @@ class Sandbox:
         self, suite: Suite, code: str, cancelled: threading.Event, *, fresh: bool
     ) -> tuple[Judged, dict[str, Any]]:
         """Raises LostError, OSError; _CandidateLostError where a worker was lost under it."""
-        terms = Terms(
-            self._timeout, self._timeout, self._cpu_seconds, self._output_bytes, cancelled
-        )
+        waiting = WAITING_FACTOR * self._timeout
+        terms = Terms(self._timeout, waiting, self._cpu_seconds, self._output_bytes, cancelled)
         with self._pool.worker(fresh=fresh) as worker:
             worker.tried = False
             started = time.monotonic()
@@ -224,12 +221,14 @@ class _CandidateLostError(Exception):
         return Outcome(verdict, None, self.seconds, detail, meta)
 
 
-def _outcome(judged: Judged, about: Mapping[str, Any]) -> Outcome:
+def _outcome(judged: Judged, about: Mapping[str, Any], limit: float) -> Outcome:
     finished = judged.finished
+    # What it waited for a processor beyond its limit is not its own time.
+    seconds = finished.seconds - max(0.0, min(finished.seconds - limit, finished.waited))
     meta = {
         "evaluation": judged.evaluation,
         **about,
         "stdout": finished.stdout[-TAIL_BYTES:],
         "stderr": finished.stderr[-TAIL_BYTES:],
     }
-    return Outcome(judged.verdict, None, finished.seconds, judged.detail, meta)
+    return Outcome(judged.verdict, None, seconds, judged.detail, meta)

@@ -189,7 +189,8 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
         program = ast.parse(test)
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     defined = [node.name for node in ast.walk(program) if isinstance(node, functions)]
-    if "check" in defined and not entry:
+    on_top = [node.name for node in program.body if isinstance(node, functions)]
+    if "check" in on_top and not entry:
         raise BadInputError("test defines check(candidate): give the function's name, entry_point")
     if not (
         any(name == "check" or name.startswith("test") for name in defined)
