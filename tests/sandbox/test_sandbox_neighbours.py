@@ -24,7 +24,7 @@ from conftest import open_sandbox
 
 from gatekeeper.sandbox import base, control, drive
 from gatekeeper.sandbox.base import Sandbox
-from gatekeeper.sandbox.drive import End, Job, Terms
+from gatekeeper.sandbox.drive import End, Terms
 from gatekeeper.sandbox.worker import LostError, OverloadedError, Spent, Worker
 from gatekeeper.types import Generation, Outcome
 
