@@ -31,6 +31,7 @@ _MODULES = (
     "guard",
     "standins",
     "remote",
+    "batching",
     "collect",
     "judge",
     "child",

@@ -174,8 +174,29 @@ def _copy(name: str) -> Callable[[Any], Any]:
     return lambda item: getattr(importlib.import_module("copy"), name)(item)
 
 
+_SCALARS = frozenset({int, float, bool, str, type(None)})
+
+
+def _calls(function: Any, rows: list[tuple[Any, ...]]) -> list[tuple[bool, Any]]:
+    """(whether it failed, value or exception) of one call after the other.
+
+    To the first that fails, or that gives more than a number or a text: that may be large.
+    """
+    found: list[tuple[bool, Any]] = []
+    for arguments in rows:
+        try:
+            value = function(*arguments)
+        except Exception as error:
+            return [*found, (True, error)]
+        found.append((False, value))
+        if type(value) not in _SCALARS:
+            break
+    return found
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **_COMMON,
+    "calls": _calls,
     "plain": exact,
     "code": _code,
     "signature": _signature,

@@ -23,7 +23,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside import collect
+from gatekeeper.sandbox.inside import batching, collect
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
@@ -161,7 +161,7 @@ def judge(
     try:
         names = _Names(peer, told)
         peer.evidence = False  # that it starts says nothing
-        names[collect.COUNTER] = count
+        names |= {collect.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         sys.meta_path.insert(0, _Importer(names, told["modules"]))
         where = "in the setup code"
         theirs = frozenset(told["theirs"])
@@ -243,8 +243,8 @@ def _execute(
 ) -> ast.Module:
     program = ast.parse(source)
     guard.asserting = frozenset(_asserting(program))
-    counted = collect.counted(ast.parse(source), theirs)
-    exec(compile(counted, file, "exec", dont_inherit=True), names)
+    run = batching.batched(collect.counted(ast.parse(source), theirs))
+    exec(compile(run, file, "exec", dont_inherit=True), names)
     return program
 
 

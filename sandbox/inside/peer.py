@@ -227,9 +227,9 @@ class Peer:
                     *described, printed = payload
                     if printed:
                         self._heard(printed)
-                    raise self._received(operation, self._error(*described))
+                    raise self.received(operation, self._error(*described))
 
-    def _received(self, operation: str, error: BaseException) -> BaseException:
+    def received(self, operation: str, error: BaseException) -> BaseException:
         """What to raise for an exception of the other side's."""
         # It would end a loop of ours as if there were no more to check.
         if isinstance(error, StopIteration) and operation not in ("next", "send", "throw"):

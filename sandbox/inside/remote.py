@@ -92,9 +92,9 @@ class JudgePeer(Peer):
             self.evidence = not stand_in or of_python
         return found
 
-    def _received(self, operation: str, error: BaseException) -> BaseException:
+    def received(self, operation: str, error: BaseException) -> BaseException:
         self.evidence = True
-        self.raised = super()._received(operation, error)
+        self.raised = super().received(operation, error)
         return self.raised
 
     def refer(self, item: Any) -> Parts:

@@ -1,0 +1,140 @@
+"""Asks for many calls of a long loop at once: each question costs a change of process.
+
+    for n in range(100_000):
+        assert f(n) == n % 7
+
+Only where it makes no difference: a loop over a `range` whose body makes one call of something
+that is not built in, whatever else happens, with arguments that depend on the loop's variable and
+on nothing that the body changes. The first calls are made one by one, so short loops stay as they
+are. tests/sandbox/test_sandbox_batching.py compares both ways; `benchmarks/sandbox.py` shows what
+it saves.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from gatekeeper.sandbox.inside.standins import Remote, Trust, mark
+
+__all__ = ["BATCHER", "Batcher", "batched"]
+
+BATCHER, _NEXT = "__gatekeeper_calls__", "__gatekeeper_next__"  # names in the test program
+FIRST = 64  # calls that are made one by one
+CHUNK = 256  # calls at a time after them
+_PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List)
+_PLAIN_PARTS = (ast.operator, ast.unaryop, ast.expr_context)
+_BRANCHES = (
+    *(ast.If, ast.Try, ast.With, ast.For, ast.While, ast.Match, ast.IfExp, ast.BoolOp, ast.Lambda),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp),
+    *(ast.GeneratorExp, ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await),
+    *(ast.Global, ast.Nonlocal, ast.Delete, ast.NamedExpr, ast.AsyncFor, ast.AsyncWith, ast.Raise),
+)
+
+
+class Batcher:
+    """What a changed loop runs over: its numbers, each with a function that gives its call's value.
+
+    Parameters
+    ----------
+    peer
+        The tests' end of the conversation.
+    """
+
+    def __init__(self, peer: Any) -> None:
+        self._peer = peer
+
+    def __call__(
+        self,
+        numbers: Iterable[Any],
+        function: Callable[[], Any],
+        arguments: Callable[[Any], tuple[Any, ...]],
+    ) -> Iterator[tuple[Any, Callable[[], Any]]]:
+        steps = iter(numbers)
+        for n in itertools.islice(steps, FIRST):
+            yield n, lambda n=n: function()(*arguments(n))
+        worth_it = True
+        while worth_it and (chunk := list(itertools.islice(steps, CHUNK))):
+            target, results = function(), []
+            if isinstance(target, Remote):
+                results = self._peer.ask("calls", target, [arguments(n) for n in chunk])
+            for n, (failed, value) in zip(chunk, results, strict=False):
+                yield n, functools.partial(self._result, failed, value)
+            for n in chunk[len(results) :]:
+                yield n, lambda n=n: function()(*arguments(n))
+            worth_it = len(results) == len(chunk)
+        for n in steps:
+            yield n, lambda n=n: function()(*arguments(n))
+
+    def _result(self, failed: bool, value: Any) -> Any:
+        if failed:
+            raise self._peer.received("call", value)
+        mark(value, Trust.RETURNED)
+        return value
+
+
+def batched(program: ast.Module) -> ast.Module:
+    """The program, with the loops changed that allow it."""
+    for node in ast.walk(program):
+        if isinstance(node, ast.For) and (call := _the_call(node)):
+            _change(node, call)
+    return program
+
+
+def _change(loop: ast.For, call: ast.Call) -> None:
+    assert isinstance(loop.target, ast.Name)
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    number = ast.arguments([], [ast.arg(loop.target.id)], None, [], [], None, [])
+    made = ast.Call(
+        ast.Name(BATCHER, ast.Load()),
+        [
+            loop.iter,
+            ast.Lambda(nothing, call.func),
+            ast.Lambda(number, ast.Tuple([*call.args], ast.Load())),
+        ],
+        [],
+    )
+    loop.target = ast.Tuple([loop.target, ast.Name(_NEXT, ast.Store())], ast.Store())
+    loop.iter = made
+    call.func, call.args = ast.Name(_NEXT, ast.Load()), []
+    for new in (loop.target, loop.iter, call):
+        for part in ast.walk(new):
+            ast.copy_location(part, loop if new is not call else call)
+    ast.fix_missing_locations(loop)
+
+
+def _the_call(loop: ast.For) -> ast.Call | None:
+    """The one call of the loop's body that can be made beforehand; None where there is none."""
+    over = loop.iter
+    is_range = isinstance(over, ast.Call) and isinstance(over.func, ast.Name)
+    if not (is_range and over.func.id == "range" and isinstance(loop.target, ast.Name)):  # type: ignore[attr-defined]
+        return None
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    if any(isinstance(node, _BRANCHES) for node in nodes):
+        return None
+    messages = {id(n) for s in loop.body if isinstance(s, ast.Assert) and s.msg for n in [s.msg]}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and not _is_own(node)]
+    changed = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    changed |= {n.target.id for n in nodes if isinstance(n, ast.AugAssign | ast.AnnAssign) if isinstance(n.target, ast.Name)}
+    if len(calls) != 1 or messages or changed & {loop.target.id}:
+        return None
+    (call,) = calls
+    base = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    if call.keywords or not isinstance(base, ast.Name) or base.id in changed:
+        return None
+    parts = [part for argument in call.args for part in ast.walk(argument)]
+    if not all(isinstance(part, (*_PLAIN, *_PLAIN_PARTS)) for part in parts):
+        return None
+    used = {part.id for part in parts if isinstance(part, ast.Name)}
+    chained = any(isinstance(n, ast.Compare) and len(n.ops) > 1 for n in nodes)
+    return None if used & changed or chained else call
+
+
+def _is_own(call: ast.Call) -> bool:
+    """A call of something built in, or of ours."""
+    name = getattr(call.func, "id", "")
+    return hasattr(builtins, name) or name.startswith("__gatekeeper")
