@@ -9,7 +9,7 @@ import json
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -71,7 +71,7 @@ class Suite:
     entry: str | None = None
     prompt: str = ""
     provided: str = ""
-    reading: Reading = Reading()
+    reading: Reading = field(default_factory=Reading)
 
     def reading_where(self, modules: Collection[str]) -> Reading:
         """What the tests are about where only these modules can be imported.

@@ -54,9 +54,12 @@ class Batcher:
         function: Callable[[], Any],
         arguments: Callable[[Any], tuple[Any, ...]],
     ) -> Iterator[tuple[Any, Callable[[], Any]]]:
+        def alone(n: Any) -> Any:
+            return function()(*arguments(n))
+
         steps = iter(numbers)
         for n in itertools.islice(steps, FIRST):
-            yield n, lambda n=n: function()(*arguments(n))
+            yield n, functools.partial(alone, n)
         worth_it = True
         while worth_it and (chunk := list(itertools.islice(steps, CHUNK))):
             target, results = function(), []
@@ -65,10 +68,10 @@ class Batcher:
             for n, (failed, value) in zip(chunk, results, strict=False):
                 yield n, functools.partial(self._result, failed, value)
             for n in chunk[len(results) :]:
-                yield n, lambda n=n: function()(*arguments(n))
+                yield n, functools.partial(alone, n)
             worth_it = len(results) == len(chunk)
         for n in steps:
-            yield n, lambda n=n: function()(*arguments(n))
+            yield n, functools.partial(alone, n)
 
     def _result(self, failed: bool, value: Any) -> Any:
         if failed:
@@ -116,10 +119,9 @@ def _the_call(loop: ast.For) -> ast.Call | None:
     nodes = [node for statement in loop.body for node in ast.walk(statement)]
     if any(isinstance(node, _BRANCHES) for node in nodes):
         return None
-    messages = {id(n) for s in loop.body if isinstance(s, ast.Assert) and s.msg for n in [s.msg]}
+    messages = any(isinstance(s, ast.Assert) and s.msg for s in loop.body)
     calls = [node for node in nodes if isinstance(node, ast.Call) and not _is_own(node)]
     changed = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    changed |= {n.target.id for n in nodes if isinstance(n, ast.AugAssign | ast.AnnAssign) if isinstance(n.target, ast.Name)}
     if len(calls) != 1 or messages or changed & {loop.target.id}:
         return None
     (call,) = calls

@@ -110,9 +110,10 @@ def encode(
 ) -> bytes:
     """Plain data as bytes; instances of subclasses as their nearest base that is plain.
 
-    `instance` may write such an instance otherwise. `other` writes what is no plain data, and the whole value where it is too deep or its sets and
-    dicts have more than `max_hashed` entries. Works with a stack of its own, so depth is no
-    danger; cycles end at `MAX_DEPTH`. Raises TooLargeError beyond `limit` bytes or `max_items`.
+    `instance` may write such an instance otherwise. `other` writes what is no plain data, and the
+    whole value where it is too deep or its sets and dicts have more than `max_hashed` entries.
+    Works with a stack of its own, so depth is no danger; cycles end at `MAX_DEPTH`. Raises
+    TooLargeError beyond `limit` bytes or `max_items`.
     """
     out = bytearray()
     hashed = items = 0

@@ -132,7 +132,7 @@ class _Counting(ast.NodeTransformer):
             ast.fix_missing_locations(node)
         return self.generic_visit(node)
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:  # noqa: N802 - a name of ast's
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
         if any(map(asserts, ast.walk(node.body))):
             call = ast.copy_location(ast.Call(ast.Name(COUNTER, ast.Load()), [], []), node.body)
             node.body = ast.copy_location(ast.BoolOp(ast.Or(), [call, node.body]), node.body)
@@ -274,7 +274,9 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _uses_pytest(program: ast.Module) -> bool:
     imported = [node for node in ast.walk(program) if isinstance(node, ast.Import | ast.ImportFrom)]
-    roots = {a.name.partition(".")[0] for n in imported if isinstance(n, ast.Import) for a in n.names}
+    roots = {
+        a.name.partition(".")[0] for n in imported if isinstance(n, ast.Import) for a in n.names
+    }
     roots |= {(n.module or "").partition(".")[0] for n in imported if isinstance(n, ast.ImportFrom)}
     return "pytest" in roots
 

@@ -1,4 +1,4 @@
-"""What the candidate's process tells of its objects: what they are, not what they say of themselves.
+"""What the candidate's process tells of its objects: what they are, not what they say.
 
 Types, attributes and flags are read without running a line of the candidate's code. A hostile
 candidate controls this process and can tell what it likes; the tests' side believes no more than
@@ -21,14 +21,14 @@ __all__ = ["FORWARDED", "OPERATIONS", "UNNAMED", "class_facts", "exact", "object
 # Special methods whose presence decides what can be done with an object.
 FORWARDED = frozenset(
     f"__{name}__"
-    for name in (
-        "call len iter next reversed contains getitem setitem delitem enter exit await aiter anext "
-        "aenter aexit bool int float complex index round hash str repr format eq ne lt le gt ge "
-        "neg pos invert abs divmod rdivmod add sub mul truediv floordiv mod pow matmul lshift "
-        "rshift and or xor radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rlshift rrshift "
-        "rand ror rxor iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand "
-        "ior ixor"
-    ).split()
+    for name in """
+    call len iter next reversed contains getitem setitem delitem enter exit await aiter
+    anext aenter aexit bool int float complex index round hash str repr format eq ne lt le
+    gt ge neg pos invert abs divmod rdivmod add sub mul truediv floordiv mod pow matmul
+    lshift rshift and or xor radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rlshift
+    rrshift rand ror rxor iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift
+    irshift iand ior ixor
+    """.split()  # noqa: SIM905
 )
 IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> the same value, of exactly this type
     str: lambda v: str.__getitem__(v, slice(None)),
@@ -51,9 +51,8 @@ UNNAMED = {  # classes of C that the standard library has under another name, or
     (kind.__module__, kind.__qualname__): kind
     for kind in (
         *(kind for kind in vars(types).values() if isinstance(kind, type)),
-        *(type(iter(made)) for made in ([], (), {}, set(), "", b"", range(0), {}.values())),
-        *(type(iter(made)) for made in ({}.items(), bytearray())),
-        *(type(reversed(made)) for made in ([], {})),
+        *map(type, map(iter, ([], (), {}, set(), "", b"", range(0), {}.values(), {}.items()))),
+        *map(type, (iter(bytearray()), reversed([]), reversed({}))),
         type({}.keys()),
     )
 }
@@ -93,7 +92,12 @@ def class_facts(kind: type) -> tuple[Any, ...]:
             bases.append((base.__module__, base.__qualname__))
         else:
             bases.append(base)
-    defined = {name for base in type.mro(kind)[:-1] for name, item in vars(base).items() if item is not None}
+    defined = {
+        name
+        for base in type.mro(kind)[:-1]
+        for name, item in vars(base).items()
+        if item is not None
+    }
     more: dict[str, Any] = {}
     if any(name in defined for name in ("__getattr__", "__getattribute__")):
         more["getattr"] = True

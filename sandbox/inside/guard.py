@@ -8,7 +8,11 @@ from typing import Any
 __all__ = ["Guard", "RefusedError"]
 
 
-_TEXTS = {"str": ("__str__", "__repr__"), "repr": ("__repr__",), "format": ("__format__", "__str__")}
+_TEXTS = {
+    "str": ("__str__", "__repr__"),
+    "repr": ("__repr__",),
+    "format": ("__format__", "__str__"),
+}
 
 
 class RefusedError(AttributeError):
@@ -60,7 +64,9 @@ class Guard:
 
         What is made for it, such as a dataclass's `repr`, shows all that it holds.
         """
-        if isinstance(target, BaseException | types.FunctionType | types.BuiltinFunctionType | type):
+        if isinstance(
+            target, BaseException | types.FunctionType | types.BuiltinFunctionType | type
+        ):
             return True
         own = (vars(b)[n] for n in names for b in type(target).__mro__[:-1] if n in vars(b))
         code = getattr(next(own, None), "__code__", None)

@@ -52,7 +52,7 @@ class _Names(dict[str, Any]):
     def __init__(self, peer: JudgePeer, reading: Mapping[str, Any]) -> None:
         super().__init__(__name__=reading["module_name"], __builtins__=builtins)
         self.peer, self._reading = peer, reading
-        self.module = peer.object(peer.ROOT, ("shared", "builtins", "module"))
+        self.module = peer.meant(peer.ROOT, ("shared", "builtins", "module"))
         # The candidate's names; for what it imported, where that came from (`child.py`).
         self._bound: dict[str, str | None] = dict(peer.ask("start", self.module))
 
@@ -194,9 +194,7 @@ def judge(
     except BaseException as error:
         if peer.gone:
             send(b"G", where)
-        elif isinstance(error, _NotHereError) or (
-            _is_missing(error) and error is not peer.raised
-        ):
+        elif isinstance(error, _NotHereError) or (_is_missing(error) and error is not peer.raised):
             send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
             send(b"E", f"{where}{_line(error, test)}: {describe(error)}")

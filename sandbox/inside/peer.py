@@ -9,10 +9,10 @@ number. Frames:
     X  its answer: an exception; (classes, arguments, attributes, its number, its text, printed)
 
 While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
-set became is sent back, so that changing it in place is seen; and what the tests do to a list, dict
-or set that they were given, such as `cart.items.append(x)`, to a loan. `surroundings` is what the tests
-changed around them that a candidate sees in one process (`surroundings.py`), `printed` the text
-that it wrote to a standard output that the tests replaced.
+set became is sent back, so that changing it in place is seen. A list, dict or set that the tests
+are given is a loan: what they do to it, as in `cart.items.append(x)`, goes along with the next
+question. `surroundings` is what the tests changed around them that a candidate sees in one process
+(`surroundings.py`), `printed` what it wrote to streams that the tests replaced.
 
 Every process is forked with this loaded, so it imports nothing that has to be put in order after
 a fork: threading, random, asyncio.
@@ -28,7 +28,7 @@ import operator
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import Parts, decode, encode, frame
@@ -142,10 +142,9 @@ class Peer:
         """What a question takes along."""
         return None
 
-    @contextlib.contextmanager
-    def _surrounded(self, surroundings: Any) -> Iterator[list[Any]]:
-        """Around the answer to a question; yields what is printed meanwhile, by stream."""
-        yield []
+    def _surrounded(self, surroundings: Any) -> contextlib.AbstractContextManager[list[Any]]:
+        """Around the answer to a question; gives what is printed meanwhile, by stream."""
+        return contextlib.nullcontext([])
 
     def _heard(self, printed: list[Any]) -> None:
         """What the other side wrote while it answered."""
@@ -178,7 +177,7 @@ class Peer:
         """Whether the other side was given that object of ours."""
         return id(item) in self._ids
 
-    def object(self, number: int, description: Any) -> Any:
+    def meant(self, number: int, description: Any) -> Any:
         """What a reference means here. Raises ValueError where it means nothing."""
         if number < 0:  # one of ours comes home
             return self._owned[-number - 1]
@@ -299,7 +298,7 @@ class Peer:
             payload = self._stream.read(size) if size <= 2 * LIMIT else b""
             if len(start) < 5 or len(payload) < size:
                 raise EOFError
-            return start[:1], decode(payload, other=self.object, **_UNBOUNDED)
+            return start[:1], decode(payload, other=self.meant, **_UNBOUNDED)
         except (OSError, EOFError, ValueError):  # nothing but nonsense can be expected from it
             self.gone = True
             raise GoneError from None

@@ -9,7 +9,6 @@ import socket
 import sys
 import types
 from collections import deque
-from collections.abc import Mapping
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import Parts, TooLargeError
@@ -34,7 +33,7 @@ from gatekeeper.sandbox.inside.standins import (
     inner,
     kind_of,
 )
-from gatekeeper.sandbox.inside.surroundings import Watch
+from gatekeeper.sandbox.inside.surroundings import Watch, repeat
 
 __all__ = ["JudgePeer"]
 
@@ -191,9 +190,8 @@ class JudgePeer(Peer):
         return self._watch.changes()
 
     def _heard(self, printed: list[Any]) -> None:
-        for stream, text in printed:
-            if stream in ("stdout", "stderr"):
-                getattr(sys, stream).write(str(text))
+        for kind, told in printed:
+            repeat(kind, told)
 
     # Stand-ins
 
@@ -213,13 +211,20 @@ class JudgePeer(Peer):
             case ("object", RemoteClass() as kind):
                 return _instance(kind, Inner(self, number))
             case ("value", RemoteClass() as kind, value) if type(value) is kind_of(kind).plain:
-                made = kind_of(kind).plain.__new__(kind, value)  # type: ignore[union-attr]
+                make: Any = kind_of(kind).plain
+                made = make.__new__(kind, value)
                 object.__getattribute__(made, "__dict__")["gatekeeper"] = Inner(self, number)
                 return made
         raise ValueError(f"no description of an object: {description!r:.80}")
 
     def _class(
-        self, number: int, name: str, qualified: str, bases: list[Any], special: list[Any], more: Any
+        self,
+        number: int,
+        name: str,
+        qualified: str,
+        bases: list[Any],
+        special: list[Any],
+        more: Any,
     ) -> Any:
         ancestors: set[type] = set()
         abstract: list[Any] = []
@@ -233,13 +238,15 @@ class JudgePeer(Peer):
             raise ValueError(f"no plain type: {plain!r:.80}")
         value = plain in IMMUTABLE
         if value:
-            roots: list[type] = [Value, plain]  # type: ignore[list-item]
+            roots: list[type] = [Value, plain]
         else:
             roots = [base for base in bases if isinstance(base, RemoteClass)] or [Remote]
         names = frozenset(n for n in special if type(n) is str)
         shown = frozenset({"__str__", "__repr__", "__format__"}) & names
         forwarded = shown if value else names & FORWARDERS.keys()
-        made = _new_class(name, tuple(roots), {n: FORWARDERS[n] for n in forwarded if n in FORWARDERS})
+        made = _new_class(
+            name, tuple(roots), {n: FORWARDERS[n] for n in forwarded if n in FORWARDERS}
+        )
         kind = Kind(Inner(self, number), names, shown=made)
         kind.ancestors, kind.plain = frozenset(ancestors), plain
         kind.hashable = not more.get("unhashable")
@@ -266,7 +273,8 @@ def _text_of(error: BaseException) -> str:
     """`str` of an exception of the candidate's: its own text, where its class makes one."""
     text: str | None = vars(error).get("__gatekeeper__", (None, None))[1]
     kinds = (k for k in type(error).__mro__ if vars(k).get("__str__", _text_of) is not _text_of)
-    return next(kinds).__str__(error) if text is None else text
+    own: Any = next(kinds)
+    return str(own.__str__(error)) if text is None else text
 
 
 def _attribute_of(error: BaseException, name: str) -> Any:
@@ -321,8 +329,8 @@ def _library_class(module: str, name: str) -> Any:
     return made
 
 
-for _kind in (types.FunctionType, types.MethodType, types.ModuleType, types.GeneratorType):
-    _library_class(_kind.__module__, _kind.__qualname__)  # before the fork: it takes its time
+for _name in ("function", "method", "module", "generator"):
+    _library_class("builtins", _name)  # before the fork: it takes its time
 
 
 def _of_the_library(item: Any) -> tuple[str, str] | None:

@@ -13,9 +13,9 @@ may decide a test:
 
 Never: whether an object equals, contains or exceeds data of the tests. Data goes into an operator
 (`Money(3) + 2`) only of an object that the tests made themselves of a class under test, and what
-comes out must be an object again, whose number or truth is then not asked for. Methods that text, numbers
-and collections have to compare themselves with other data (`COMPARING`) are not asked of an object
-that a function returned: such an object poses as a value.
+comes out must be an object again, whose number or truth is then not asked for. Methods by which
+text, numbers and collections compare themselves with other data (`COMPARING`) are not asked of an
+object that a function returned: such an object poses as a value.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ __all__ = [
 ]
 
 COMPARING = frozenset(
-    (
-        "startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower "
-        "isnumeric isprintable isspace istitle isupper isdisjoint issubset issuperset is_integer "
-        "is_nan is_finite is_infinite is_zero is_signed is_normal is_subnormal is_qnan is_snan "
-        "is_canonical equals all any allclose array_equal difference symmetric_difference "
-        "intersection union count index"
-    ).split()
+    """
+    startswith endswith isalnum isalpha isascii isdecimal isdigit isidentifier islower
+    isnumeric isprintable isspace istitle isupper isdisjoint issubset issuperset
+    is_integer is_nan is_finite is_infinite is_zero is_signed is_normal is_subnormal
+    is_qnan is_snan is_canonical equals all any allclose array_equal difference
+    symmetric_difference intersection union count index
+    """.split()  # noqa: SIM905
 )
 _READABLE = frozenset(  # special attributes that are data, or functions
     f"__{name}__"
-    for name in (
-        "doc name qualname module dict wrapped annotations defaults kwdefaults func self members "
-        "slots version author all abstractmethods match_args"
-    ).split()
+    for name in """
+    doc name qualname module dict wrapped annotations defaults kwdefaults func self
+    members slots version author all abstractmethods match_args
+    """.split()  # noqa: SIM905
 )
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
@@ -274,7 +274,11 @@ class Value(Remote):
     """
 
     def __getattribute__(self, name: str) -> Any:
-        if hasattr(kind_of(type(self)).plain, name) and name not in ("__class__", "__dict__", "__doc__"):
+        if hasattr(kind_of(type(self)).plain, name) and name not in (
+            "__class__",
+            "__dict__",
+            "__doc__",
+        ):
             return object.__getattribute__(self, name)
         return Remote.__getattribute__(self, name)
 

@@ -17,14 +17,24 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["REPLACEABLE", "Watch", "applied"]
+__all__ = ["REPLACEABLE", "Watch", "applied", "repeat"]
 
 REPLACEABLE = {  # functions that a test may put a mock in the place of, by module
     "builtins": ("input", "print", "open"),
     "time": ("sleep", "time", "perf_counter", "monotonic"),
-    "random": ("random", "randint", "randrange", "choice", "choices", "uniform", "shuffle", "sample"),
+    "random": (
+        "random",
+        "randint",
+        "randrange",
+        "choice",
+        "choices",
+        "uniform",
+        "shuffle",
+        "sample",
+    ),
 }
 _OUTPUTS = ("stdout", "stderr")
+_RECORDED = {"logs": ("assertLogs", "assertNoLogs", "caplog", "getLogger"), "warnings": ("arn",)}
 _WORDS = ("patch", "environ", "setenv", "setattr", "seed", "redirect", "capsys", "sys.std", "input")
 
 
@@ -32,7 +42,8 @@ class Watch:
     """The tests' side: what differs from how it was found."""
 
     def __init__(self, source: str) -> None:
-        self.active = any(word in source for word in _WORDS)
+        self._recorded = [n for n, words in _RECORDED.items() if any(w in source for w in words)]
+        self.active = bool(self._recorded) or any(word in source for word in _WORDS)
         if not self.active:
             return
         self._environ = dict(os.environ)
@@ -85,14 +96,17 @@ class Watch:
             found["stdin"] = sys.stdin
         if streams := [n for n in _OUTPUTS if getattr(sys, n) is not self._streams[n]]:
             found["outputs"] = streams
+        if self._recorded:
+            found["recorded"] = self._recorded
         return found or None
 
 
 @contextlib.contextmanager
-def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, str]]]:
+def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
     """The candidate's side: have that in force.
 
-    Yields what is printed, where it is to be told: names of streams, and texts.
+    Yields what is printed, logged and warned of meanwhile, as far as it is asked for; `repeat`
+    takes it on the tests' side.
     """
     for name, value in around.get("environ", {}).items():
         if value is None:
@@ -101,7 +115,7 @@ def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, str]]]:
             os.environ[name] = value
     if "seed" in around:
         importlib.import_module("random").seed(*around["seed"])
-    printed: list[tuple[str, str]] = []
+    printed: list[tuple[str, Any]] = []
     with contextlib.ExitStack() as stack:
         for path, item in around.get("replaced", {}).items():
             module, _, name = path.partition(".")
@@ -110,9 +124,57 @@ def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, str]]]:
             stack.enter_context(_set(sys, "stdin", around["stdin"]))
         for stream in around.get("outputs", ()):
             text = io.StringIO()
-            stack.callback(lambda s=stream, t=text: printed.append((s, t.getvalue())))
+            stack.callback(_tell, printed, stream, text)
             stack.enter_context(_set(sys, stream, text))
+        if "logs" in around.get("recorded", ()):
+            stack.enter_context(_logged(printed))
+        if "warnings" in around.get("recorded", ()):
+            stack.enter_context(_warned(printed))
         yield printed
+
+
+@contextlib.contextmanager
+def _logged(told: list[tuple[str, Any]]) -> Iterator[None]:
+    """All that is logged, whatever its level: the tests' loggers decide on that."""
+    logging = importlib.import_module("logging")
+    handler, root = logging.Handler(), logging.getLogger()
+    handler.emit = lambda r: told.append(("log", (r.name, r.levelno, r.getMessage())))
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(1)
+    try:
+        yield
+    finally:
+        root.setLevel(before)
+        root.removeHandler(handler)
+
+
+@contextlib.contextmanager
+def _warned(told: list[tuple[str, Any]]) -> Iterator[None]:
+    warnings = importlib.import_module("warnings")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            told += [("warning", (w.category, str(w.message))) for w in caught]
+
+
+def repeat(kind: str, told: Any) -> None:
+    """The tests' side: do here what the candidate did there. Raises ValueError."""
+    match kind, told:
+        case "stdout" | "stderr", str(text):
+            getattr(sys, kind).write(text)
+        case "log", (str(name), int(level), str(text)):
+            importlib.import_module("logging").getLogger(name).log(level, "%s", text)
+        case "warning", (type() as category, str(text)) if issubclass(category, Warning):
+            importlib.import_module("warnings").warn(text, category, stacklevel=2)
+        case _:
+            raise ValueError(f"{kind!r:.80}: nothing that could be repeated")
+
+
+def _tell(printed: list[tuple[str, Any]], stream: str, text: io.StringIO) -> None:
+    printed.append((stream, text.getvalue()))
 
 
 @contextlib.contextmanager

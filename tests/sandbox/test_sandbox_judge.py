@@ -619,7 +619,7 @@ def two_peers(*things: object) -> Iterator[list[Any]]:
         thread.start()
         try:
             yield [
-                candidate.object(n, (type(t).__name__, None))
+                candidate.meant(n, (type(t).__name__, None))
                 for n, t in zip(numbers, things, strict=True)
             ]
         finally:
@@ -815,7 +815,9 @@ def reference(number: int, description: Any = FUNCTION) -> bytes:
 
 
 def answer(value: bytes, changes: Any = (), same: Any = None) -> bytes:
-    return frame(b"A", head(b"t", 5) + value + encode([*changes]) + encode(same) + encode("") + encode(0))
+    return frame(
+        b"A", head(b"t", 5) + value + encode([*changes]) + encode(same) + encode("") + encode(0)
+    )
 
 
 OPENED = 2  # questions before the call: to start, for f

@@ -67,7 +67,13 @@ def test_a_check_that_only_asserts_is_cut_in_two() -> None:
 
 def test_whether_a_completion_is_whole_is_looked_up_without_parsing() -> None:
     suite = read(test=CHECK, entry_point="f", prompt=PROMPT)
-    wholes = ("async def f(x): ...", "class f: pass", "f = half", "f: int = 3", "if 1:\n  def f(): 1")
+    wholes = (
+        "async def f(x): ...",
+        "class f: pass",
+        "f = half",
+        "f: int = 3",
+        "if 1:\n  def f(): 1",
+    )
     for whole in wholes:
         assert suite.candidate(whole).endswith(whole)
         assert not suite.candidate(whole).startswith(PROMPT), whole

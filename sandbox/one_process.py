@@ -1,0 +1,170 @@
+"""What a test needs that only one process with the candidate could give.
+
+Found by reading the tests, before anything runs: docs/sandbox.md lists the shapes. Of such tests no
+verdict would be sound, so none is given.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
+from gatekeeper.sandbox.usage import ABOUT, is_class, is_scalar, makes, name_of, taken_as_data
+
+__all__ = ["problem_of"]
+
+_FILES = frozenset({"open", "tmp_path", "tmpdir", "tmp_path_factory", "TemporaryDirectory"})
+_PATHS = frozenset({"Path", "pathlib"})
+_FILE_CALLS = frozenset(
+    """
+    exists isfile isdir remove unlink listdir mkdir makedirs rmdir chdir rename walk
+    scandir read_text write_text read_bytes write_bytes
+    """.split()  # noqa: SIM905
+)
+_SAME_PROCESS = {  # modules that look into objects which are in another process here
+    **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
+    **dict.fromkeys(("subprocess", "multiprocessing"), "starts processes of its own"),
+    **dict.fromkeys(("pandas", "polars", "torch", "tensorflow"), "has data that does not travel"),
+    **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
+}
+_PICKLES = frozenset({"pickle", "marshal", "dill", "cloudpickle", "shelve", "copyreg"})
+_RUNS = frozenset({"eval", "exec", "compile", "system", "popen", "__import__"})
+_INNARDS = frozenset(
+    """
+    getsource getsourcelines currentframe stack settrace get_type_hints testmod
+    __subclasses__
+    """.split()  # noqa: SIM905
+)
+
+
+def problem_of(
+    trees: Sequence[ast.Module],
+    nodes: Sequence[ast.AST],
+    theirs: set[str],
+    modules: frozenset[str],
+    needs: frozenset[str],
+) -> str:
+    for tree in trees:
+        for found in (*_decorated(tree, theirs), *_untold_arguments(tree, needs)):
+            return found
+    paths = any(isinstance(n, ast.Name | ast.alias) and name_of(n) in _PATHS for n in nodes)
+    classes = any(is_class(name, nodes) for name in theirs)
+    for node in nodes:
+        if found := _shared_state(node, theirs, modules, paths=paths, classes=classes):
+            return found
+    return _classes_as_data(nodes, theirs)
+
+
+def _decorated(tree: ast.Module, theirs: set[str]) -> Iterator[str]:
+    """Classes of tests that the candidate would replace; of functions the judge looks inside."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            for decorator in node.decorator_list:
+                if theirs & {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}:
+                    yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"
+
+
+def _untold_arguments(tree: ast.Module, needs: frozenset[str]) -> Iterator[str]:
+    """Tests that want arguments which nobody gives them."""
+    if "pytest" in needs:
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
+            required = len(node.args.args) - len(node.args.defaults)
+            if node.name.startswith("test") and required:
+                yield f"{node.name} takes arguments that only pytest could give: import pytest"
+
+
+def _shared_state(
+    node: ast.AST, theirs: set[str], modules: frozenset[str], *, paths: bool, classes: bool
+) -> str:
+    """What tests and candidate can only share in one process."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        roots = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for root in (*roots, getattr(node, "module", None) or ""):
+            if why := _SAME_PROCESS.get(root.partition(".")[0]):
+                return f"{root} {why}"
+    if isinstance(node, ast.ClassDef):
+        for base in node.bases:
+            name = name_of(base)
+            if name in theirs and not name.endswith(("Error", "Exception", "Warning")):
+                return f"{node.name} extends {name}, a class of the candidate's"
+    if getattr(node, "attr", "") in _INNARDS or getattr(node, "arg", "") in _INNARDS:
+        return f"{ast.unparse(node)} looks into the candidate's process"
+    if isinstance(node, ast.arg) and node.arg in _FILES:
+        return f"{node.arg}: tests and candidate would share files"
+    if not isinstance(node, ast.Call):
+        return ""
+    function = node.func
+    if isinstance(function, ast.Name) and function.id in _FILES:
+        return f"{function.id}: tests and candidate would share files"
+    if isinstance(function, ast.Attribute):
+        owner = ast.unparse(function.value)
+        on_files = paths or owner in ("os", "os.path", "shutil") or owner.startswith("tempfile")
+        if (on_files and function.attr in _FILE_CALLS) or owner.startswith("tempfile"):
+            return f"{owner}.{function.attr}: tests and candidate would share files"
+    name = name_of(function) or getattr(function, "attr", "")
+    if name in _RUNS and not all(isinstance(a, ast.Constant) for a in node.args):
+        return f"{name} would run what the candidate gave in the process of the tests"
+    if isinstance(function, ast.Attribute) and ast.unparse(function.value) in _PICKLES:
+        own = [
+            a for a in node.args if isinstance(a, ast.Call) and ast.unparse(a.func).endswith("s")
+        ]
+        if classes or (name in ("load", "loads") and not own):
+            return f"{ast.unparse(function)} runs or copies what the candidate gave"
+    if name in _INNARDS:
+        return f"{name} looks into the candidate's process"
+    return _patched(node, modules) if name == "patch" else ""
+
+
+def _patched(node: ast.Call, modules: frozenset[str]) -> str:
+    """A mock in the place of something that only the candidate's process could see."""
+    if not node.args or not isinstance(node.args[0], ast.Constant):
+        return ""
+    target = str(node.args[0].value)
+    module, _, name = target.rpartition(".")
+    if module.partition(".")[0] in modules or name in REPLACEABLE.get(module, ()):
+        return ""
+    if target in ("sys.stdout", "sys.stdin", "os.environ"):
+        return ""
+    return f"patch({target!r}) would have to change the candidate's process"
+
+
+def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
+    """An object of a class under test that is compared with a number or text.
+
+    It would have to answer for itself. (One that is compared with a list may extend `list`: then
+    the judge has its value.)
+    """
+    negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
+    for name in theirs:
+        if not name[:1].isupper():
+            continue
+        made = {
+            target.id
+            for node in nodes
+            if isinstance(node, ast.Assign) and makes(node.value, name)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+        used = any(
+            makes(node.value, name)
+            or (isinstance(node.value, ast.Name) and node.value.id in {*made, name})
+            for node in attributes
+        )
+        for node in nodes:
+            if isinstance(node, ast.Compare) and (
+                isinstance(node.ops[0], ast.NotEq) or id(node) in negated
+            ):
+                continue  # that it differs is true of every object
+            if used and taken_as_data(node, name, is_scalar):
+                return f"an object of {name} is compared with data: it would answer for itself"
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                mine = [s for s in sides if isinstance(s, ast.Name) and s.id in made]
+                others = [side for side in sides if side not in mine]
+                if mine and not isinstance(node.ops[0], ABOUT) and any(map(is_scalar, others)):
+                    return f"an object of {name} is compared with data: it would answer for itself"
+    return ""
