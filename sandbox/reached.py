@@ -42,7 +42,13 @@ class Reached:
                 if not run or id(node) in seen:
                     continue
             elif isinstance(node, ast.ClassDef) and top:
-                todo += [(item, self._is_collected(node)) for item in node.body]
+                functions = ast.FunctionDef | ast.AsyncFunctionDef
+                collected = self._is_collected(node)
+                todo += [
+                    (item, True)
+                    for item in node.body
+                    if collected or not isinstance(item, functions)
+                ]
                 for item in node.body if self._is_collected(node) else ():
                     name = getattr(item, "name", "")
                     if name.lower().startswith(("setup", "teardown", "asyncsetup")):

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from attacks import PROGRAMS
 from attacks.plain import PLUGIN, render
+from attacks.program import UNJUDGED
+
+from gatekeeper.sandbox.suite import read_suite
 
 ROOT = Path(__file__).parents[2]
 FORGED = [program for program in PROGRAMS if program.twin and not program.honest]
@@ -25,6 +28,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     chosen = {}
     # These leave processes and close descriptors, and are else the same square.
     disturbing = {program.twin for program in PROGRAMS if program.family == "hosts"}
+    disturbing.add("asserted: a generator test (twin)")  # pytest refuses it, the judge does not
     for number, program in enumerate(PROGRAMS):
         missing = [name for name in program.needs if importlib.util.find_spec(name) is None]
         right = program.honest and "passed" in program.verdicts
@@ -84,3 +88,12 @@ def test_names_are_unique() -> None:
 def test_few_tasks_cannot_be_judged() -> None:
     undecided = [program for program in FORGED if "infra_error" in program.verdicts]
     assert len(undecided) < len(FORGED) / 10
+
+
+def test_few_honest_shapes_cannot_be_judged() -> None:
+    """At most one in twenty, each by a rule that reads the tests alone."""
+    shapes = [program for program in PROGRAMS if program.honest and not program.twin]
+    assert len(UNJUDGED) <= len(shapes) / 20
+    by_name = {program.name: program for program in shapes}
+    for name, why in UNJUDGED.items():
+        assert why in read_suite(name, by_name[name].task).reading.problem

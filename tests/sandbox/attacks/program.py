@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["SQUARES", "WRONG", "Program", "attack", "dedent", "pair", "shape"]
+__all__ = ["SQUARES", "UNJUDGED", "WRONG", "Program", "attack", "dedent", "pair", "shape"]
 
 # "Could not tell" is not among them: a hostile program must not escape its label.
 WRONG = ("failed", "timeout", "resource_exceeded", "no_answer")
@@ -135,9 +135,22 @@ def pair(
     ]
 
 
+UNJUDGED = {  # honest shapes that need one process with the candidate: docs/sandbox.md lists them
+    "today: names and annotations": "get_type_hints",
+    "today: a file that the candidate made": "share files",
+    "today: Path.exists, and a file of the test's": "share files",
+    "today: the recursion limit and the working directory": "share files",
+    "today: a subclass of the candidate's class": "extends Animal",
+    "class: a number and a text of its own": "compared with data",
+    "pytest: doctest's examples": "testmod",
+    "unittest: temporary files": "share files",
+}
+
+
 def shape(name: str, code: str, *tests: str, needs: Collection[str] = (), **task: Any) -> Program:
-    """An honest program of some shape, which has to pass."""
+    """An honest program of some shape, which has to pass, or (`UNJUDGED`) cannot be judged."""
     given = {key: dedent(value) if isinstance(value, str) else value for key, value in task.items()}
     if tests:
         given["tests"] = [dedent(test).strip() for test in tests]
-    return Program(name, "honest", dedent(code), given, ("passed",), needs=tuple(needs))
+    verdict = "infra_error" if name in UNJUDGED else "passed"
+    return Program(name, "honest", dedent(code), given, (verdict,), needs=tuple(needs))

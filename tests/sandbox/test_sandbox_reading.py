@@ -1,0 +1,157 @@
+"""What is read in tests before they run: whose a name is, what is needed, what allows no verdict.
+
+No candidate has a part in any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from gatekeeper.sandbox.reading import Reading, read_tests
+
+
+def read(*tests: str, setup: str = "", entry: str | None = None) -> Reading:
+    return read_tests(setup, tests, entry=entry, modules=frozenset({"solution"}))
+
+
+@pytest.mark.parametrize(
+    ("tests", "asked"),
+    [
+        (["assert sum(10, 15) == 25"], {"sum"}),  # no other can be meant
+        (["assert sorted(f(3)) == [1]"], set()),
+        (["assert abs(PI_EST - 3.14) < 1e-3"], set()),  # only the constant is a candidate's
+        (["assert gcd(12, 18) == 6", "assert lcm(4, 6) == 12"], {"gcd", "lcm"}),
+        (["assert count('aab') == {'a': 2}", "assert words('a') == ['a']"], {"count"}),
+        (["assert isclose(f(2), 4.0)"], set()),  # it can only say yes or no
+        (["assert Counter(f('a')) == Counter('a')"], set()),  # looks at what f gave
+        (["assert reduce(add, [f(1), f(2)]) == 3"], set()),
+        (["assert deepcopy(f([1])) == [1]"], set()),
+        (["assert len(sum([1])) == 1 and max([1]) == 1"], set()),  # which? the task has to say
+    ],
+)
+def test_a_usual_name_is_the_candidates_only_where_it_must_be(
+    tests: Sequence[str], asked: set[str]
+) -> None:
+    assert read(*tests).asked == asked
+
+
+def test_what_a_task_states_is_under_test() -> None:
+    assert read("assert len(sum([1])) == 1", entry="sum").asked == {"sum"}
+    reading = read("from text_tools import shout\nassert shout('a') == 'A'", entry="shout")
+    assert "text_tools" in reading.modules
+    assert "text_tools" not in reading.needs
+
+
+def test_a_module_is_the_real_one_or_is_needed() -> None:
+    reading = read("assert np.isclose(f(2), 4.0)", "assert math.isclose(f(2), 4.0)")
+    assert dict(reading.real) == {"np": "numpy", "math": "math"}
+    assert "numpy" in reading.needs
+    reading = read("import numpy as np\nfrom solution import f\nassert np.all(f(2) == 4)")
+    assert (reading.needs, reading.alone) == ({"numpy"}, False)
+    assert read("from shapes import Circle\nassert Circle(1).area == 3").alone
+    ready = "try:\n    import missing\nexcept ImportError:\n    missing = None\nassert f(1) == 1"
+    assert read(ready).needs == set()
+    assert read("assert code(3) == 3").theirs == {"code"}  # a function, though a module's name
+
+
+@pytest.mark.parametrize(
+    ("test", "is_class"),
+    [
+        ("s = Stack()\ns.push(1)\nassert s.pop() == 1", True),
+        ("assert Vector(1, 2) * 3 == Vector(3, 6)", True),
+        ("assert abs(Vector(3, 4)) == 5", True),
+        ("assert 3 in Bag([3])", True),
+        ("assert Area(2) == 12", False),
+        ("assert abs(Area(2) - 12.6) < 0.1", False),
+        ("assert IsPrime(7)", False),
+        ("assert stack().pop() == 1", False),
+    ],
+)
+def test_what_is_used_as_a_class(test: str, is_class: bool) -> None:
+    assert bool(read(test).classes) is is_class
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "def run():\n    assert f(2) == 4\n",
+        "f(2) == 4",
+        "print(f(2))",
+        "class Helper:\n    def test_f(self):\n        assert f(2) == 4\n",
+        "try:\n    assert f(2) == 4\nexcept AssertionError:\n    pass\n",
+        "import contextlib\nwith contextlib.suppress(Exception):\n    assert f(2) == 4\n",
+        "assert True",
+        "assert 1 + 1 == 2",
+    ],
+)
+def test_where_nothing_is_asserted_of_a_candidate(test: str) -> None:
+    assert read(test).void
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert f(2) == 4",
+        "from solution import f\ndef test_f():\n    run(f)\ndef run(f):\n    assert f(2) == 4\n",
+        "class TestF:\n    def setup_method(self):\n        self.n = 2\n    def test_f(self):\n"
+        "        assert f(self.n) == 4\n",
+        "import unittest\nclass Squares(unittest.TestCase):\n    def runTest(self):\n"
+        "        self.assertEqual(f(2), 4)\n",
+        "import functools\ndef check_one(n, m):\n    assert f(n) == m\n"
+        "test_two = functools.partial(check_one, 2, 4)\n",
+        "try:\n    f(-1)\nexcept ValueError:\n    pass\nelse:\n    assert False\n",
+        "if f(2) != 4:\n    raise AssertionError('no')\n",
+        "try:\n    assert f(2) == 4\nexcept AssertionError:\n    raise\n",
+    ],
+)
+def test_where_something_is(test: str) -> None:
+    assert not read(test).void
+    assert not read(test).problem
+
+
+def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
+    guarded = "def run():\n    assert f(2) == 4\nif __name__ == '__main__':\n    run()\n"
+    assert read(guarded).main
+    assert not read(f"assert f(1) == 1\n{guarded}").main
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("def test_f(tmp_path):\n    assert f(tmp_path) == 1\nimport pytest", "share files"),
+        ("import os\nassert f() == 1 and os.path.exists('x')", "share files"),
+        ("class Dog(Animal):\n    pass\nassert Dog().legs == 4", "extends Animal"),
+        ("m = Money(5)\nassert m.amount == 5 and m == 5", "compared with data"),
+        ("from unittest import mock\nwith mock.patch('os.getcwd'):\n    assert f() == 1", "patch"),
+        ("import inspect\nassert 'def' in inspect.getsource(f)", "getsource"),
+        ("assert eval(f('1 2')) == 3", "eval would run"),
+        ("import pickle\nassert pickle.loads(f()) == 3", "pickle.loads"),
+        ("import subprocess\nassert f() == 1", "subprocess"),
+        ("import pandas as pd\nassert f().equals(pd.DataFrame())", "pandas"),
+        ("@f\nclass TestF:\n    def test_it(self):\n        assert g() == 1\n", "decorates TestF"),
+        ("def test_f(data):\n    assert f(data) == 1\n", "import pytest"),
+    ],
+)
+def test_what_only_one_process_could_answer(test: str, words: str) -> None:
+    assert words in read(test).problem
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "from unittest import mock\nwith mock.patch('builtins.input', return_value='3'):\n"
+        "    assert f() == 3",
+        "from unittest import mock\nimport solution\n"
+        "with mock.patch('solution.fetch', return_value=3):\n    assert solution.f() == 3",
+        "m = Money(5)\nassert m.amount == 5 and m != 5 and not m == 6",
+        "s = Stack()\ns.push(1)\nassert s == [1]",  # it may extend `list`
+        "data = [3]\ndata.append(f(1))\nassert data == [3, 1]",
+        "import pickle\nassert pickle.loads(pickle.dumps(f(3))) == [0, 1, 4]",
+        "class Mine(BaseError):\n    pass\ntry:\n    f(Mine)\nexcept Mine:\n    pass\n"
+        "else:\n    assert False",
+    ],
+)
+def test_what_looks_like_it_and_can_be_judged(test: str) -> None:
+    assert not read(test).problem
