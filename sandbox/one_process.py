@@ -7,7 +7,9 @@ verdict would be sound, so none is given.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 from gatekeeper.sandbox.usage import ABOUT, is_class, is_scalar, makes, name_of, taken_as_data
@@ -22,20 +24,29 @@ _FILE_CALLS = frozenset(
     scandir read_text write_text read_bytes write_bytes
     """.split()  # noqa: SIM905
 )
+_PATH_CALLS = frozenset(
+    """
+    exists is_file is_dir iterdir read_text write_text read_bytes write_bytes touch unlink mkdir
+    rmdir glob rglob
+    """.split()  # noqa: SIM905
+)
 _SAME_PROCESS = {  # modules that look into objects which are in another process here
     **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
     **dict.fromkeys(("subprocess", "multiprocessing"), "starts processes of its own"),
     **dict.fromkeys(("pandas", "polars", "torch", "tensorflow"), "has data that does not travel"),
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
 }
+_STREAMS = {("sys", "stdin"), ("sys", "stdout"), ("sys", "stderr"), ("os", "environ")}
 _PICKLES = frozenset({"pickle", "marshal", "dill", "cloudpickle", "shelve", "copyreg"})
 _RUNS = frozenset({"eval", "exec", "compile", "system", "popen", "__import__"})
-_INNARDS = frozenset(
-    """
-    getsource getsourcelines currentframe stack settrace get_type_hints testmod
-    __subclasses__
-    """.split()  # noqa: SIM905
-)
+_INNARDS = {  # functions that look at, or change, the process that they run in -> their modules
+    **dict.fromkeys(("getsource", "getsourcelines", "currentframe", "stack"), "inspect"),
+    **dict.fromkeys(("settrace", "setrecursionlimit", "_getframe"), "sys"),
+    **dict.fromkeys(("getcontext", "setcontext", "localcontext"), "decimal"),
+    "get_type_hints": "typing",
+    "testmod": "doctest",
+    "run_docstring_examples": "doctest",
+}
 
 
 def problem_of(
@@ -48,10 +59,15 @@ def problem_of(
     for tree in trees:
         for found in (*_decorated(tree, theirs), *_untold_arguments(tree, needs)):
             return found
-    paths = any(isinstance(n, ast.Name | ast.alias) and name_of(n) in _PATHS for n in nodes)
-    classes = any(is_class(name, nodes) for name in theirs)
+    known = _Names(
+        theirs=frozenset(theirs),
+        modules=modules,
+        raised=frozenset(name for name in theirs if _is_raised(name, nodes)),
+        paths=any(isinstance(n, ast.Name | ast.alias) and name_of(n) in _PATHS for n in nodes),
+        classes=any(is_class(name, nodes) for name in theirs),
+    )
     for node in nodes:
-        if found := _shared_state(node, theirs, modules, paths=paths, classes=classes):
+        if found := _shared_state(node, known):
             return found
     return _classes_as_data(nodes, theirs)
 
@@ -76,9 +92,18 @@ def _untold_arguments(tree: ast.Module, needs: frozenset[str]) -> Iterator[str]:
                 yield f"{node.name} takes arguments that only pytest could give: import pytest"
 
 
-def _shared_state(
-    node: ast.AST, theirs: set[str], modules: frozenset[str], *, paths: bool, classes: bool
-) -> str:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What is known of the names of a test program."""
+
+    theirs: frozenset[str]  # the candidate's
+    modules: frozenset[str]  # that are the candidate
+    raised: frozenset[str]  # exceptions among the candidate's
+    paths: bool  # whether the tests use pathlib
+    classes: bool  # whether there are classes among the candidate's
+
+
+def _shared_state(node: ast.AST, names: _Names) -> str:
     """What tests and candidate can only share in one process."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         roots = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -88,10 +113,15 @@ def _shared_state(
     if isinstance(node, ast.ClassDef):
         for base in node.bases:
             name = name_of(base)
-            if name in theirs and not name.endswith(("Error", "Exception", "Warning")):
+            if name in names.theirs and name not in names.raised:
                 return f"{node.name} extends {name}, a class of the candidate's"
-    if getattr(node, "attr", "") in _INNARDS or getattr(node, "arg", "") in _INNARDS:
-        return f"{ast.unparse(node)} looks into the candidate's process"
+    if isinstance(node, ast.Attribute):
+        owner = ast.unparse(node.value)
+        if owner == _INNARDS.get(node.attr) or node.attr == "__subclasses__":
+            return f"{owner}.{node.attr} is about the candidate's process"
+        known = (owner, node.attr) in _STREAMS or node.attr in REPLACEABLE.get(owner, ())
+        if isinstance(node.ctx, ast.Store) and owner in sys.stdlib_module_names and not known:
+            return f"{owner}.{node.attr} would have to change in the candidate's process"
     if isinstance(node, ast.arg) and node.arg in _FILES:
         return f"{node.arg}: tests and candidate would share files"
     if not isinstance(node, ast.Call):
@@ -99,23 +129,58 @@ def _shared_state(
     function = node.func
     if isinstance(function, ast.Name) and function.id in _FILES:
         return f"{function.id}: tests and candidate would share files"
+    owner = ""
     if isinstance(function, ast.Attribute):
         owner = ast.unparse(function.value)
-        on_files = paths or owner in ("os", "os.path", "shutil") or owner.startswith("tempfile")
-        if (on_files and function.attr in _FILE_CALLS) or owner.startswith("tempfile"):
+        on_files = owner in ("os", "os.path", "shutil") and function.attr in _FILE_CALLS
+        on_paths = names.paths and function.attr in _PATH_CALLS
+        if on_files or on_paths or owner.startswith("tempfile"):
             return f"{owner}.{function.attr}: tests and candidate would share files"
     name = name_of(function) or getattr(function, "attr", "")
-    if name in _RUNS and not all(isinstance(a, ast.Constant) for a in node.args):
+    of_python = isinstance(function, ast.Name) or owner in ("os", "builtins", "importlib")
+    if name in _RUNS and of_python and not all(isinstance(a, ast.Constant) for a in node.args):
         return f"{name} would run what the candidate gave in the process of the tests"
     if isinstance(function, ast.Attribute) and ast.unparse(function.value) in _PICKLES:
         own = [
             a for a in node.args if isinstance(a, ast.Call) and ast.unparse(a.func).endswith("s")
         ]
-        if classes or (name in ("load", "loads") and not own):
+        if names.classes or (name in ("load", "loads") and not own):
             return f"{ast.unparse(function)} runs or copies what the candidate gave"
-    if name in _INNARDS:
-        return f"{name} looks into the candidate's process"
-    return _patched(node, modules) if name == "patch" else ""
+    if isinstance(function, ast.Name) and name in _INNARDS:
+        return f"{name} is about the candidate's process"
+    if name == "patch":
+        return _patched(node, names.modules)
+    if ast.unparse(function).endswith(("patch.object", "monkeypatch.setattr")):
+        return _patched_object(node, names.modules)
+    return ""
+
+
+def _is_raised(name: str, nodes: Sequence[ast.AST]) -> bool:
+    """Whether a name is that of an exception: by how it ends, or by how it is used."""
+    if name.endswith(("Error", "Exception", "Warning")):
+        return True
+    for node in nodes:
+        kinds: list[ast.AST | None] = []
+        if isinstance(node, ast.ExceptHandler):
+            kinds = [node.type, *getattr(node.type, "elts", ())]
+        elif isinstance(node, ast.Raise):
+            kinds = [node.exc, getattr(node.exc, "func", None)]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("raises", "Raises")):
+            kinds = [*node.args]
+        if any(isinstance(kind, ast.Name) and kind.id == name for kind in kinds):
+            return True
+    return False
+
+
+def _patched_object(node: ast.Call, modules: frozenset[str]) -> str:
+    """The same, said with the object and a name."""
+    if len(node.args) < 2 or not isinstance(node.args[0], ast.Name):
+        return ""
+    module, name = node.args[0].id, getattr(node.args[1], "value", None)
+    known = name in REPLACEABLE.get(module, ()) or (module, name) in _STREAMS
+    if module in modules or known or module not in sys.stdlib_module_names:
+        return ""
+    return f"{module}.{name} would have to change in the candidate's process"
 
 
 def _patched(node: ast.Call, modules: frozenset[str]) -> str:
@@ -126,7 +191,7 @@ def _patched(node: ast.Call, modules: frozenset[str]) -> str:
     module, _, name = target.rpartition(".")
     if module.partition(".")[0] in modules or name in REPLACEABLE.get(module, ()):
         return ""
-    if target in ("sys.stdout", "sys.stdin", "os.environ"):
+    if (module, name) in _STREAMS:
         return ""
     return f"patch({target!r}) would have to change the candidate's process"
 

@@ -21,6 +21,7 @@ class Reached:
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                     self.functions.setdefault(getattr(node, "name", ""), []).append(node)
         body = [node for tree in trees for node in tree.body]
+        self._collected = _collected([n for n in body if isinstance(n, ast.ClassDef)])
         guards = [node for node in body if _is_main_guard(node)]
         roots = [node for node in body if node not in guards]
         self.nodes = self._follow(roots, entry)
@@ -43,13 +44,13 @@ class Reached:
                     continue
             elif isinstance(node, ast.ClassDef) and top:
                 functions = ast.FunctionDef | ast.AsyncFunctionDef
-                collected = self._is_collected(node)
+                collected = node.name in self._collected
                 todo += [
                     (item, True)
                     for item in node.body
                     if collected or not isinstance(item, functions)
                 ]
-                for item in node.body if self._is_collected(node) else ():
+                for item in node.body if node.name in self._collected else ():
                     name = getattr(item, "name", "")
                     if name.lower().startswith(("setup", "teardown", "asyncsetup")):
                         todo.append((item, False))
@@ -66,10 +67,14 @@ class Reached:
             todo += [(child, False) for child in ast.iter_child_nodes(node)]
         return found
 
-    @staticmethod
-    def _is_collected(node: ast.ClassDef) -> bool:
-        bases = " ".join(ast.unparse(base) for base in node.bases)
-        return node.name.startswith("Test") or "Test" in bases
+
+def _collected(classes: Sequence[ast.ClassDef]) -> set[str]:
+    """Names of the classes whose tests are run: in their own name, or by inheritance."""
+    bases = {node.name: " ".join(map(ast.unparse, node.bases)) for node in classes}
+    found = {n for n, base in bases.items() if n.startswith("Test") or "Test" in base}
+    while more := {n for n in bases if any(n in bases[f].split() for f in found)} - found:
+        found |= more
+    return found
 
 
 def _is_main_guard(node: ast.AST) -> bool:

@@ -26,6 +26,7 @@ __all__ = ["BATCHER", "Batcher", "batched"]
 BATCHER, _NEXT = "__gatekeeper_calls__", "__gatekeeper_next__"  # names in the test program
 FIRST = 64  # calls that are made one by one
 CHUNK = 256  # calls at a time after them
+_NONE: tuple[tuple[bool, Any], ...] = ()
 _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List)
 _PLAIN_PARTS = (ast.operator, ast.unaryop, ast.expr_context)
 _BRANCHES = (
@@ -62,7 +63,7 @@ class Batcher:
             yield n, functools.partial(alone, n)
         worth_it = True
         while worth_it and (chunk := list(itertools.islice(steps, CHUNK))):
-            target, results = function(), []
+            target, results = function(), _NONE
             if isinstance(target, Remote):
                 results = self._peer.ask("calls", target, [arguments(n) for n in chunk])
             for n, (failed, value) in zip(chunk, results, strict=False):

@@ -391,7 +391,7 @@ def _run_pytest(names: dict[str, Any]) -> None:
             if report.failed:
                 reports.append(report)
 
-    options = ["-q", "-s", "-c", "/dev/null", "--rootdir=/", "--assert=plain", "--noconftest"]
+    options = ["-s", "-c", "/dev/null", "--rootdir=/", "--assert=plain", "--noconftest"]
     pytest.main([*options, "-p", "no:cacheprovider", "-p", "no:terminal"], plugins=[Plugin()])
     for report in reports:
         if report.failed:

@@ -181,7 +181,7 @@ def _copy(name: str) -> Callable[[Any], Any]:
 _SCALARS = frozenset({int, float, bool, str, type(None)})
 
 
-def _calls(function: Any, rows: list[tuple[Any, ...]]) -> list[tuple[bool, Any]]:
+def _calls(function: Any, rows: list[tuple[Any, ...]]) -> tuple[tuple[bool, Any], ...]:
     """(whether it failed, value or exception) of one call after the other.
 
     To the first that fails, or that gives more than a number or a text: that may be large.
@@ -191,11 +191,12 @@ def _calls(function: Any, rows: list[tuple[Any, ...]]) -> list[tuple[bool, Any]]
         try:
             value = function(*arguments)
         except Exception as error:
-            return [*found, (True, error)]
+            found.append((True, error))
+            break
         found.append((False, value))
         if type(value) not in _SCALARS:
             break
-    return found
+    return tuple(found)
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {

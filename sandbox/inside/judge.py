@@ -194,7 +194,9 @@ def judge(
     except BaseException as error:
         if peer.gone:
             send(b"G", where)
-        elif isinstance(error, _NotHereError) or (_is_missing(error) and error is not peer.raised):
+        elif isinstance(error, _NotHereError):
+            send(b"I", f"{where}: {error}")
+        elif _is_missing(error) and error is not peer.raised:
             send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
             send(b"E", f"{where}{_line(error, test)}: {describe(error)}")

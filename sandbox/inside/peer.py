@@ -253,7 +253,8 @@ class Peer:
             operation, arguments, keywords, surroundings, loans = question
             for number, value in loans:
                 self._change(number, value)
-            given = [*arguments, *keywords.values()]
+            # Arguments of many calls are made for them alone: nobody sees what becomes of them.
+            given = [*arguments, *keywords.values()] if operation != "calls" else []
             before = [self._trace(item) for item in given]
             with self._surrounded(surroundings) as printed:
                 value = self._perform(operation, *arguments, **keywords)

@@ -139,7 +139,7 @@ UNJUDGED = {  # honest shapes that need one process with the candidate: docs/san
     "today: names and annotations": "get_type_hints",
     "today: a file that the candidate made": "share files",
     "today: Path.exists, and a file of the test's": "share files",
-    "today: the recursion limit and the working directory": "share files",
+    "today: the recursion limit and the working directory": "sys.setrecursionlimit",
     "today: a subclass of the candidate's class": "extends Animal",
     "class: a number and a text of its own": "compared with data",
     "pytest: doctest's examples": "testmod",
