@@ -28,7 +28,7 @@ from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
 from gatekeeper.sandbox.usage import is_class, makes, name_of
 
-__all__ = ["LIBRARY", "Reading", "read_tests"]
+__all__ = ["RESERVED", "Reading", "imported", "read_tests"]
 
 _LIBRARIES = {  # by the names that programs give them
     "np": "numpy",
@@ -54,6 +54,7 @@ LIBRARY: dict[str, str] = {  # what programs use without being about it -> modul
     "loads": "json:loads",
 }
 _BITS = frozenset({"isclose", "approx", "allclose", "raises", "isfinite", "isinf", "isnan"})
+RESERVED = frozenset({*LIBRARY, *_LIBRARIES, *sys.stdlib_module_names, *_BITS})  # usual names
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,24 +127,24 @@ def read_tests(
     trees = [ast.parse(text) for text in texts]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     modules = modules | _modules_of(nodes, entry)
-    needs = frozenset(itertools.chain.from_iterable(map(_imported, trees))) - modules
+    needs = frozenset(itertools.chain.from_iterable(map(imported, trees))) - modules
     free = _free_names(texts)
     libraries = {n: _LIBRARIES[n] for n in free if n in _LIBRARIES and n != entry}
     standard = {n for n in free if n in sys.stdlib_module_names and _is_module(n, nodes)} - {entry}
     usual = {n for n in free if n in LIBRARY and n not in libraries}
     own = free - libraries.keys() - standard - usual - _builtin(free)
-    imported = _names_from(nodes, modules)
+    brought = _names_from(nodes, modules)
     asked = {entry} if entry is not None else set()
     if entry is None:
-        alone = not own and not imported
-        asked |= {n for n in usual if not _helps(n, nodes, own | imported)}
+        alone = not own and not brought
+        asked |= {n for n in usual if not _helps(n, nodes, own | brought)}
         if alone and not asked:
             asked |= _the_only_call(nodes)
     real = dict(libraries)
     real |= {n: n for n in standard}
     real |= {n: LIBRARY[n] for n in usual - asked}
     needs |= {module.partition(".")[0] for module in libraries.values()}
-    theirs = own | imported | asked
+    theirs = own | brought | asked
     reached = Reached(trees, entry)
     return Reading(
         void=_void(nodes, theirs, reached, entry),
@@ -154,7 +155,7 @@ def read_tests(
         real=tuple(sorted(real.items())),
         theirs=frozenset(theirs),
         classes=frozenset(n for n in theirs if is_class(n, nodes)),
-        alone=not (own or imported or entry),
+        alone=not (own or brought or entry),
         main=reached.main,
     )
 
@@ -211,7 +212,7 @@ def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
     return found
 
 
-def _imported(program: ast.AST) -> Iterator[str]:
+def imported(program: ast.AST) -> Iterator[str]:
     """Top-level modules that are imported, except where the code is ready to do without."""
     for node in ast.iter_child_nodes(program):
         if isinstance(node, ast.Import):
@@ -219,7 +220,7 @@ def _imported(program: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.partition(".")[0]
         elif not isinstance(node, ast.Try):
-            yield from _imported(node)
+            yield from imported(node)
 
 
 def _is_module(name: str, nodes: Sequence[ast.AST]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from gatekeeper.errors import BadInputError
 from gatekeeper.sandbox.inside.collect import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
-from gatekeeper.sandbox.reading import Reading, read_tests
+from gatekeeper.sandbox.reading import RESERVED, Reading, imported, read_tests
 
 __all__ = ["Case", "Suite", "read_suite", "same_output"]
 
@@ -142,16 +142,23 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
     if entry is not None and not isinstance(entry, str):
         raise BadInputError(f"entry_point={entry!r:.80}: give a string")
     imports = _imports(setup)
+    helpers = RESERVED | _bound(imports) if imports else RESERVED
+    dedented: list[str] = []
+    found: list[LiteralTest | None] = []
     for test in tests:
         with _readable("test", test):
-            if not ast.parse(textwrap.dedent(test).strip()).body:
-                raise ValueError("there is nothing to run in it")
-    dedented = tuple(textwrap.dedent(test).strip() for test in tests)
+            dedented.append(textwrap.dedent(test).strip())
+            found.append(parse(test, helpers))
+    literal = tuple(test for test in found if test is not None)
+    simple = "*" not in imports and _only_imports(setup, imports)
+    if len(literal) == len(tests) and simple:  # as nearly all of MBPP
+        needs = frozenset(imported(ast.parse(imports))) if imports else frozenset()
+        return Suite(setup, imports, tuple(dedented), literal, reading=Reading(needs=needs))
     reading = read_tests(setup, dedented, entry=entry, modules=_MODULES)
     return Suite(
         setup=setup,
         imports=imports,
-        tests=dedented,
+        tests=tuple(dedented),
         literal=_literal(dedented, setup, imports, reading),
         entry=entry,
         reading=reading,
@@ -161,22 +168,24 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
 def _literal(
     tests: Sequence[str], setup: str, imports: str, reading: Reading
 ) -> tuple[LiteralTest, ...]:
-    """The tests cut in two; empty where not all can be.
-
-    Setup code that does more than import is not for a candidate to see: it may know answers.
-    """
-    program = ast.parse(setup)
-    if len(program.body) > len(imports.splitlines()):
+    """The tests cut in two; empty where not all can be."""
+    helpers = _bound(imports) | {name for name, _ in reading.real}
+    if not _only_imports(setup, imports) or "*" in helpers:
         return ()
-    helpers = {name for name, _ in reading.real}
-    for node in ast.walk(program):
-        if isinstance(node, ast.alias):
-            helpers.add((node.asname or node.name).partition(".")[0])
-    if "*" in helpers:
-        return ()
-    found = [parse(test, frozenset(helpers)) for test in tests]
+    found = [parse(test, helpers) for test in tests]
     cut = tuple(test for test in found if test is not None)
     return cut if len(cut) == len(tests) else ()
+
+
+def _only_imports(setup: str, imports: str) -> bool:
+    """Whether setup code does nothing but import: the rest is not for a candidate to see."""
+    return not setup.strip() or len(ast.parse(setup).body) == len(imports.splitlines())
+
+
+def _bound(imports: str) -> frozenset[str]:
+    """Names that import statements bind; "*" where that cannot be told."""
+    aliases = (node for node in ast.walk(ast.parse(imports)) if isinstance(node, ast.alias))
+    return frozenset((alias.asname or alias.name).partition(".")[0] for alias in aliases)
 
 
 def _program(task: Mapping[str, Any], setup: str) -> Suite:
@@ -363,6 +372,8 @@ def _part(source: str, wanted: Any) -> str:
 
 def _imports(setup: str) -> str:
     """The import statements of setup code, one a line."""
+    if not setup.strip():
+        return ""
     with _readable("test_setup_code", setup):
         program = ast.parse(setup)
     imports = [node for node in program.body if isinstance(node, ast.Import | ast.ImportFrom)]
