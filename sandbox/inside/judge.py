@@ -34,6 +34,10 @@ __all__ = ["describe", "judge"]
 
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
+_TAME = frozenset(  # modules of which nothing runs a text or bytes that it is given
+    "abc collections collections.abc contextlib dataclasses datetime decimal enum fractions "
+    "functools io itertools numbers string typing".split()
+)
 
 
 def describe(error: BaseException) -> str:
@@ -75,20 +79,33 @@ class _Names(dict[str, Any]):
         return name in self._bound or super().__contains__(name)
 
     def find(self, name: str) -> Any:
-        """The candidate's object of that name; the real one where it imported that from Python.
+        """The candidate's object of that name; Python's own where that is one of `_TAME`.
 
         Raises AttributeError.
         """
-        origin = self._bound.get(name)
-        if origin is not None and name not in self._reading["asked"]:
-            module, _, whole = origin.partition("=")
-            if module.partition(".")[0] in sys.stdlib_module_names:
-                real = importlib.import_module(module)
-                return real if whole else getattr(real, name)
+        if name not in self._reading["asked"]:
+            real = _of_python(name, self._bound.get(name))
+            if real is not None:
+                return real
         found = getattr(self.module, name)
         if isinstance(found, RemoteClass) and name in self._reading["classes"]:
             kind_of(found).tested = True
         return found
+
+
+def _of_python(name: str, origin: object) -> Any:
+    """What a candidate imported under that name, by its own word; None: ask the candidate.
+
+    Only classes and decorators make a difference here. Any other function is asked of the candidate,
+    as one of its own is: `pickle.loads` would run what it is given in this process.
+    """
+    if type(origin) is not str:
+        return None
+    module, _, whole = origin.partition("=")
+    if module not in _TAME:
+        return None
+    real = importlib.import_module(module)
+    return real if whole else getattr(real, name, None)
 
 
 class _Candidate(types.ModuleType):
