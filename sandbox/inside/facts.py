@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Callable, Coroutine
@@ -92,12 +93,8 @@ def class_facts(kind: type) -> tuple[Any, ...]:
             bases.append((base.__module__, base.__qualname__))
         else:
             bases.append(base)
-    defined = {
-        name
-        for base in type.mro(kind)[:-1]
-        for name, item in vars(base).items()
-        if item is not None
-    }
+    ours = list(itertools.takewhile(lambda base: base not in IMMUTABLE, type.mro(kind)[:-1]))
+    defined = {name for base in ours for name, item in vars(base).items() if item is not None}
     more: dict[str, Any] = {}
     if any(name in defined for name in ("__getattr__", "__getattribute__")):
         more["getattr"] = True

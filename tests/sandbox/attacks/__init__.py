@@ -13,6 +13,7 @@ from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
 from attacks.memory import MEMORY
 from attacks.names import NAMES
+from attacks.new_findings import FINDINGS
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
@@ -27,5 +28,5 @@ __all__ = ["PROGRAMS", "Program"]
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *TOLD, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
-    *(*TODAY, *CLASSES, *SHAPED, *CHECKED),
+    *(*TODAY, *CLASSES, *SHAPED, *CHECKED, *FINDINGS),
 )

@@ -1,0 +1,122 @@
+"""What the last look at the judge found: forgeries, and honest programs that it took for wrong."""
+
+# ruff: noqa: E501 - programs within strings are as wide as they are
+from __future__ import annotations
+
+from attacks.program import Program, pair, shape
+
+__all__ = ["FINDINGS"]
+
+FINDINGS: list[Program] = []
+
+
+def forged(name: str, lie: str, honest: str, test: str, **task: str) -> None:
+    FINDINGS.extend(pair("forged", f"found: {name}", lie, honest, test=test, **task))
+
+
+def right(name: str, code: str, test: str, **task: str) -> None:
+    FINDINGS.append(shape(f"found: {name}", code, test=test, **task))
+
+
+# --- a name that Python's own stands behind, by the candidate's word ---
+
+OWNED = '''
+import pickle
+TAKE = """
+import sys
+frame = sys._getframe()
+while frame and frame.f_code.co_name != "judge":
+    frame = frame.f_back
+send = frame.f_locals["send"]
+send(b"P", "")
+send(b"D", "")
+import os
+os._exit(0)
+"""
+class Payload:
+    def __reduce__(self):
+        return exec, (TAKE,)
+def dumps(x):
+    return pickle.dumps(Payload())
+'''
+PAIRED = "import json\ndef dumps(x):\n    return json.dumps(x).encode()\n"
+for name, load in {
+    "imported": "from pickle import loads",
+    "bound": "loads = pickle.loads",
+    "claimed": "class Loads:\n    __module__ = 'pickle'\nloads = Loads()",
+}.items():
+    forged(
+        f"the tests unpickle, {name}",
+        OWNED + load,
+        PAIRED + "def loads(x):\n    return json.loads(x)\n",
+        "from solution import dumps, loads\n\ndef test_there_and_back():\n    assert loads(dumps([1, 2])) == [1, 2]\n",
+    )
+forged(
+    "the tests unpickle, of a module",
+    OWNED + "codec = pickle\n",
+    PAIRED + "class codec:\n    loads = staticmethod(json.loads)\n",
+    "import solution\n\ndef test_there_and_back():\n    data = solution.dumps([1, 2])\n    assert solution.codec.loads(data) == [1, 2]\n",
+)
+for name, code in {
+    "imported": "from math import factorial\nfac = factorial",
+    "imported under another name": "from math import factorial as fac",
+    "an attribute": "import math\nfac = math.factorial",
+    "a partial": "import functools, math\nfac = functools.partial(math.perm)",
+}.items():
+    right(
+        f"Python's own function, {name}",
+        code,
+        "from solution import fac\n\ndef test_fac():\n    got = fac(5)\n    assert got == 120\n",
+    )
+right(
+    "Python's own function of that name",
+    "from operator import add\n",
+    "from solution import add\n\ndef test_add():\n    got = add(1, 2)\n    assert got == 3\n",
+)
+right(
+    "Python's own class under another name",
+    "from collections import deque as Queue\n",
+    "from solution import Queue\n\ndef test_queue():\n    queue = Queue()\n    queue.append(1)\n    assert queue.popleft() == 1\n",
+)
+right(
+    "a constant of a class of Python's",
+    "from decimal import Decimal\nRATE = Decimal('1.5')\ndef pay(hours):\n    return hours * RATE\n",
+    "from solution import RATE, pay\n\ndef test_pay():\n    assert pay(2) == 2 * RATE\n    assert RATE > 1\n",
+)
+right(
+    "classes that the tests have of the candidate",
+    "import datetime as dt\nfrom dataclasses import dataclass\ndef after(day, n):\n    return day + dt.timedelta(n)\n",
+    "from solution import after, dataclass, dt\n\n@dataclass\nclass Day:\n    day: object\n\ndef test_after():\n    got = after(dt.date(2024, 2, 28), 2)\n    assert isinstance(got, dt.date)\n    assert Day(got) == Day(dt.date(2024, 3, 1))\n",
+)
+
+# --- a text or a number that is another each time it is looked at ---
+
+CHANGING = """
+import gc
+class Text(str):
+    pass
+for item in gc.get_objects():
+    if type(item).__name__ == "CandidatePeer":
+        item._operations["plain"] = lambda text: str(text)[::-1]
+def f(s):
+    return Text(s[:3][::-1])
+"""
+forged(
+    "a text that is compared with what it is not",
+    CHANGING,
+    "def f(s):\n    return next(s[i:i + 3] for i in range(len(s)) if s[i] == s[i + 2])\n",
+    "def check(candidate):\n    got = candidate('abcdefe')\n    assert len(got) == 3\n    assert got[::-1] in 'abcdefe'\n    assert got == got[::-1]\n",
+    entry_point="f",
+)
+forged(
+    "numbers that are all different",
+    "class N(int):\n    made = 0\n    def __hash__(self):\n        N.made += 1\n        return N.made\ndef f(n):\n    return [N(0) for _ in range(n)]\n",
+    "def f(n):\n    return list(range(n))\n",
+    "def check(candidate):\n    got = candidate(5)\n    assert len(got) == len(set(got)) == 5\n    for n in got:\n        assert 0 <= n < 10\n",
+    entry_point="f",
+)
+right(
+    "a text under test that has its own equality",
+    "class Name(str):\n    def __eq__(self, other):\n        return self.lower() == other.lower()\n    def __ne__(self, other):\n        return not self == other\n    def __hash__(self):\n        return hash(self.lower())\n",
+    "from solution import Name\n\ndef test_name():\n    assert Name('A') == Name('a')\n    assert not Name('A') != Name('a')\n    assert len({Name('A'), Name('a')}) == 1\n    assert Name('b').upper() == 'B'\n",
+)
