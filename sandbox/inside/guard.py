@@ -5,8 +5,9 @@ from __future__ import annotations
 import types
 from typing import Any
 
-__all__ = ["Guard", "RefusedError"]
+__all__ = ["EXCUSED", "Guard", "RefusedError"]
 
+EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions that may be tried again
 
 _TEXTS = {
     "str": ("__str__", "__repr__"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.codec import Parts, TooLargeError
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
-from gatekeeper.sandbox.inside.guard import Guard, RefusedError
+from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
 from gatekeeper.sandbox.inside.peer import (
     BUILTIN_TYPES,
     LOANS,
@@ -64,7 +64,8 @@ class JudgePeer(Peer):
     raised
         The last exception that came from the candidate.
     failed
-        An assertion of the tests that failed while the candidate was calling back.
+        An assertion of the tests that failed while the candidate was calling back; not of a test
+        that the candidate decorates, which may be retried.
     """
 
     ROOT = 1  # the number of the candidate's module: what it exports first
@@ -125,7 +126,8 @@ class JudgePeer(Peer):
     def _error_parts(self, error: BaseException) -> Any:
         if isinstance(error, AssertionError) and error is not self.raised:
             # An assertion that failed has failed, whoever catches it. What it says is not told.
-            self.failed = self.failed or error
+            if EXCUSED not in vars(error):
+                self.failed = self.failed or error
             return self.exception_chain(type(error)), (), {}, 0, None
         return super()._error_parts(error)
 

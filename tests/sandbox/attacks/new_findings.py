@@ -120,3 +120,17 @@ right(
     "class Name(str):\n    def __eq__(self, other):\n        return self.lower() == other.lower()\n    def __ne__(self, other):\n        return not self == other\n    def __hash__(self):\n        return hash(self.lower())\n",
     "from solution import Name\n\ndef test_name():\n    assert Name('A') == Name('a')\n    assert not Name('A') != Name('a')\n    assert len({Name('A'), Name('a')}) == 1\n    assert Name('b').upper() == 'B'\n",
 )
+
+# --- a decorated test excuses no other one ---
+
+forged(
+    "an assertion that fails in a callback, beside a decorated test",
+    "def retry(test):\n    return test\ndef each(see, items):\n    for item in items:\n        try:\n            see(0)\n        except BaseException:\n            pass\n",
+    "def retry(test):\n    return test\ndef each(see, items):\n    for item in items:\n        see(item)\n",
+    "from solution import each, retry\n\n@retry\ndef test_retry():\n    assert each is not retry\n\ndef test_each():\n    def see(item):\n        assert item in (3, 4)\n    each(see, [3, 4])\n",
+)
+right(
+    "a decorated test that fails at first",
+    "def retry(times):\n    def decorate(test):\n        def run():\n            for left in reversed(range(times)):\n                try:\n                    return test()\n                except AssertionError:\n                    if not left:\n                        raise\n        return run\n    return decorate\ndef double(n):\n    return 2 * n\n",
+    "from solution import double, retry\n\ntried = []\n\n@retry(3)\ndef test_retried():\n    tried.append(double(2))\n    assert len(tried) == 3\n\ndef test_tried():\n    assert tried == [4, 4, 4]\n",
+)
