@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import os
 import threading
@@ -20,6 +21,7 @@ from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
 from gatekeeper.sandbox.fence import extract_code
 from gatekeeper.sandbox.pool import Pool
 from gatekeeper.sandbox.suite import Suite, read_suite
+from gatekeeper.sandbox.turns import TURNS
 from gatekeeper.sandbox.worker import ANSWER_SECONDS, LostError, OverloadedError, Worker
 from gatekeeper.types import Generation, Outcome, Verdict
 
@@ -156,7 +158,7 @@ class Sandbox:
             if cancelled.is_set():
                 break
             try:
-                judged, about = self._try(suite, code, cancelled, fresh=bool(lost))
+                judged, about = self._try(suite, code, cancelled, again=bool(lost))
                 return _outcome(judged, about, self._timeout)
             except UnjudgeableError as error:
                 return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
@@ -170,12 +172,15 @@ class Sandbox:
         return Outcome(Verdict.INFRA_ERROR, detail=problem, meta=_UNTRIED)
 
     def _try(
-        self, suite: Suite, code: str, cancelled: threading.Event, *, fresh: bool
+        self, suite: Suite, code: str, cancelled: threading.Event, *, again: bool
     ) -> tuple[Judged, dict[str, Any]]:
-        """Raises LostError, OSError; _CandidateLostError where a worker was lost under it."""
+        """`again`: on a fresh worker, and while no other candidate runs.
+
+        Raises LostError, OSError; _CandidateLostError where a worker was lost under it.
+        """
         waiting = WAITING_FACTOR * self._timeout
         terms = Terms(self._timeout, waiting, self._cpu_seconds, self._output_bytes, cancelled)
-        with self._pool.worker(fresh=fresh) as worker:
+        with self._pool.worker(fresh=again) as worker, self._turn(cancelled, alone=again):
             worker.tried = False
             started = time.monotonic()
             try:
@@ -189,11 +194,16 @@ class Sandbox:
             worker.fit = worker.fit and not self._worn(judged)
             return judged, worker.about
 
+    def _turn(
+        self, cancelled: threading.Event, *, alone: bool
+    ) -> contextlib.AbstractContextManager[None]:
+        return TURNS.turn(cancelled, alone=alone, patience=self.max_seconds)
+
     def _undisturbed(self, lost: _CandidateLostError, cancelled: threading.Event) -> bool:
         """Whether what befell the candidate spares a program of ours, on a fresh worker."""
         seconds = min(lost.seconds, self._timeout)
         try:
-            with self._pool.worker(fresh=True) as worker:
+            with self._pool.worker(fresh=True) as worker, self._turn(cancelled, alone=True):
                 return undisturbed(worker, seconds, cancelled, processor=lost.overloaded)
         except (LostError, OSError):
             return False
@@ -202,8 +212,8 @@ class Sandbox:
 class _CandidateLostError(Exception):
     """A worker was lost, or no verdict was to be had of it, while a candidate ran on it.
 
-    That may have come from outside. Where it happens twice, the second time on a fresh worker, and
-    not to a control run (`control.py`), it is the candidate's own doing.
+    That may have come from outside, or from a neighbour. Where it happens twice, the second time on
+    a fresh worker and alone, and not to a control run (`control.py`), it is its own doing.
     """
 
     def __init__(self, error: LostError, seconds: float, about: Mapping[str, Any]) -> None:

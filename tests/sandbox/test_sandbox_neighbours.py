@@ -25,6 +25,7 @@ from conftest import open_sandbox
 from gatekeeper.sandbox import base, control, drive
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.drive import End, Terms
+from gatekeeper.sandbox.turns import Turns
 from gatekeeper.sandbox.worker import LostError, OverloadedError, Spent, Worker
 from gatekeeper.types import Generation, Outcome
 
@@ -210,6 +211,29 @@ def test_what_is_waited_in_one_input_is_given_back_to_the_next() -> None:
     finished: Any = type("Finished", (), {"seconds": 1.5, "waited": 1.0})
     left = terms.after(finished)
     assert (left.seconds, left.waiting) == (1.5, 1.0)
+
+
+def test_one_alone_or_all_beside_each_other() -> None:
+    turns, never = Turns(), threading.Event()
+    running, seen = [0], []
+
+    def run(alone: bool) -> None:
+        with turns.turn(never, alone=alone, patience=30):
+            running[0] += 1
+            time.sleep(0.01)
+            seen.append((alone, running[0]))
+            running[0] -= 1
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(run, [n % 5 == 4 for n in range(40)]))
+    assert all(beside == 1 for alone, beside in seen if alone)
+    assert max(beside for alone, beside in seen if not alone) > 1
+    with (
+        turns.turn(never, alone=False, patience=0),
+        turns.turn(never, alone=True, patience=0.05),  # nobody waits for ever
+        turns.turn(never, alone=False, patience=30),
+    ):
+        pass
 
 
 # --- neighbours ---

@@ -1,0 +1,58 @@
+"""Who runs beside whom: all candidates of this process at once, or one of them alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+__all__ = ["TURNS", "Turns"]
+
+_TICK_SECONDS = 0.05  # how soon a cancellation is noticed
+
+
+class Turns:
+    """A candidate for which the others left too little of the processors is tried again alone.
+
+    So what it gets does not depend on its neighbours, where no control group divides a machine.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._waiting = 0  # to be alone: nobody else begins meanwhile
+        self._alone = False
+
+    @contextlib.contextmanager
+    def turn(self, cancelled: threading.Event, *, alone: bool, patience: float) -> Iterator[None]:
+        """Wait until one may run, and let others wait, if `alone`.
+
+        For `patience` seconds, or until it is cancelled; then, one runs beside the others.
+        """
+        end = time.monotonic() + patience
+        with self._changed:
+            self._waiting += alone
+            try:
+                while self._alone or (self._running if alone else self._waiting):
+                    if cancelled.is_set() or time.monotonic() > end:
+                        break
+                    self._changed.wait(_TICK_SECONDS)
+            finally:
+                self._waiting -= alone
+            mine = alone and not self._running
+            self._alone = self._alone or mine
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                if mine:
+                    self._alone = False
+                self._changed.notify_all()
+
+
+TURNS = Turns()  # of the whole process: its sandboxes share the machine
+os.register_at_fork(after_in_child=TURNS.__init__)  # type: ignore[misc]
