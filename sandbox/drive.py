@@ -127,10 +127,11 @@ def drive(
     children: list[Child] = []
     try:
         try:
-            children += (worker.take() for _ in jobs)
-            worker.used = worker.tried = True
-            for job, child in zip(jobs, children, strict=True):
-                job.send(child)
+            for job in jobs:  # no candidate begins before the last process has its job
+                children.append(worker.take())
+                worker.used = True
+                worker.tried = len(children) == len(jobs) or worker.tried
+                job.send(children[-1])
         finally:
             for job in jobs:
                 if job.descriptor is not None:

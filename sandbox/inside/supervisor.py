@@ -249,8 +249,8 @@ class Supervisor:
             "memory": _count(self._files["memory"], "oom_kill"),
             "processes": _count(self._files["processes"], "max"),
         }
-        self._used = _used(self._files["used"])
         self._say(report)
+        self._used = _used(self._files["used"])
         if not clean and not self._settle(CLEAR_SECONDS):
             raise OSError("what a candidate left cannot be ended")
 
