@@ -35,8 +35,10 @@ __all__ = ["describe", "judge"]
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 _TAME = frozenset(  # modules of which nothing runs a text or bytes that it is given
-    "abc collections collections.abc contextlib dataclasses datetime decimal enum fractions "
-    "functools io itertools numbers string typing".split()
+    """
+    abc collections collections.abc contextlib dataclasses datetime decimal enum fractions
+    functools io itertools numbers string typing
+    """.split()  # noqa: SIM905
 )
 
 
@@ -96,8 +98,8 @@ class _Names(dict[str, Any]):
 def _of_python(name: str, origin: object) -> Any:
     """What a candidate imported under that name, by its own word; None: ask the candidate.
 
-    Only classes and decorators make a difference here. Any other function is asked of the candidate,
-    as one of its own is: `pickle.loads` would run what it is given in this process.
+    Only classes and decorators make a difference here. Any other function is asked of the
+    candidate, as one of its own is: `pickle.loads` would run what it is given in this process.
     """
     if type(origin) is not str:
         return None

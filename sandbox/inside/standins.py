@@ -302,10 +302,11 @@ def _alike(item: Value, operation: str, other: object) -> Any:
     One that a function returned is what it was when it came: it must not be another each time.
     """
     name = f"__{operation}__"
-    if isinstance(other, Value) and Trust.INSTANCE == inner(item).trust == inner(other).trust:
-        if _has(type(item), "__eq__") or _has(type(item), name):
-            equal = _believed(item, "eq", other)
-            return equal if operation == "eq" else not equal
+    defined = _has(type(item), "__eq__") or _has(type(item), name)
+    both = isinstance(other, Value) and Trust.INSTANCE == inner(item).trust == inner(other).trust
+    if defined and both:
+        equal = _believed(item, "eq", other)
+        return equal if operation == "eq" else not equal
     return getattr(_plain(item), name)(item, other)
 
 

@@ -177,10 +177,12 @@ class Supervisor:
         out, out_end = os.pipe()
         error, error_end = os.pipe()
         directory = self._tmp
-        if self._level in ("landlock", "none"):
+        if self._level != "namespaces":  # where each process has a /tmp of its own
             directory = self._directories[number] = f"{self._tmp}/{number}"
             os.mkdir(directory, 0o700)
-            if os.geteuid() == 0:
+            if self._level == "docker":  # where root may not change owners
+                os.chmod(directory, 0o777)
+            elif os.geteuid() == 0:
                 os.chown(directory, self._uid(number), self._uid(number))
         if self._level == "namespaces":
             new_pid_namespace(self._own_pids)
@@ -267,9 +269,12 @@ class Supervisor:
 
     def _left(self, numbers: list[int]) -> bool:
         """Whether files outlived the candidate; its directory is removed."""
-        if self._level == "docker":
-            return bool(os.listdir("/tmp") or os.listdir("/dev/shm"))
         mine = [self._directories.pop(n) for n in numbers if n in self._directories]
+        if self._level == "docker":
+            for directory in mine:
+                with contextlib.suppress(OSError):  # what is not empty stays, and is counted
+                    os.rmdir(directory)
+            return len(os.listdir("/tmp")) > len(self._directories) or bool(os.listdir("/dev/shm"))
         gone = [remove(directory, REMOVE_SECONDS) for directory in mine]
         return not all(gone)
 
