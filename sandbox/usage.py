@@ -32,12 +32,7 @@ _NUMBERS = frozenset({"abs", "round", "int", "float", "bool", "len"})
 
 
 def taken_as_data(node: ast.AST, name: str, data: Callable[[ast.AST], bool] | None = None) -> bool:
-    """Whether what `name(…)` makes is compared with data, asserted, or put into a number."""
-    if isinstance(node, ast.Assert | ast.Return):
-        inner = node.test if isinstance(node, ast.Assert) else None
-        if isinstance(inner, ast.UnaryOp):
-            inner = inner.operand
-        return inner is not None and makes(inner, name)
+    """Whether what `name(…)` makes is compared with data, or put into a number."""
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ABOUT):
         sides = [node.left, *node.comparators]
         mine = [side for side in sides if _gives(side, name)]

@@ -134,3 +134,17 @@ right(
     "def retry(times):\n    def decorate(test):\n        def run():\n            for left in reversed(range(times)):\n                try:\n                    return test()\n                except AssertionError:\n                    if not left:\n                        raise\n        return run\n    return decorate\ndef double(n):\n    return 2 * n\n",
     "from solution import double, retry\n\ntried = []\n\n@retry(3)\ndef test_retried():\n    tried.append(double(2))\n    assert len(tried) == 3\n\ndef test_tried():\n    assert tried == [4, 4, 4]\n",
 )
+
+# --- a class is one, though an object of it is asserted ---
+
+right(
+    "an object that is empty, and then is multiplied",
+    "class Vector:\n    def __init__(self, *parts):\n        self.parts = parts\n    def __mul__(self, n):\n        return Vector(*(part * n for part in self.parts))\n    __rmul__ = __mul__\n    def __eq__(self, other):\n        return isinstance(other, Vector) and self.parts == other.parts\n    def __bool__(self):\n        return any(self.parts)\n",
+    "from solution import Vector\n\ndef test_vector():\n    v = Vector(3, 4)\n    assert v\n    assert not Vector(0, 0)\n    assert v * 2 == 2 * v == Vector(6, 8)\n",
+)
+forged(
+    "a function's truth from a class",
+    "class IsPrime:\n    def __init__(self, n):\n        self.n = n\n    def __bool__(self):\n        return self.n > 1\n",
+    "def IsPrime(n):\n    return n > 1 and all(n % k for k in range(2, n))\n",
+    "from solution import IsPrime\n\ndef test_prime():\n    assert IsPrime(7)\n    assert not IsPrime(8)\n",
+)
