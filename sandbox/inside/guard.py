@@ -48,6 +48,7 @@ class Guard:
 
     def __init__(self, module: str) -> None:
         self._module = module
+        self.helpers: set[str] = set()  # functions of the tests that assert
         self.asserting: frozenset[int] = frozenset()  # lines of the running test that assert
 
     def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:

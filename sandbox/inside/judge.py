@@ -20,7 +20,7 @@ import json
 import socket
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside import batching, collect
@@ -261,17 +261,31 @@ def _execute(
     source: str, file: str, names: _Names, guard: Guard, theirs: frozenset[str]
 ) -> ast.Module:
     program = ast.parse(source)
-    guard.asserting = frozenset(_asserting(program))
+    guard.helpers |= {node.name for node in ast.walk(program) if _helps(node)}  # type: ignore[attr-defined]
+    guard.asserting = frozenset(_asserting(program, guard.helpers))
     run = batching.batched(collect.counted(ast.parse(source), theirs))
     exec(compile(run, file, "exec", dont_inherit=True), names)
     return program
 
 
-def _asserting(program: ast.Module) -> Iterator[int]:
+def _helps(node: ast.AST) -> bool:
+    """Whether that is a function that asserts: a call of it does, then."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return any(map(collect.asserts, ast.walk(node)))
+
+
+def _asserting(program: ast.Module, helpers: Collection[str]) -> Iterator[int]:
     """Lines that assert, and those of a `with` before one: nobody may leave from there unseen."""
+
+    def asserts(node: ast.AST) -> bool:
+        function = node.func if isinstance(node, ast.Call) else None
+        name = getattr(function, "id", None) or getattr(function, "attr", None)
+        return collect.asserts(node) or name in helpers
+
     for node in ast.walk(program):
-        if collect.asserts(node):
+        if asserts(node):
             yield from range(node.lineno, node.end_lineno + 1)  # type: ignore[attr-defined]
         elif isinstance(node, ast.With | ast.AsyncWith):
-            inside = [part.lineno for part in ast.walk(node) if collect.asserts(part)]  # type: ignore[attr-defined]
+            inside = [part.lineno for part in ast.walk(node) if asserts(part)]  # type: ignore[attr-defined]
             yield from range(node.lineno, max(inside, default=0))
