@@ -54,10 +54,9 @@ def problem_of(
     nodes: Sequence[ast.AST],
     theirs: set[str],
     modules: frozenset[str],
-    needs: frozenset[str],
 ) -> str:
     for tree in trees:
-        for found in (*_decorated(tree, theirs), *_untold_arguments(tree, needs)):
+        for found in _decorated(tree, theirs):
             return found
     known = _Names(
         theirs=frozenset(theirs),
@@ -79,17 +78,6 @@ def _decorated(tree: ast.Module, theirs: set[str]) -> Iterator[str]:
             for decorator in node.decorator_list:
                 if theirs & {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}:
                     yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"
-
-
-def _untold_arguments(tree: ast.Module, needs: frozenset[str]) -> Iterator[str]:
-    """Tests that want arguments which nobody gives them."""
-    if "pytest" in needs:
-        return
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
-            required = len(node.args.args) - len(node.args.defaults)
-            if node.name.startswith("test") and required:
-                yield f"{node.name} takes arguments that only pytest could give: import pytest"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatekeeper.sandbox.inside.collect import asserts
+from gatekeeper.sandbox.inside.collect import asserts, wants_fixtures
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
 from gatekeeper.sandbox.usage import is_class, makes, name_of
@@ -144,11 +144,13 @@ def read_tests(
     real |= {n: n for n in standard}
     real |= {n: LIBRARY[n] for n in usual - asked}
     needs |= {module.partition(".")[0] for module in libraries.values()}
+    if any(map(wants_fixtures, trees)):
+        needs |= {"pytest"}
     theirs = own | brought | asked
     reached = Reached(trees, entry)
     return Reading(
         void=_void(nodes, theirs, reached, entry),
-        problem=problem_of(trees, nodes, theirs, modules, needs),
+        problem=problem_of(trees, nodes, theirs, modules),
         needs=needs,
         modules=modules,
         asked=frozenset(asked),

@@ -19,7 +19,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.guard import EXCUSED
 
-__all__ = ["Count", "counted", "items"]
+__all__ = ["Count", "asserts", "counted", "items", "swallows", "wants_fixtures"]
 
 COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
 
@@ -293,7 +293,21 @@ def _uses_pytest(program: ast.Module) -> bool:
         a.name.partition(".")[0] for n in imported if isinstance(n, ast.Import) for a in n.names
     }
     roots |= {(n.module or "").partition(".")[0] for n in imported if isinstance(n, ast.ImportFrom)}
-    return "pytest" in roots
+    return "pytest" in roots or wants_fixtures(program)
+
+
+def wants_fixtures(program: ast.Module) -> bool:
+    """Whether a test takes arguments that only pytest could give it."""
+    functions = [(node, 0) for node in program.body]
+    for node in program.body:
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            functions += [(inner, 1) for inner in node.body]
+    for node, own in functions:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
+            required = len(node.args.args) - len(node.args.defaults) - own
+            if node.name.startswith("test") and required > 0:
+                return True
+    return False
 
 
 def _finish(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
@@ -407,7 +421,8 @@ def _run_pytest(names: dict[str, Any]) -> None:
                 reports.append(report)
 
     options = ["-s", "-c", "/dev/null", "--rootdir=/", "--assert=plain", "--noconftest"]
-    pytest.main([*options, "-p", "no:cacheprovider", "-p", "no:terminal"], plugins=[Plugin()])
+    options += ["-p", "no:cacheprovider", "-p", "no:terminal"]
+    code = pytest.main(options, plugins=[Plugin()])
     for report in reports:
         if report.failed:
             where = getattr(report, "nodeid", "").rpartition("::")[2]
@@ -415,7 +430,9 @@ def _run_pytest(names: dict[str, Any]) -> None:
             why = getattr(crash, "message", str(report.longrepr)).strip().splitlines()[0]
             raise AssertionError(f"{where}: {why}")
     # One that skips itself while it runs may do so for what the candidate did.
-    if any(report.skipped and report.when == "call" for report in reports):
+    if any(r.skipped and r.when == "call" and not hasattr(r, "wasxfail") for r in reports):
         raise AssertionError("a test skipped itself")
+    if code not in (0, 5):  # 5: none was found
+        raise AssertionError(f"pytest was interrupted: {code!r}")
     if not any(report.passed and report.when == "call" for report in reports):
         raise AssertionError("no test ran")

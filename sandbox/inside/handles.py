@@ -87,10 +87,24 @@ class CandidatePeer(Peer):
         self._lendings += 1
         return self._lendings
 
-    def _change(self, number: int, value: Any) -> None:
+    @contextlib.contextmanager
+    def _lending(self, loans: Any) -> Iterator[list[tuple[int, Any]]]:
+        changed, held = loans
+        for number, value in changed:
+            if (lent := self._loan(number)) is not None:
+                update(lent, value)
+        before = {number: self._trace(self._loan(number)) for number in held}
+        found: list[tuple[int, Any]] = []
+        yield found
+        for number, trace in before.items():
+            lent = self._loan(number)
+            if trace is not None and self._trace(lent) != trace:
+                found.append((number, lent))
+
+    def _loan(self, number: int) -> Any:
+        """A value that was lent; None where that is long ago."""
         at = number - 1 - self._lendings  # from the end
-        if -len(self._lent) <= at:
-            update(self._lent[at], value)
+        return self._lent[at] if -len(self._lent) <= at < 0 else None
 
     def _shared(self, module: str, name: str) -> Any:
         return importable(module, name)

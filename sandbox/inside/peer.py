@@ -3,16 +3,17 @@
 Plain data travels by value (`codec.py`); everything else stays where it is and is referred to by a
 number. Frames:
 
-    Q  a question: (operation, arguments, keyword arguments, surroundings, changed loans)
+    Q  a question: (operation, arguments, keyword arguments, surroundings, (changed loans, all))
     A  its answer: (value, changed arguments, number of the argument that the value is, printed,
-       number of the loan that the value is)
+       number of the loan that the value is, changed loans)
     X  its answer: an exception; (classes, arguments, attributes, its number, its text, printed)
 
 While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
 set became is sent back, so that changing it in place is seen. A list, dict or set that the tests
 are given is a loan: what they do to it, as in `cart.items.append(x)`, goes along with the next
-question. `surroundings` is what the tests changed around them that a candidate sees in one process
-(`surroundings.py`), `printed` what it wrote to streams that the tests replaced.
+question, and what the candidate does to it with the answer. `surroundings` is what the tests
+changed around them that a candidate sees in one process (`surroundings.py`), `printed` what it
+wrote to streams that the tests replaced.
 
 Every process is forked with this loaded, so it imports nothing that has to be put in order after
 a fork: threading, random, asyncio.
@@ -156,12 +157,16 @@ class Peer:
     def _borrow(self, number: int, value: Any) -> None:
         """Take note of a value that the other side has lent."""
 
-    def _changed_loans(self) -> list[tuple[int, Any]]:
-        """Of the values that were borrowed, those that are different now."""
-        return []
+    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]]:
+        """Of the values that were borrowed, those that are different now; and all still in use."""
+        return [], []
 
-    def _change(self, number: int, value: Any) -> None:
-        """Give a lent value the contents that the other side gave it."""
+    def _changed(self, loans: list[tuple[int, Any]]) -> None:
+        """Give borrowed values the contents that the other side gave them."""
+
+    def _lending(self, loans: Any) -> contextlib.AbstractContextManager[list[tuple[int, Any]]]:
+        """Around the answer to a question: `_loans` of the other side, and what changes of them."""
+        return contextlib.nullcontext([])
 
     # Objects
 
@@ -206,19 +211,20 @@ class Peer:
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """Have the other side do something; its exceptions are raised here."""
         with self._lock:
-            around, loans = self._surroundings(), self._changed_loans()
-            self._send(b"Q", (operation, arguments, keywords, around, loans))
+            question = (operation, arguments, keywords, self._surroundings(), self._loans())
+            self._send(b"Q", question)
             while True:
                 kind, payload = self._receive()
                 if kind == b"Q":
                     self._answer(payload)
                 elif kind == b"A":
-                    value, changes, same, printed, loan = payload
+                    value, changes, same, printed, loan, loans = payload
                     given = [*arguments, *keywords.values()]
                     for number, changed in changes:
                         update(given[number], changed)
                     if printed:
                         self._heard(printed)
+                    self._changed(loans)
                     if loan:
                         self._borrow(loan, value)
                     return value if same is None else given[same]
@@ -251,12 +257,10 @@ class Peer:
         printed: list[Any] = []
         try:
             operation, arguments, keywords, surroundings, loans = question
-            for number, value in loans:
-                self._change(number, value)
             # Arguments of many calls are made for them alone: nobody sees what becomes of them.
             given = [*arguments, *keywords.values()] if operation != "calls" else []
             before = [self._trace(item) for item in given]
-            with self._surrounded(surroundings) as printed:
+            with self._lending(loans) as changed, self._surrounded(surroundings) as printed:
                 value = self._perform(operation, *arguments, **keywords)
             changes = [
                 (number, item)
@@ -268,7 +272,7 @@ class Peer:
                 same = next((i for i, item in enumerate(given) if item is value), None)
                 loan = self._lend(value) if same is None else 0
             returned = value if same is None else None
-            self._send(b"A", (returned, changes, same, printed, loan))
+            self._send(b"A", (returned, changes, same, printed, loan, changed))
         except GoneError:
             raise
         except BaseException as error:
@@ -384,9 +388,13 @@ def reference(number: int) -> bytes:
     return b"h" + number.to_bytes(8, "little", signed=True)
 
 
+_NOISY = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "test"}  # do things at import
+
+
 def importable(module: str, name: str) -> Any:
     """The object of the standard library of that name. Raises ValueError."""
-    if module.partition(".")[0] not in sys.stdlib_module_names:
+    root = module.partition(".")[0]
+    if root not in sys.stdlib_module_names - _NOISY or "__main__" in module:
         raise ValueError(f"{module}.{name}")
     try:
         return operator.attrgetter(name)(importlib.import_module(module))

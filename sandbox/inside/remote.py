@@ -22,6 +22,7 @@ from gatekeeper.sandbox.inside.peer import (
     Peer,
     importable,
     reference,
+    update,
 )
 from gatekeeper.sandbox.inside.standins import (
     FORWARDERS,
@@ -145,7 +146,7 @@ class JudgePeer(Peer):
         if type(value) in MUTABLE and (written := self._written(value)):
             self._borrowed.append((number, value, written))
 
-    def _changed_loans(self) -> list[tuple[int, Any]]:
+    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]]:
         changed = []
         for _ in range(len(self._borrowed)):
             number, value, before = self._borrowed.popleft()
@@ -155,7 +156,14 @@ class JudgePeer(Peer):
                 changed.append((number, value))
             if held and now:
                 self._borrowed.append((number, value, now))
-        return changed
+        return changed, [number for number, _, _ in self._borrowed]
+
+    def _changed(self, loans: list[tuple[int, Any]]) -> None:
+        for number, new in loans:
+            for at, (known, value, _) in enumerate(self._borrowed):
+                if known == number and type(value) is type(new):
+                    update(value, new)
+                    self._borrowed[at] = (number, value, self._written(value))
 
     def _written(self, value: Any) -> bytes:
         """A borrowed value as bytes; none where it is too large to look at each time."""

@@ -815,9 +815,8 @@ def reference(number: int, description: Any = FUNCTION) -> bytes:
 
 
 def answer(value: bytes, changes: Any = (), same: Any = None) -> bytes:
-    return frame(
-        b"A", head(b"t", 5) + value + encode([*changes]) + encode(same) + encode("") + encode(0)
-    )
+    rest = (encode([*changes]), encode(same), encode([]), encode(0), encode([]))
+    return frame(b"A", head(b"t", 6) + value + b"".join(rest))
 
 
 OPENED = 2  # questions before the call: to start, for f
@@ -884,12 +883,14 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
             )
         ),
         frame(b"Q", encode(None)),
-        frame(b"Q", encode(("get", (1,), {}, None, []))),
+        frame(b"Q", encode(("get", (1,), {}, None, ([], [])))),
         *(
-            frame(b"Q", encode((o, (5, "real"), {}, None, [])))
+            frame(b"Q", encode((o, (5, "real"), {}, None, ([], []))))
             for o in ("get", "call", "eval", "start", 5)
         ),
-        frame(b"Q", encode(("call", (), {"operation": "get", "target": 1, "self": 2}, None, []))),
+        frame(
+            b"Q", encode(("call", (), {"operation": "get", "target": 1, "self": 2}, None, ([], [])))
+        ),
         frame(
             b"Q",
             head(b"t", 5)
@@ -899,7 +900,7 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
             + encode("__init__")
             + encode({})
             + encode(None)
-            + encode([]),
+            + encode(([], [])),
         ),
     ],
     ids=lambda reply: repr(reply[:40]),

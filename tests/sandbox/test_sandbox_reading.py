@@ -53,6 +53,7 @@ def test_a_module_is_the_real_one_or_is_needed() -> None:
     assert read("from shapes import Circle\nassert Circle(1).area == 3").alone
     ready = "try:\n    import missing\nexcept ImportError:\n    missing = None\nassert f(1) == 1"
     assert read(ready).needs == set()
+    assert read("def test_f(data):\n    assert f(data) == 1\n").needs == {"pytest"}
     assert read("assert code(3) == 3").theirs == {"code"}  # a function, though a module's name
 
 
@@ -131,7 +132,6 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("import subprocess\nassert f() == 1", "subprocess"),
         ("import pandas as pd\nassert f().equals(pd.DataFrame())", "pandas"),
         ("@f\nclass TestF:\n    def test_it(self):\n        assert g() == 1\n", "decorates TestF"),
-        ("def test_f(data):\n    assert f(data) == 1\n", "import pytest"),
     ],
 )
 def test_what_only_one_process_could_answer(test: str, words: str) -> None:
