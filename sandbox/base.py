@@ -151,22 +151,23 @@ class Sandbox:
             )
         code = suite.candidate(code)
         problem = "the verification was cancelled"
-        lost: list[_CandidateLostError] = []
+        lost = spared = False  # whether it lost a worker, and a control run then did not
         for attempt in range(1 + RETRIES):
             if attempt:
                 time.sleep(0.1 * 2**attempt)
             if cancelled.is_set():
                 break
             try:
-                judged, about = self._try(suite, code, cancelled, again=bool(lost))
+                judged, about = self._try(suite, code, cancelled, again=lost)
                 return _outcome(judged, about, self._timeout)
             except UnjudgeableError as error:
                 return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
             except _CandidateLostError as error:
                 problem = str(error)
-                lost.append(error)
-                if len(lost) > 1 and self._undisturbed(error, cancelled):
+                before, spared = spared, self._undisturbed(error, cancelled)
+                if before and spared:
                     return error.outcome()
+                lost = True
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)
         return Outcome(Verdict.INFRA_ERROR, detail=problem, meta=_UNTRIED)
@@ -213,7 +214,8 @@ class _CandidateLostError(Exception):
     """A worker was lost, or no verdict was to be had of it, while a candidate ran on it.
 
     That may have come from outside, or from a neighbour. Where it happens twice, the second time on
-    a fresh worker and alone, and not to a control run (`control.py`), it is its own doing.
+    a fresh worker and alone, and neither to the control run between (`control.py`) nor to the one
+    after, it is its own doing.
     """
 
     def __init__(self, error: LostError, seconds: float, about: Mapping[str, Any]) -> None:

@@ -21,7 +21,9 @@ class Reached:
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                     self.functions.setdefault(getattr(node, "name", ""), []).append(node)
         body = [node for tree in trees for node in tree.body]
-        self._collected = _collected([n for n in body if isinstance(n, ast.ClassDef)])
+        self._collected = _collected(
+            [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
+        )
         guards = [node for node in body if _is_main_guard(node)]
         roots = [node for node in body if node not in guards]
         self.nodes = self._follow(roots, entry)

@@ -336,8 +336,14 @@ def same_output(printed: str, expected: str) -> bool:
     )
     if lines == wanted:
         return True
-    return len(lines) == len(wanted) and all(
-        _numbers(a) == _numbers(b) is not None for a, b in zip(lines, wanted, strict=True) if a != b
+    if len(lines) != len(wanted):
+        return False
+    # Decimals of what a candidate printed are made for as many words as are wanted, no more.
+    return all(
+        len(a.split(None, len(b.split()))) == len(b.split())
+        and _numbers(a) == _numbers(b) is not None
+        for a, b in zip(lines, wanted, strict=True)
+        if a != b
     )
 
 

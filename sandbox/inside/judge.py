@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import importlib.machinery
 import json
 import socket
@@ -115,7 +116,7 @@ class _Candidate(types.ModuleType):
 
     def __init__(self, name: str, names: _Names) -> None:
         super().__init__(name)
-        vars(self)["_names"] = names
+        vars(self).update(_names=names, _originals={})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -126,10 +127,18 @@ class _Candidate(types.ModuleType):
         if name.startswith("__"):
             super().__setattr__(name, value)
         else:
-            setattr(vars(self)["_names"].module, name, value)
+            module = vars(self)["_names"].module
+            with contextlib.suppress(AttributeError):
+                vars(self)["_originals"].setdefault(name, getattr(module, name))
+            setattr(module, name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(vars(self)["_names"].module, name)
+        """Take back what was set: mocks do that, who find no such name in the module itself."""
+        module = vars(self)["_names"].module
+        if name in vars(self)["_originals"]:
+            setattr(module, name, vars(self)["_originals"].pop(name))
+        else:
+            delattr(module, name)
 
 
 class _Importer:

@@ -144,6 +144,8 @@ UNJUDGED = {  # honest shapes that need one process with the candidate: docs/san
     "class: a number and a text of its own": "compared with data",
     "pytest: doctest's examples": "testmod",
     "unittest: temporary files": "share files",
+    "pytest: a fixture without the import of pytest": "share files",
+    "pytest: tmp_path with subfolders": "share files",
 }
 
 
