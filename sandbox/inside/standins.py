@@ -11,9 +11,10 @@ may decide a test:
 - *Objects among themselves.* `==`, `<` and `in` between two of the candidate's objects are asked
   of it, which tells it nothing. One that says yes of a stranger, too, is not believed.
 
-Never: whether an object equals, contains or exceeds data of the tests. Data goes into an operator
-(`Money(3) + 2`) only of an object that the tests made themselves of a class under test, and what
-comes out must be an object again, whose number or truth is then not asked for. Methods by which
+Never: whether an object equals or exceeds data of the tests, or, of one that a function returned,
+contains it. Data goes into an operator (`Money(3) + 2`) only of an object that the tests made
+themselves of a class under test, and what comes out must be an object again, whose number is then
+not asked for. Methods by which
 text, numbers and collections compare themselves with other data (`COMPARING`) are not asked of an
 object that a function returned: such an object poses as a value.
 """
