@@ -88,7 +88,8 @@ def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
 def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The tests run beside the candidate, who can forge the verdict."""
     nonce = secrets.token_hex(16)
-    job = Job(["in_process", code, suite.setup, nonce, *suite.statements])
+    told = json.dumps(suite.reading.told(suite.entry))
+    job = Job(["in_process", code, suite.setup, nonce, told, *suite.tests])
 
     def wrong(_number: int, kind: bytes, payload: bytes) -> str | None:
         return "" if kind == b"P" and payload == nonce.encode() else None

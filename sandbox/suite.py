@@ -21,12 +21,6 @@ from gatekeeper.sandbox.reading import RESERVED, Reading, imported, read_tests
 __all__ = ["Case", "Suite", "read_suite", "same_output"]
 
 _MODULES = frozenset({"solution", "candidate", "submission", "answer", "main"})
-_CHECK = re.compile(r"^(async )?def check\(", re.MULTILINE)
-_RUN = """
-for _name, _test in list(globals().items()):
-    if _name.startswith("test") and callable(_test):
-        _test()
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +80,6 @@ class Suite:
 
     def __len__(self) -> int:
         return len(self.cases or self.literal or self.tests)
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """The tests as statements that run what they define, for `in_process`."""
-        return tuple(
-            f"{test}\n{f'check({self.entry})' if _CHECK.search(test) else _RUN}"
-            for test in self.tests
-        )
 
     def candidate(self, text: str) -> str:
         """The program that is tried: the text, completed by the prompt that it goes on from."""

@@ -7,7 +7,7 @@ Job, on the process's socket: 8 bytes of length (little endian) of what follows,
 as 8 bytes of length and UTF-8 (surrogates let through). The first text is the kind of job:
 
     literal     candidate, imports, then one call expression for each test
-    in_process  candidate, setup, nonce, then one test statement for each test
+    in_process  candidate, setup, nonce, what the host read of the tests, then the tests
     script      candidate; the descriptor that came along is its standard input
     serve       candidate, imports; the descriptor is the stream to the judge
     judge       what the host read of the tests, setup, then the tests; likewise
@@ -29,14 +29,18 @@ Answers, frames on the same socket (the judge's are in `judge.py`):
 from __future__ import annotations
 
 import array
+import ast
 import atexit
 import contextlib
+import json
 import os
 import socket
 import sys
 import types
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside import collect
 from gatekeeper.sandbox.inside.codec import MAX_BYTES, TooLargeError, encode, frame
 from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import describe, judge
@@ -103,28 +107,20 @@ def _execute(source: str, file: str, namespace: dict[str, Any]) -> None:
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 
 
-def _run(send: Any, kind: str, candidate: str, setup: str, *tests: str) -> None:
+def _run(send: Any, kind: str, candidate: str, setup: str, *texts: str) -> None:
     """Candidate, setup, tests, in this order (MBPP's); the first exception ends the run."""
-    nonce = ""
-    if kind == "in_process":
-        nonce, *tests = tests  # type: ignore[assignment]
     namespace = _module().__dict__
     where = "in the code"
     try:
         _execute(candidate, "candidate.py", namespace)
         where = "in the setup code"
         _execute(setup, "setup.py", namespace)
-        room = MAX_BYTES
-        for number, test in enumerate(tests, 1):
-            where = f"in test {number}"
-            if kind == "in_process":
-                _execute(test, "test.py", namespace)
-                send(b"P", nonce)
-            else:
-                value = eval(compile(test, "test.py", "eval", dont_inherit=True), namespace)
-                encoded = encode(value, room)
-                room -= len(encoded)
-                send(b"V", encoded)
+        run = _values if kind == "literal" else _beside
+        tests: Iterator[tuple[bytes, bytes | str]] = run(texts, namespace)
+        where = "in test 1"
+        for number, answer in enumerate(tests, 1):
+            send(*answer)
+            where = f"in test {number + 1}"
         sys.stdout.flush()
         send(b"D", b"")
     except MemoryError:
@@ -133,6 +129,34 @@ def _run(send: Any, kind: str, candidate: str, setup: str, *tests: str) -> None:
         send(b"L", f"{where}: the result is too large to compare")
     except BaseException as error:
         send(b"E", f"{where}: {describe(error)}")
+
+
+def _values(calls: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[bytes, bytes | str]]:
+    """The values of the calls that the host compares."""
+    room = MAX_BYTES
+    for call in calls:
+        encoded = encode(eval(compile(call, "test.py", "eval", dont_inherit=True), namespace), room)
+        room -= len(encoded)
+        yield b"V", encoded
+
+
+def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[bytes, bytes | str]]:
+    """Test programs in the candidate's own process, which can forge what they say."""
+    nonce, reading, *tests = texts
+    told = json.loads(reading)
+    for name in told["modules"]:
+        sys.modules.setdefault(name, sys.modules["candidate"])
+    count = namespace[collect.COUNTER] = collect.Count()
+    for test in tests:
+        program = ast.parse(test)
+        run = collect.counted(ast.parse(test), frozenset(told["theirs"]))
+        exec(compile(run, "test.py", "exec", dont_inherit=True), namespace)
+        for _, item in collect.items(program, namespace, collect.check(program, namespace, told)):
+            item()
+        count.check()
+        if not count.reached:
+            raise AssertionError("no assertion was reached")
+        yield b"P", nonce
 
 
 def _script(send: Any, descriptor: int, candidate: str) -> None:

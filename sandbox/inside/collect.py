@@ -13,13 +13,13 @@ import inspect
 import io
 import types
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gatekeeper.sandbox.inside.guard import EXCUSED
 
-__all__ = ["Count", "asserts", "counted", "items", "swallows", "wants_fixtures"]
+__all__ = ["Count", "asserts", "check", "counted", "items", "swallows", "wants_fixtures"]
 
 COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
 
@@ -238,6 +238,22 @@ def items(
         else:
             yield from _methods(name, item)
     _call_if_there(names, "teardown_module", module)
+
+
+def check(
+    program: ast.Module, names: dict[str, Any], told: Mapping[str, Any]
+) -> tuple[str, Any] | None:
+    """`check`, where a program defines it, and what it gets. Raises NameError where that is not.
+
+    `told`: `Reading.told` of sandbox/reading.py.
+    """
+    functions = [n for n in program.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    entry = told["entry"]
+    if not entry or "check" not in [function.name for function in functions]:
+        return None
+    if entry not in names:
+        raise NameError(f"name {entry!r} is not defined")
+    return "check", names[entry]
 
 
 class _Module:

@@ -197,8 +197,8 @@ def judge(
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
             program = _execute(test, TEST_FILE, names, guard, theirs)
-            entry = _entry(program, names, told["entry"])
-            for case, run in collect.items(program, names, entry):
+            check = collect.check(program, names, told)
+            for case, run in collect.items(program, names, check):
                 where = f"in test {number}, {case}"
                 run()
             count.check()
@@ -243,16 +243,6 @@ def _is_missing(error: BaseException) -> bool:
     return isinstance(error, ImportError) and not isinstance(
         sys.modules.get(error.name or ""), _Candidate
     )
-
-
-def _entry(program: ast.Module, names: _Names, entry: str) -> tuple[str, Any] | None:
-    """`check`, where a program defines it, and what it gets. Raises NameError where that is not."""
-    functions = [n for n in program.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    if not entry or "check" not in [function.name for function in functions]:
-        return None
-    if entry not in names:
-        raise NameError(f"name {entry!r} is not defined")
-    return "check", names[entry]
 
 
 def _line(error: BaseException, test: str) -> str:

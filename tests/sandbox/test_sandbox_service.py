@@ -88,7 +88,7 @@ def test_setup_code_runs_after_the_candidate(check: Check) -> None:
     code = "class Node:\n    def __init__(s, v): s.v = v\ndef f(n): return n.v"
     task = {"tests": ["assert f(root) == 7"], "test_setup_code": "root = Node(7)"}
     outcome = check(code, **task)
-    assert (outcome.verdict, outcome.meta["evaluation"]) == ("passed", "literal")
+    assert (outcome.verdict, outcome.meta["evaluation"]) == ("passed", "judge")
     outcome = check("def f(n): return 7", **task)
     assert "in the setup code: NameError" in outcome.detail
 
@@ -108,6 +108,10 @@ def test_in_process_only_where_that_is_accepted(
             verdicts[code] = str(outcome.verdict)
         assert list(verdicts.values()) == ["passed", "failed", "failed", "failed"]
         assert accepting.verify(generation(HONEST), TASK).meta["evaluation"] == "literal"
+        program = "from solution import f\nasync def test_f():\n    assert f(2) == 4\n"
+        for code, verdict in ((HONEST, "passed"), ("def f(x): return 5", "failed")):
+            outcome = accepting.verify(generation(code), {"test": program})
+            assert (outcome.verdict, outcome.meta["evaluation"]) == (verdict, "in_process")
 
 
 def test_a_batch_keeps_its_order(sandbox: Sandbox, generation: Make) -> None:
