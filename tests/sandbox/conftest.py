@@ -115,8 +115,30 @@ def alone(request: pytest.FixtureRequest) -> Iterator[None]:
     if os.getuid() == 0 or parameters.get("backend") in STRONG:
         yield
         return
-    with FileLock(f"{tempfile.gettempdir()}/gatekeeper-tests-{os.getuid()}.lock"):
+    with user_lock():
         yield
+
+
+def user_lock() -> FileLock:
+    return FileLock(f"{tempfile.gettempdir()}/gatekeeper-tests-{os.getuid()}.lock")
+
+
+@pytest.fixture(scope="session")
+def crowded() -> Callable[[str], contextlib.AbstractContextManager[int]]:
+    """Around programs of a back end at which the kernel counts all of a user's processes together.
+
+    Gives how many of them there are besides the candidate's; 0 where they are not counted.
+    """
+
+    @contextlib.contextmanager
+    def alone(backend: str) -> Iterator[int]:
+        if os.getuid() == 0 or backend in STRONG:
+            yield 0
+            return
+        with user_lock():
+            yield tasks()
+
+    return alone
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from attacks import PROGRAMS, Program
@@ -24,10 +26,11 @@ LIMIT = 2.0  # seconds for a candidate
 PATIENCE = 8 * (LIMIT + 2.0)  # for its verdict: only against hanging, on a machine that is busy
 LANES = 2
 CONTROL = "def f(x):\n    return x * x\n"
-BACKENDS: Mapping[str, Callable[[], DockerSandbox | LocalSandbox]] = {
-    "docker": lambda: DockerSandbox(timeout=LIMIT, workers=1),
-    "namespaces": lambda: LocalSandbox(isolation="namespaces", timeout=LIMIT, workers=1),
-    "landlock": lambda: LocalSandbox(isolation="landlock", timeout=LIMIT, workers=1),
+PROCESSES = 64
+BACKENDS: Mapping[str, Callable[..., DockerSandbox | LocalSandbox]] = {
+    "docker": partial(DockerSandbox, timeout=LIMIT, workers=1),
+    "namespaces": partial(LocalSandbox, isolation="namespaces", timeout=LIMIT, workers=1),
+    "landlock": partial(LocalSandbox, isolation="landlock", timeout=LIMIT, workers=1),
 }
 # The tests are judged in the same way everywhere; what differs is the fence.
 FENCE = ("resources", "isolation", "hosts", "honest")
@@ -50,15 +53,29 @@ class Result:
 
 @pytest.fixture(scope="session")
 def results(
-    request: pytest.FixtureRequest, backend: str, generation: Callable[[str], Generation]
+    request: pytest.FixtureRequest,
+    backend: str,
+    generation: Callable[[str], Generation],
+    crowded: Callable[[str], AbstractContextManager[int]],
 ) -> dict[str, Result]:
     """All the programs that are asked for, run in lanes side by side."""
+    with crowded(backend) as others:
+        return _results(request, backend, generation, others)
+
+
+def _results(
+    request: pytest.FixtureRequest,
+    backend: str,
+    generation: Callable[[str], Generation],
+    others: int,
+) -> dict[str, Result]:
+    count = 1 if others else LANES  # a fork bomb in one would leave nothing to the other
     calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     ours = [call for call in calls if call.get("backend") == backend]
     asked = [call["program"] for call in ours if "program" in call]
     chosen = [program for program in PROGRAMS if program in asked]
     try:
-        lanes = [BACKENDS[backend]() for _ in range(LANES)]
+        lanes = [BACKENDS[backend](processes=PROCESSES + others) for _ in range(count)]
     except SandboxUnavailableError as error:
         pytest.skip(f"{backend}: {error}")
 
@@ -78,9 +95,9 @@ def results(
                     control = lane.verify(generation(CONTROL), SQUARES["literal"])
                 yield Result(outcome, seconds, control)
 
-    parts = [chosen[n::LANES] for n in range(LANES)]
+    parts = [chosen[n::count] for n in range(count)]
     started = time.monotonic()
-    with ThreadPoolExecutor(LANES) as threads:
+    with ThreadPoolExecutor(count) as threads:
         done = threads.map(lambda lane, part: list(run(lane, part)), lanes, parts)
         found = {
             program.name: result
