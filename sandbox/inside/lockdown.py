@@ -26,15 +26,16 @@ __all__ = [
     "confine",
     "drop_bounding_set",
     "enclose",
+    "fork",
     "keep_signals_in",
     "landlock_version",
-    "new_pid_namespace",
 ]
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 SECCOMP_MODE_FILTER = 2
-SIGKILL = 9
+SIGKILL, SIGCHLD = 9, 17
+SYS_CLONE = {"x86_64": 56, "aarch64": 220}
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000
@@ -49,6 +50,7 @@ NOBODY = 65534
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 libc = ctypes.CDLL(None, use_errno=True)
+_locked = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, as a fork has to
 
 
 @dataclass(frozen=True)
@@ -140,10 +142,22 @@ def drop_bounding_set() -> None:
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
-def new_pid_namespace(own: int) -> None:
-    """The next fork's child is the first process of a namespace; `own` is ours, as a descriptor."""
-    _check(libc.setns(own, CLONE_NEWPID), "setns")
-    _check(libc.unshare(CLONE_NEWPID), "unshare")
+def fork(*, new_pid_namespace: bool) -> int:
+    """`os.fork`, whose child may be the first process of a namespace. Raises OSError.
+
+    By `clone`, because `unshare` allows that once, and an ordinary user cannot go back.
+    """
+    if not new_pid_namespace:
+        return os.fork()
+    _locked.PyOS_BeforeFork()
+    pid = int(_locked.syscall(SYS_CLONE[platform.machine()], CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0))
+    if pid == 0:
+        _locked.PyOS_AfterFork_Child()
+    else:
+        _locked.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), f"clone: {os.strerror(ctypes.get_errno())}")
+    return pid
 
 
 def confine(level: str, limits: Limits, *, uid: int, seccomp: bytes, directory: str) -> None:

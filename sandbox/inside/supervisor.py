@@ -48,7 +48,7 @@ from gatekeeper.sandbox.inside.lockdown import (
     enclose,
     keep_signals_in,
     landlock_version,
-    new_pid_namespace,
+    fork,
 )
 
 __all__ = ["main"]
@@ -112,7 +112,6 @@ class Supervisor:
         if self._level == "namespaces":
             if settings["paths"]:
                 enclose(settings["paths"])
-            self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
             # Where /tmp shows Python itself, the next place that `tempfile` looks for.
             shown = any(path.startswith("/tmp/") for path in sys.path)
             self._tmp = "/var/tmp" if shown else "/tmp"
@@ -184,9 +183,7 @@ class Supervisor:
                 os.chmod(directory, 0o777)
             elif os.geteuid() == 0:
                 os.chown(directory, self._uid(number), self._uid(number))
-        if self._level == "namespaces":
-            new_pid_namespace(self._own_pids)
-        pid = _fork()
+        pid = _fork(new_pid_namespace=self._level == "namespaces")
         if not pid:
             self._live(number, theirs, out_end, error_end, directory)
         self._alive[number] = pid
@@ -352,12 +349,12 @@ def _modules() -> set[str]:
     return found
 
 
-def _fork() -> int:
+def _fork(*, new_pid_namespace: bool) -> int:
     """Raises OSError where, for seconds, no process could be made: what was killed takes time."""
     patience = time.monotonic() + CLEAR_SECONDS
     while True:
         try:
-            return os.fork()
+            return fork(new_pid_namespace=new_pid_namespace)
         except OSError:
             if time.monotonic() > patience:
                 raise
