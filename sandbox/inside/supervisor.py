@@ -46,9 +46,9 @@ from gatekeeper.sandbox.inside.lockdown import (
     confine,
     drop_bounding_set,
     enclose,
+    fork,
     keep_signals_in,
     landlock_version,
-    fork,
 )
 
 __all__ = ["main"]

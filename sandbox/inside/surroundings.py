@@ -34,7 +34,10 @@ REPLACEABLE = {  # functions that a test may put a mock in the place of, by modu
     ),
 }
 _OUTPUTS = ("stdout", "stderr")
-_RECORDED = {"logs": ("assertLogs", "assertNoLogs", "caplog", "getLogger"), "warnings": ("warn", "Warn")}
+_RECORDED = {
+    "logs": ("assertLogs", "assertNoLogs", "caplog", "getLogger"),
+    "warnings": ("warn", "Warn"),
+}
 _WORDS = ("patch", "environ", "setenv", "setattr", "seed", "redirect", "capsys", "sys.std", "input")
 
 
