@@ -52,7 +52,7 @@ class Reached:
                     for item in node.body
                     if collected or not isinstance(item, functions)
                 ]
-                for item in node.body if node.name in self._collected else ():
+                for item in node.body if collected else ():
                     name = getattr(item, "name", "")
                     if name.lower().startswith(("setup", "teardown", "asyncsetup")):
                         todo.append((item, False))

@@ -148,9 +148,8 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
         sys.modules.setdefault(name, sys.modules["candidate"])
     count = namespace[collect.COUNTER] = collect.Count()
     for test in tests:
-        program = ast.parse(test)
-        run = collect.counted(ast.parse(test), frozenset(told["theirs"]))
-        exec(compile(run, "test.py", "exec", dont_inherit=True), namespace)
+        program = collect.counted(ast.parse(test), frozenset(told["theirs"]))
+        exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
         for _, item in collect.items(program, namespace, collect.check(program, namespace, told)):
             item()
         count.check()

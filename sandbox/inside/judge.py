@@ -262,8 +262,8 @@ def _execute(
     program = ast.parse(source)
     guard.helpers |= {node.name for node in ast.walk(program) if _helps(node)}  # type: ignore[attr-defined]
     guard.asserting = frozenset(_asserting(program, guard.helpers))
-    run = batching.batched(collect.counted(ast.parse(source), theirs))
-    exec(compile(run, file, "exec", dont_inherit=True), names)
+    program = batching.batched(collect.counted(program, theirs))
+    exec(compile(program, file, "exec", dont_inherit=True), names)
     return program
 
 

@@ -252,11 +252,8 @@ class JudgePeer(Peer):
         else:
             roots = [base for base in bases if isinstance(base, RemoteClass)] or [Remote]
         names = frozenset(n for n in special if type(n) is str)
-        shown = frozenset({"__str__", "__repr__", "__format__"}) & names
-        forwarded = shown if value else names & FORWARDERS.keys()
-        made = _new_class(
-            name, tuple(roots), {n: FORWARDERS[n] for n in forwarded if n in FORWARDERS}
-        )
+        forwarded = frozenset() if value else names & FORWARDERS.keys()
+        made = _new_class(name, tuple(roots), {n: FORWARDERS[n] for n in forwarded})
         kind = Kind(Inner(self, number), names, shown=made)
         kind.ancestors, kind.plain = frozenset(ancestors), plain
         kind.hashable = not more.get("unhashable")
