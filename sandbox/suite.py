@@ -138,8 +138,7 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
     literal = tuple(test for test in found if test is not None)
     simple = "*" not in imports and _only_imports(setup, imports)
     if len(literal) == len(tests) and simple:  # as nearly all of MBPP
-        needs = frozenset(imported(ast.parse(imports))) if imports else frozenset()
-        return Suite(setup, imports, tuple(dedented), literal, reading=Reading(needs=needs))
+        return Suite(setup, imports, tuple(dedented), literal, reading=_reading_of(imports))
     reading = read_tests(setup, dedented, entry=entry, modules=_MODULES)
     return Suite(
         setup=setup,
@@ -161,6 +160,11 @@ def _literal(
     found = [parse(test, helpers) for test in tests]
     cut = tuple(test for test in found if test is not None)
     return cut if len(cut) == len(tests) else ()
+
+
+def _reading_of(imports: str) -> Reading:
+    """What has to be known of tests that the host judges by itself: the modules that they need."""
+    return Reading(needs=frozenset(imported(ast.parse(imports))) if imports else frozenset())
 
 
 def _only_imports(setup: str, imports: str) -> bool:
@@ -297,7 +301,8 @@ def _calls(name: str, pairs: Iterable[tuple[list[Any], Any]], setup: str) -> Sui
         call = f"{function}({', '.join(map(repr, arguments))})"
         source = f"{name}({', '.join(map(repr, arguments))}) == {expected!r}"
         tests.append(LiteralTest(source, call, functools.partial(_same_value, expected)))
-    return Suite(setup=setup, tests=tuple(t.source for t in tests), literal=tuple(tests))
+    sources, imports = tuple(test.source for test in tests), _imports(setup)
+    return Suite(setup, imports, sources, tuple(tests), reading=_reading_of(imports))
 
 
 def _same_value(expected: Any, value: object) -> bool:

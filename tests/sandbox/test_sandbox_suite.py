@@ -154,6 +154,13 @@ def test_calls_of_a_function(text: bool) -> None:
     assert "3" not in first.call
 
 
+def test_calls_of_a_function_have_the_imports_of_the_setup_and_no_more() -> None:
+    data = {"fn_name": "add", "inputs": [[1]], "outputs": [2]}
+    suite = read(input_output=data, test_setup_code="import math\nANSWERS = {1: 2}")
+    assert suite.imports == "import math"
+    assert suite.reading.needs == {"math"}
+
+
 def test_functional_tests_hold_json() -> None:
     tests = [{"input": '[1, 2]\n"x"', "output": "true", "testtype": "functional"}]
     (test,) = read(tests=tests, fn_name="f").literal
