@@ -43,7 +43,7 @@ test-faults: .venv/dev
 
 # Each hostile program beside each honest one, on each level: an hour.
 test-neighbours: .venv/dev
-	GATEKEEPER_NEIGHBOURS=all $(BIN)/python -m pytest tests/sandbox/test_sandbox_neighbours.py
+	GATEKEEPER_NEIGHBOURS=all $(BIN)/python -m pytest -rP tests/sandbox/test_sandbox_neighbours.py
 
 test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
 	PYTHONPATH=. $(PYTHON_VLLM) tests/live/check.py

@@ -7,11 +7,11 @@ statements, run in order after the candidate) with an optional `test_setup_code`
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gatekeeper._syntax import parse_python
 from gatekeeper.errors import BadInputError
 from gatekeeper.jsonl import field, read_jsonl
 
@@ -79,7 +79,7 @@ def _checked(data: Task) -> Task:
             raise BadInputError("field 'tests' must be a list of at least one assert statement")
         for test in tests:
             try:
-                ast.parse(test.strip())
+                parse_python(test.strip())
             except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
                 raise BadInputError(f"field 'tests' has {test!r:.80}, no Python: {e}") from None
         field(data, "test_setup_code", str, default="")

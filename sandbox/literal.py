@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gatekeeper._syntax import parse_python
+
 __all__ = ["LiteralTest", "parse"]
 
 
@@ -66,7 +68,7 @@ def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | Non
         There is nothing in it.
     """
     test = textwrap.dedent(test).strip()
-    match ast.parse(test).body:
+    match parse_python(test).body:
         case []:
             raise ValueError("there is nothing to run in it")
         case [ast.Assert(test=condition)]:

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gatekeeper._syntax import parse_python
 from gatekeeper.sandbox.inside.collect import asserts, wants_fixtures
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
@@ -124,7 +125,7 @@ def read_tests(
         Module names that mean the candidate.
     """
     texts = [text for text in (setup, *tests) if text.strip()]
-    trees = [ast.parse(text) for text in texts]
+    trees = [parse_python(text) for text in texts]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     modules = modules | _modules_of(nodes, entry)
     needs = frozenset(itertools.chain.from_iterable(map(imported, trees))) - modules

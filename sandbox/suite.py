@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from gatekeeper._syntax import parse_python
 from gatekeeper.errors import BadInputError
 from gatekeeper.sandbox.inside.collect import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
@@ -164,17 +165,17 @@ def _literal(
 
 def _reading_of(imports: str) -> Reading:
     """What has to be known of tests that the host judges by itself: the modules that they need."""
-    return Reading(needs=frozenset(imported(ast.parse(imports))) if imports else frozenset())
+    return Reading(needs=frozenset(imported(parse_python(imports))) if imports else frozenset())
 
 
 def _only_imports(setup: str, imports: str) -> bool:
     """Whether setup code does nothing but import: the rest is not for a candidate to see."""
-    return not setup.strip() or len(ast.parse(setup).body) == len(imports.splitlines())
+    return not setup.strip() or len(parse_python(setup).body) == len(imports.splitlines())
 
 
 def _bound(imports: str) -> frozenset[str]:
     """Names that import statements bind; "*" where that cannot be told."""
-    aliases = (node for node in ast.walk(ast.parse(imports)) if isinstance(node, ast.alias))
+    aliases = (node for node in ast.walk(parse_python(imports)) if isinstance(node, ast.alias))
     return frozenset((alias.asname or alias.name).partition(".")[0] for alias in aliases)
 
 
@@ -185,7 +186,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
         if not isinstance(value, str):
             raise BadInputError(f"{name}={value!r:.80}: give a string")
     with _readable("test", test):
-        program = ast.parse(test)
+        program = parse_python(test)
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     defined = [node.name for node in ast.walk(program) if isinstance(node, functions)]
     on_top = [node.name for node in program.body if isinstance(node, functions)]
@@ -362,7 +363,7 @@ def _part(source: str, wanted: Any) -> str:
     body: list[ast.stmt] = []
     for ending in ("", "\n    pass"):  # it may end with a function's first line
         with contextlib.suppress(SyntaxError, ValueError):
-            body = body or ast.parse(source + ending).body
+            body = body or parse_python(source + ending).body
     kept = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
     return "\n".join(ast.unparse(n) for n in body if isinstance(n, kept) and wanted(n))
 
@@ -372,6 +373,6 @@ def _imports(setup: str) -> str:
     if not setup.strip():
         return ""
     with _readable("test_setup_code", setup):
-        program = ast.parse(setup)
+        program = parse_python(setup)
     imports = [node for node in program.body if isinstance(node, ast.Import | ast.ImportFrom)]
     return "\n".join(map(ast.unparse, imports))
