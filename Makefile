@@ -33,7 +33,7 @@ demo: .venv/demo
 	$(BIN)/gatekeeper run gatekeeper/bundled/tasks.jsonl --generator bundled --policy cst \
 		--budget 0.2 --sandbox local --log demo.db --check-all
 
-# TESTS='tests/test_cli.py tests/sandbox' runs these alone.
+# TESTS='tests/cli/test_cli.py tests/sandbox' runs these alone.
 test: .venv/dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(TESTS)
 
@@ -41,7 +41,7 @@ test: .venv/dev
 test-faults: .venv/dev
 	$(BIN)/python -m pytest tests/sandbox/faults.py
 
-# Each hostile program beside each honest one, on each level: an hour.
+# Each hostile program beside each honest one, on each level: about ten minutes.
 test-neighbours: .venv/dev
 	GATEKEEPER_NEIGHBOURS=all $(BIN)/python -m pytest -rP tests/sandbox/test_sandbox_neighbours.py
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.analysis.estimates import Estimates, as_json, estimate, show
+from gatekeeper.analysis.summary import Summary, summarise
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError
-from gatekeeper.estimates import Estimates, as_json, estimate, show
 from gatekeeper.gate import VerificationGate
 from gatekeeper.policies import policy_names
-from gatekeeper.summary import Summary, summarise
 from gatekeeper.types import GateResult, Generation, Outcome
 
 __all__ = [

@@ -23,9 +23,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from gatekeeper.convert import as_generation
 from gatekeeper.errors import BadInputError, MissingDependencyError
-from gatekeeper.jsonl import field, read_jsonl
+from gatekeeper.io.jsonl import field, read_jsonl
+from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation, Outcome, Verdict
 
 __all__ = [

@@ -20,7 +20,7 @@ from evalplus.sanitize import sanitize
 from gatekeeper.adapters.evalplus import ARRAYS, Dataset
 from gatekeeper.adapters.openai import generations_of
 from gatekeeper.errors import BadInputError
-from gatekeeper.jsonl import field, read_jsonl
+from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.types import MASKED, FloatArray, Generation
 
 __all__ = ["GatedDecoder", "codegen"]

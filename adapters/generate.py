@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
-from gatekeeper.convert import as_generation
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, MissingDependencyError
-from gatekeeper.runner import Generate
+from gatekeeper.gate.runner import Generate
+from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
 
 __all__ = ["bundled_generator", "openai_generator", "vllm_generator"]

@@ -41,11 +41,11 @@ from rich.markup import escape
 
 from gatekeeper.adapters._turns import Turns
 from gatekeeper.adapters.openai import ALTERNATIVES, generation_of
+from gatekeeper.analysis.estimates import estimate, show
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GatekeeperError
-from gatekeeper.estimates import estimate, show
 from gatekeeper.gate import VerificationGate
-from gatekeeper.records import records_of_log
+from gatekeeper.io.records import records_of_log
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
 __all__ = ["AskForLogprobs", "gated", "main", "whole_set"]

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from gatekeeper._settings import chance_of
+from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.budget import Budget, Ledger
+from gatekeeper.gate.settings import chance_of
+from gatekeeper.io.records import RecordTable
 from gatekeeper.protocols import ObservingPolicy, Policy
-from gatekeeper.records import RecordTable
-from gatekeeper.replay import outcome_of
 from gatekeeper.types import Candidate, Reason, Signals
 
 __all__ = ["EXPLORE", "go_through"]

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gatekeeper import Signals, batch_signals, signals_from_arrays, signals_of
-from gatekeeper.convert import as_generation
+from gatekeeper.io.responses import as_generation
 from gatekeeper.types import FloatArray, Generation
 
 K = 5

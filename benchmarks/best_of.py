@@ -21,9 +21,9 @@ from rich.table import Table
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
 from gatekeeper.adapters.bundled import BundledModel
 from gatekeeper.bundled import TASKS
+from gatekeeper.io.tasks import read_tasks
 from gatekeeper.maths import MathChecker
 from gatekeeper.signals import signals_of
-from gatekeeper.tasks import read_tasks
 
 Outputs = Sequence[Sequence[Generation]]
 POLICIES = ("random", "threshold", "cst", "calibrated")

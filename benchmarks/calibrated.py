@@ -2,13 +2,13 @@
 
     python benchmarks/calibrated.py [RECORDS ...] [--seeds 20] [--workers 2] [--clean]
 
-The streams of `gatekeeper.streams`, the paper's settings, and any files of records or logs given.
-Every policy gets the same warm-up (an account of its own), the same budget β Σ c, partial feedback
-and the paper's noise on labels and signals (with --clean none); what is counted is the second half,
-as HGA and SplitConformal need. A stream is drawn anew for every seed, records are drawn from the
-file. Those with a * were looked at only when the policy was finished. The worst of so many streams
-and budgets is so partly by chance: one that misses its bound is measured again, with five times as
-many seeds and none of the first ones, and that decides.
+The streams of `gatekeeper.paper.stress`, the paper's settings, and any files of records or logs
+given. Every policy gets the same warm-up (an account of its own), the same budget β Σ c, partial
+feedback and the paper's noise on labels and signals (with --clean none); what is counted is the
+second half, as HGA and SplitConformal need. A stream is drawn anew for every seed, records are
+drawn from the file. Those with a * were looked at only when the policy was finished. The worst of
+so many streams and budgets is so partly by chance: one that misses its bound is measured again,
+with five times as many seeds and none of the first ones, and that decides.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from time import perf_counter
 import numpy as np
 from _machine import machine
 
-from gatekeeper.experiment import METRICS, Contender, Protocol, compare, estimate
+from gatekeeper.analysis.experiment import METRICS, Contender, Protocol, compare, estimate
+from gatekeeper.analysis.vectorised import Stream
+from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.paper.settings import SETTINGS
 from gatekeeper.paper.streams import draw
+from gatekeeper.paper.stress import STREAMS, make_stream
 from gatekeeper.policies import Calibrated, Threshold
-from gatekeeper.records import RecordTable, load_records
-from gatekeeper.streams import STREAMS, make_stream
 from gatekeeper.types import FloatArray
-from gatekeeper.vectorised import Stream
 
 BETAS = (0.05, 0.10, 0.20, 0.30, 0.50)
 SIZES = (500, 3000)

@@ -2,8 +2,8 @@
 
     python benchmarks/drift.py [--runs 5] [--jobs 1] [--policy NAME ...]
 
-First the streams of `gatekeeper.streams` in which nothing changes, then those that change in the
-middle: its own two, and swaps of the error rate. Every run is on a stream drawn anew, with the
+First the streams of `gatekeeper.paper.stress` in which nothing changes, then those that change in
+the middle: its own two, and swaps of the error rate. Every run is on a stream drawn anew, with the
 gate's parts but without outputs and log, which would take most of the time.
 """
 
@@ -21,11 +21,11 @@ from _gate import EXPLORE, go_through
 from _machine import machine
 from numpy.typing import NDArray
 
-from gatekeeper._settings import chance_of, named_policy, relearning_rate
 from gatekeeper.budget import Budget
-from gatekeeper.guard import Guard
+from gatekeeper.drift.guard import Guard
+from gatekeeper.gate.settings import chance_of, named_policy, relearning_rate
+from gatekeeper.paper.stress import STREAMS, Recipe, make_stream
 from gatekeeper.policies import T0
-from gatekeeper.streams import STREAMS, Recipe, make_stream
 from gatekeeper.types import Calibration
 
 POLICIES = ("threshold", "cst", "calibrated")

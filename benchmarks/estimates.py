@@ -1,10 +1,10 @@
-"""How often the intervals of `gatekeeper.estimates` cover the truth, by policy.
+"""How often the intervals of `gatekeeper.analysis.estimates` cover the truth, by policy.
 
     python benchmarks/estimates.py [--runs 2000] [--jobs 1] [--policy NAME ...]
 
-Streams of `gatekeeper.streams`, budgets and sizes as below, the runs of a policy spread over all
-combinations, every run on a stream drawn anew, with the gate's parts but without outputs and log,
-which would take most of the time. tests/test_estimates.py runs the gate itself.
+Streams of `gatekeeper.paper.stress`, budgets and sizes as below, the runs of a policy spread over
+all combinations, every run on a stream drawn anew, with the gate's parts but without outputs and
+log, which would take most of the time. tests/analysis/test_estimates.py runs the gate itself.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from _gate import EXPLORE, go_through
 from _machine import machine
 
-from gatekeeper._settings import chance_of, named_policy
+from gatekeeper.analysis.estimates import estimate
 from gatekeeper.budget import Budget
-from gatekeeper.estimates import estimate
-from gatekeeper.records import RecordTable
-from gatekeeper.streams import make_stream
+from gatekeeper.gate.settings import chance_of, named_policy
+from gatekeeper.io.records import RecordTable
+from gatekeeper.paper.stress import make_stream
 from gatekeeper.types import FloatArray
 
 POLICIES = (

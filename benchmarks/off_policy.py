@@ -30,15 +30,15 @@ from _gate import EXPLORE
 from _machine import machine
 from estimates import simulate
 
+from gatekeeper.analysis.estimates import Estimate
+from gatekeeper.analysis.off_policy import Evidence, compare
+from gatekeeper.analysis.plan import curve_of
+from gatekeeper.analysis.vectorised import Stream, fixed_score, strata_of
 from gatekeeper.errors import BadInputError
-from gatekeeper.estimates import Estimate
-from gatekeeper.off_policy import Evidence, compare
-from gatekeeper.plan import curve_of
+from gatekeeper.io.records import RecordTable
+from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import T0
-from gatekeeper.records import RecordTable
-from gatekeeper.streams import make_stream
 from gatekeeper.types import FloatArray
-from gatekeeper.vectorised import Stream, fixed_score, strata_of
 
 LOGS = ("random", "threshold", "cst", "calibrated")
 POLICIES = ("threshold", "cst", "calibrated", "random")

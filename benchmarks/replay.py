@@ -20,11 +20,11 @@ from time import perf_counter
 
 import numpy as np
 
-from gatekeeper.experiment import Contender, Protocol, compare, replay_names
+from gatekeeper.analysis.experiment import Contender, Protocol, compare, replay_names
+from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.paper.settings import SETTINGS
 from gatekeeper.paper.streams import draw
 from gatekeeper.policies import CST, Calibrated, Threshold
-from gatekeeper.vectorised import Stream
 
 BETAS = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50)
 SEEDS, WORKERS = 10, 2

@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from gatekeeper.theory import (
+from gatekeeper.paper.theory import (
     density_ceiling,
     density_floor,
     distortion_bound,

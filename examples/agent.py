@@ -31,8 +31,8 @@ from gatekeeper import (
 )
 from gatekeeper.bundled import TASKS
 from gatekeeper.errors import MissingDependencyError
-from gatekeeper.loop import Generate
-from gatekeeper.tasks import read_tasks
+from gatekeeper.gate.loop import Generate
+from gatekeeper.io.tasks import read_tasks
 from gatekeeper.verifiers import ByKind, make_verifier
 
 

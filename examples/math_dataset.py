@@ -20,9 +20,9 @@ from collections.abc import Sequence
 
 from gatekeeper.cli import guarded
 from gatekeeper.cli._dataset import add_data, go, tasks_of
-from gatekeeper.datasets import math_task
+from gatekeeper.io.datasets import math_task
+from gatekeeper.io.tasks import Task
 from gatekeeper.maths import MathChecker
-from gatekeeper.tasks import Task
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,11 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gatekeeper.cli import guarded
-from gatekeeper.cli._dataset import add_data, go, tasks_of
-from gatekeeper.datasets import mbpp_task
-from gatekeeper.errors import BadInputError
-from gatekeeper.mutants import (
+from mutants import (
     Judged,
     Mutant,
     agreed,
@@ -32,8 +28,13 @@ from gatekeeper.mutants import (
     reference_of,
     trusted_verdicts,
 )
+
+from gatekeeper.cli import guarded
+from gatekeeper.cli._dataset import add_data, go, tasks_of
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.datasets import mbpp_task
+from gatekeeper.io.tasks import Task
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
-from gatekeeper.tasks import Task
 
 SANDBOXES = {"docker": DockerSandbox, "local": LocalSandbox}
 REFERENCE_SECONDS = 30.0  # three of MBPP's own solutions take seconds

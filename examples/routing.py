@@ -38,12 +38,12 @@ from gatekeeper import (
 from gatekeeper.adapters.generate import bundled_generator, openai_generator
 from gatekeeper.bundled import TASKS
 from gatekeeper.costs import prompt_length
+from gatekeeper.gate.runner import Generate, check_the_rest, run_tasks
+from gatekeeper.io.records import write_records
+from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.maths import MathChecker
 from gatekeeper.maths.extract import extract
-from gatekeeper.records import write_records
-from gatekeeper.runner import Generate, check_the_rest, run_tasks
 from gatekeeper.signals import signals_of
-from gatekeeper.tasks import Task, read_tasks
 
 SAMPLES = 4  # of the bundled model where it is the dear one
 

@@ -4,8 +4,7 @@ gate = VerificationGate("cst", budget=Budget(fraction=0.2), verifier=..., log="r
 result = gate.maybe_verify(response, task)
 """
 
-from gatekeeper import _room as _room  # first: what follows needs room
-from gatekeeper.best import Choice
+from gatekeeper import limits as limits  # first: what follows needs room
 from gatekeeper.budget import Budget
 from gatekeeper.errors import (
     BadInputError,
@@ -15,7 +14,8 @@ from gatekeeper.errors import (
     VerifierUnavailableError,
 )
 from gatekeeper.gate import VerificationGate
-from gatekeeper.loop import Attempt, LoopResult, Stopped
+from gatekeeper.gate.best_of import Choice
+from gatekeeper.gate.loop import Attempt, LoopResult, Stopped
 from gatekeeper.policies import (
     CST,
     HGA,

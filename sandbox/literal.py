@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gatekeeper._syntax import parse_python
+from gatekeeper.io.syntax import parse_python
 
 __all__ = ["LiteralTest", "parse"]
 

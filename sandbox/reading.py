@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatekeeper._syntax import parse_python
+from gatekeeper.io.syntax import parse_python
 from gatekeeper.sandbox.inside.collect import asserts, wants_fixtures
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from gatekeeper._syntax import parse_python
 from gatekeeper.errors import BadInputError
+from gatekeeper.io.syntax import parse_python
 from gatekeeper.sandbox.inside.collect import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, read_tests

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from gatekeeper._room import cause_of
 from gatekeeper.cli import (
     compare,
     diagnose,
@@ -24,6 +23,7 @@ from gatekeeper.cli import (
     verify,
 )
 from gatekeeper.errors import GatekeeperError
+from gatekeeper.limits import cause_of
 
 __all__ = ["guarded", "main"]
 

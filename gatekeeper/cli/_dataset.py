@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gatekeeper.cli import run
-from gatekeeper.datasets import load_tasks
 from gatekeeper.errors import BadInputError
-from gatekeeper.tasks import Convert, Task, read_tasks
+from gatekeeper.io.datasets import load_tasks
+from gatekeeper.io.tasks import Convert, Task, read_tasks
 
 __all__ = ["add_data", "go", "tasks_of"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper import policies
+from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.errors import BadInputError
+from gatekeeper.io.records import is_log
 from gatekeeper.log import SQLiteLog
-from gatekeeper.off_policy import Evidence
-from gatekeeper.records import is_log
 
 __all__ = ["budget_share", "own_policy", "settings_of"]
 

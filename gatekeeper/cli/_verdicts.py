@@ -14,7 +14,7 @@ from typing import Any, TextIO, TypeVar
 from gatekeeper.cli._progress import progress
 from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
-from gatekeeper.jsonl import read_jsonl
+from gatekeeper.io.jsonl import read_jsonl
 from gatekeeper.types import Outcome, Verdict
 
 __all__ = ["Id", "add_common", "identity", "judge_file"]

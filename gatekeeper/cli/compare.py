@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.analysis.estimates import Estimate
+from gatekeeper.analysis.off_policy import Evidence, Value, compare
 from gatekeeper.cli._own import budget_share, own_policy, settings_of
 from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
-from gatekeeper.estimates import Estimate
-from gatekeeper.off_policy import Evidence, Value, compare
+from gatekeeper.io.records import load_records
 from gatekeeper.policies import policy_names
-from gatekeeper.records import load_records
 
 __all__ = ["add", "main"]
 

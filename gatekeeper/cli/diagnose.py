@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.analysis.diagnosis import Advice, Choice, Diagnosis, diagnose, orders_for
+from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.cli._progress import progress
 from gatekeeper.cli._skipped import skipped
-from gatekeeper.diagnosis import Advice, Choice, Diagnosis, diagnose, orders_for
-from gatekeeper.policies._checks import check_beta, check_count
-from gatekeeper.records import load_records
+from gatekeeper.io.records import load_records
 
 __all__ = ["add", "main"]
 

@@ -142,7 +142,7 @@ def _vllm() -> str:
 
 
 def _figures() -> str:
-    from gatekeeper.figures import inline_svg, risk_coverage_figure
+    from gatekeeper.report.figures import inline_svg, risk_coverage_figure
 
     found = _installed("matplotlib", "llm-gatekeeper[plots]")
     inline_svg(risk_coverage_figure({"score": [0.1, 0.9]}, [0, 1]), prefix="doctor")

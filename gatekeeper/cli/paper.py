@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
+from gatekeeper.arguments import check_count
 from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
-from gatekeeper.figures import check_installed
 from gatekeeper.paper import TABLES, Replays, closing, write_figures
 from gatekeeper.paper.table import PaperTable
-from gatekeeper.policies._checks import check_count
+from gatekeeper.report.figures import check_installed
 
 __all__ = ["add", "main"]
 

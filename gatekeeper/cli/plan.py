@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.analysis.estimates import Estimate
+from gatekeeper.analysis.off_policy import FIXED, Evidence
+from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve_of
 from gatekeeper.cli._own import own_policy, settings_of
 from gatekeeper.cli._progress import progress
 from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
-from gatekeeper.estimates import Estimate
-from gatekeeper.off_policy import FIXED, Evidence
-from gatekeeper.plan import BUDGETS, Curve, Needed, check_target, curve_of
+from gatekeeper.io.records import load_records
 from gatekeeper.policies import Random
-from gatekeeper.records import load_records
 
 __all__ = ["add", "main"]
 

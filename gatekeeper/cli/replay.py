@@ -16,10 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gatekeeper.cli._progress import progress
-from gatekeeper.cli._skipped import skipped
-from gatekeeper.errors import BadInputError
-from gatekeeper.experiment import (
+from gatekeeper.analysis.experiment import (
     METRICS,
     Comparison,
     Contender,
@@ -31,8 +28,11 @@ from gatekeeper.experiment import (
     needs_second_half,
     replay_names,
 )
-from gatekeeper.records import RecordTable, load_records
-from gatekeeper.replay import Evaluate, Feedback
+from gatekeeper.analysis.replay import Evaluate, Feedback
+from gatekeeper.cli._progress import progress
+from gatekeeper.cli._skipped import skipped
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.records import RecordTable, load_records
 
 __all__ = ["add", "main"]
 

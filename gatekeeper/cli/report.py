@@ -31,7 +31,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Raises BadInputError and LogError before anything is written."""
-    from gatekeeper.report import report
+    from gatekeeper.report.report import report
 
     if not os.access(args.out.parent, os.W_OK) or args.out.is_dir():
         raise BadInputError(f"--out {args.out} cannot be written: give a file in a folder that can")

@@ -18,21 +18,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper._settings import OnDrift
 from gatekeeper.adapters.generate import bundled_generator, openai_generator, vllm_generator
+from gatekeeper.analysis.estimates import Estimates, as_json, estimate, show
+from gatekeeper.analysis.summary import Summary, summarise
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.cli._progress import progress
 from gatekeeper.cli._skipped import skipped
-from gatekeeper.datasets import FORMATS
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError
-from gatekeeper.estimates import Estimates, as_json, estimate, show
 from gatekeeper.gate import VerificationGate
+from gatekeeper.gate.runner import Generate, check_the_rest, run_tasks
+from gatekeeper.gate.settings import OnDrift
+from gatekeeper.io.datasets import FORMATS
+from gatekeeper.io.records import records_of_log
+from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.policies import policy_names
 from gatekeeper.protocols import Verifier
-from gatekeeper.records import records_of_log
-from gatekeeper.runner import Generate, check_the_rest, run_tasks
-from gatekeeper.summary import Summary, summarise
-from gatekeeper.tasks import Task, read_tasks
 from gatekeeper.types import Calibration, GateStatus
 from gatekeeper.verifiers import ByKind, make_verifier
 

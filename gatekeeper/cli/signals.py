@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper._codec import _encode
 from gatekeeper.cli._progress import progress
 from gatekeeper.cli._skipped import skipped
-from gatekeeper.convert import as_generations
 from gatekeeper.errors import BadInputError
-from gatekeeper.jsonl import lines_of, read_jsonl
+from gatekeeper.io.jsonl import lines_of, read_jsonl
+from gatekeeper.io.responses import as_generations
+from gatekeeper.log.encoding import _encode
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Generation, SignalState
 

@@ -12,7 +12,7 @@ import numpy as np
 from gatekeeper.cli._packages import add_with
 from gatekeeper.cli._verdicts import Id, Judge, add_common, identity, judge_file
 from gatekeeper.errors import BadInputError
-from gatekeeper.jsonl import field
+from gatekeeper.io.jsonl import field
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.sandbox.suite import read_suite
 from gatekeeper.types import Generation

@@ -9,7 +9,7 @@ from typing import Any
 
 from gatekeeper.cli._verdicts import Id, Judge, add_common, identity, judge_file
 from gatekeeper.errors import BadInputError
-from gatekeeper.jsonl import field
+from gatekeeper.io.jsonl import field
 from gatekeeper.maths import MathChecker
 from gatekeeper.maths.checker import reference
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from gatekeeper.diagnosis import diagnose
-from gatekeeper.experiment import Contender
+from gatekeeper.analysis.diagnosis import diagnose
+from gatekeeper.analysis.experiment import Contender
 from gatekeeper.paper import published
 from gatekeeper.paper.replays import Grid, Replays
 from gatekeeper.paper.settings import SETTINGS

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gatekeeper import figures
 from gatekeeper.paper import published
 from gatekeeper.paper.controls import SWEEP_RHO, sweep_grid
 from gatekeeper.paper.replays import Replays
 from gatekeeper.paper.settings import SETTINGS, STRATA
 from gatekeeper.paper.streams import draw
 from gatekeeper.paper.tables import BETA, QWEN
+from gatekeeper.report import figures
 from gatekeeper.types import FloatArray
 
 if TYPE_CHECKING:

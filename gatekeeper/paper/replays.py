@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.experiment import Comparison, Contender, Label, Protocol, compare, runs
+from gatekeeper.analysis.experiment import Comparison, Contender, Label, Protocol, compare, runs
+from gatekeeper.analysis.replay import Evaluate, Feedback
+from gatekeeper.io.records import RecordTable
 from gatekeeper.paper import published
 from gatekeeper.paper.settings import SETTINGS, STRATA, Setting
 from gatekeeper.paper.streams import draw
-from gatekeeper.records import RecordTable
-from gatekeeper.replay import Evaluate, Feedback
 from gatekeeper.types import FloatArray
 
 __all__ = ["Change", "Grid", "Replays"]

@@ -15,8 +15,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.settings import STRATA, Setting
-from gatekeeper.records import RecordTable
 from gatekeeper.types import FloatArray
 
 __all__ = ["draw", "homogeneous", "oracle_signal", "synthetic_signal", "with_benefit"]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gatekeeper.policies._checks import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._warmup import T0, Warmup, weighted_mean
 from gatekeeper.types import Candidate, Decision, Outcome, Reason

@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._checks import check_count
 from gatekeeper.types import Decision, Reason
 
 __all__ = ["MissingRule", "OnMissing"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gatekeeper.policies._checks import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._warmup import T0, Warmup
-from gatekeeper.quantile import RunningQuantile
+from gatekeeper.stats.quantile import RunningQuantile
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
 __all__ = ["QuantilePolicy"]

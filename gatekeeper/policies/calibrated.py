@@ -8,9 +8,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._checks import check_beta, check_count
-from gatekeeper.policies._estimates import (
+from gatekeeper.policies._missing import MissingRule, OnMissing
+from gatekeeper.policies._pace import Pace, chance
+from gatekeeper.policies._warmup import T0
+from gatekeeper.stats.error_model import (
     AT_MOST,
     KNOWN,
     RECENT,
@@ -20,10 +23,7 @@ from gatekeeper.policies._estimates import (
     has_signal,
     raw_of,
 )
-from gatekeeper.policies._missing import MissingRule, OnMissing
-from gatekeeper.policies._pace import Pace, chance
-from gatekeeper.policies._shrinkage import as_seen
-from gatekeeper.policies._warmup import T0
+from gatekeeper.stats.shrinkage import as_seen
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
 __all__ = ["Calibrated", "Objective"]
@@ -39,12 +39,12 @@ KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before 
 class Calibrated:
     """Verify iff P(error) / E[cost] exceeds the price that spends the budget to the end.
 
-    Both are fitted to the outcomes known so far (`_estimates`): P(error) from signals, ĉ and its
-    stratum, E[cost] from what is known before verification. They are fitted anew as labels come,
-    at a cost per decision that does not grow. The price (`_pace`) aims slightly past the budget,
-    which others keep. What is not worth its price is verified with probability 0.02 β even so, so
-    that no error rate stays unknown. Where outcomes differ from what was expected by more than
-    chance, what was learned is dropped, and the next labels are drawn uniformly.
+    Both are fitted to the outcomes known so far (`stats.error_model`): P(error) from signals, ĉ and
+    its stratum, E[cost] from what is known before verification. They are fitted anew as labels
+    come, at a cost per decision that does not grow. The price (`_pace`) aims slightly past the
+    budget, which others keep. What is not worth its price is verified with probability 0.02 β even
+    so, so that no error rate stays unknown. Where outcomes differ from what was expected by more
+    than chance, what was learned is dropped, and the next labels are drawn uniformly.
 
     horizon     number of candidates to come, the warm-up included, where it is known
     objective   "recall": the most errors for the money. "precision": the highest hit rate; with

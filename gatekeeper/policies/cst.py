@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatekeeper.policies._checks import check_count
+from gatekeeper.arguments import check_count
 from gatekeeper.policies._missing import OnMissing
 from gatekeeper.policies._quantile_policy import QuantilePolicy
 from gatekeeper.policies._warmup import T0
-from gatekeeper.quantile import RunningQuantile
-from gatekeeper.strata import CostStrata
+from gatekeeper.stats.quantile import RunningQuantile
+from gatekeeper.stats.strata import CostStrata
 
 __all__ = ["CST"]
 

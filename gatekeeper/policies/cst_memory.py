@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._checks import check_count
 from gatekeeper.policies._missing import OnMissing
 from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST

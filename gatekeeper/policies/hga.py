@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.budget import affordable
-from gatekeeper.dispersion import correlation, dispersion
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._checks import check_beta, check_count
 from gatekeeper.policies._missing import OnMissing
 from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST
 from gatekeeper.policies.threshold import Threshold
+from gatekeeper.stats.heterogeneity import correlation, dispersion
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason
 
 __all__ = ["EPSILON_H", "EPSILON_P", "HGA", "GateEvidence", "Rule", "weigh"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatekeeper.policies._checks import check_count
+from gatekeeper.arguments import check_count
 from gatekeeper.policies._mirror_prox import MirrorProx, exponentiated_gradient, surrogate
 from gatekeeper.policies._missing import OnMissing
 from gatekeeper.policies._warmup import T0, weighted_mean
-from gatekeeper.strata import CostStrata
+from gatekeeper.stats.strata import CostStrata
 
 __all__ = ["MPStrat"]
 

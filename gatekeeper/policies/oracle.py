@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gatekeeper.policies._checks import check_beta
+from gatekeeper.arguments import check_beta
 from gatekeeper.types import Candidate, Decision, Outcome, Reason, Record
 
 __all__ = ["Oracle"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.policies._checks import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.policies._warmup import T0
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 

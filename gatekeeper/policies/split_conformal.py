@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil, inf
 from typing import Any
 
-from gatekeeper.policies._checks import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.policies._missing import MissingRule, OnMissing
 from gatekeeper.policies._warmup import T0, Warmup
-from gatekeeper.strata import CostStrata
+from gatekeeper.stats.strata import CostStrata
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
 __all__ = ["SplitConformal"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.adapters.bundled import BundledModel
-from gatekeeper.tasks import Task, read_tasks
+from gatekeeper.io.tasks import Task, read_tasks
 
 TASKS = Path(__file__).parents[2] / "gatekeeper" / "bundled" / "tasks.jsonl"
 

@@ -31,7 +31,7 @@ from evalplus.eval import untrusted_check
 from gatekeeper.adapters.evalplus import check_program
 from gatekeeper.bundled.serve import Server
 from gatekeeper.cli import main
-from gatekeeper.jsonl import read_jsonl
+from gatekeeper.io.jsonl import read_jsonl
 
 pytestmark = pytest.mark.filterwarnings("default")  # the harness's own
 

@@ -1,10 +1,10 @@
-"""Record what a real vLLM server and engine answer, into tests/captures/.
+"""Record what a real vLLM server and engine answer, into tests/adapters/captures/.
 
     PYTHONPATH=. .venv-vllm/bin/python tests/live/capture.py    # after `make test-vllm`
 
 One file per scenario, besides `errors.json` and `modes.json`. An exchange over HTTP is kept as the
 real client sent it and as it came over the wire; an offline output with all its fields that bear on
-tokens, -Infinity as Python's json writes it. tests/test_captures.py replays them.
+tokens, -Infinity as Python's json writes it. tests/adapters/test_captures.py replays them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from vllm.sampling_params import RequestOutputKind
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.adapters.openai import generation_of
 from gatekeeper.adapters.vllm import StreamReader, prepared
-from gatekeeper.convert import as_generations
+from gatekeeper.io.responses import as_generations
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Generation, Outcome, Signals, Verdict
 

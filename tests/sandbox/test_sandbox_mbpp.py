@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mutants import Trusted, agreed, mutants
 
-from gatekeeper.datasets import mbpp_task
 from gatekeeper.errors import SandboxUnavailableError
-from gatekeeper.mutants import Trusted, agreed, mutants
+from gatekeeper.io.datasets import mbpp_task
+from gatekeeper.io.tasks import Task, as_tasks
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
-from gatekeeper.tasks import Task, as_tasks
 from gatekeeper.types import Generation, Outcome
 
 MBPP = Path(__file__).resolve().parents[2] / "../shared/data/mbpp.jsonl"

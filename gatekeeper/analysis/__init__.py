@@ -1,0 +1,1 @@
+"""What is found out from records and logs: replays, estimates, plans, diagnoses."""

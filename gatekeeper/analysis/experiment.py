@@ -1,0 +1,453 @@
+"""Comparing policies on records: the paper's protocol, with intervals.
+
+Ten seeds; each shuffles the stream, flips each observed label with probability 0.10 and adds to
+every signal Gaussian noise of 0.1 × its standard deviation. Student-t 95 % intervals over seeds,
+differences paired by seed (POLICIES.md, "Budget in replay"; paper, "Costs, Noise, and Baselines").
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from gatekeeper.analysis.replay import Evaluate, Feedback, evaluation_start
+from gatekeeper.analysis.vectorised import Decisions, Stream
+from gatekeeper.arguments import check_beta, check_count
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.records import RecordTable
+from gatekeeper.policies import (
+    CALIBRATING,
+    CST,
+    HGA,
+    T0,
+    Calibrated,
+    CSTMemory,
+    MPAdapt,
+    MPStrat,
+    Oracle,
+    Random,
+    SplitConformal,
+    Threshold,
+    make_policy,
+    policy_names,
+)
+from gatekeeper.protocols import Policy
+from gatekeeper.types import FloatArray
+
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "Contender",
+    "Estimate",
+    "Label",
+    "Protocol",
+    "Run",
+    "compare",
+    "estimate",
+    "needs_second_half",
+    "replay_names",
+    "runs",
+]
+
+METRICS = ("hit_rate", "audit_rate", "utilisation", "recall", "yield", "value")
+Label = Literal["error", "benefit"]
+_LEARNERS = {policy.name: policy for policy in (MPAdapt, MPStrat, CSTMemory, Calibrated)}
+_PAPER = [
+    policy.name
+    for policy in (
+        Random,
+        Threshold,
+        CST,
+        CSTMemory,
+        MPAdapt,
+        MPStrat,
+        SplitConformal,
+        HGA,
+        Oracle,
+    )
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A policy by name, with options of its own: `Contender("cst", {"strata": 6})`."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
+        return f"{self.name}({options})" if options else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How records are replayed.
+
+    seeds          how many orders (with noise) are averaged over
+    shuffle        each seed puts the records into an order of its own
+    label_noise    probability in [0, 1) that a label is shown flipped
+    signal_noise   of each signal's standard deviation, >= 0
+    feedback       "full" shows learners every label, "partial" those of verified candidates
+    evaluate       "second-half" leaves the first half after the warm-up to calibrations; None:
+                   as soon as HGA or SplitConformal takes part
+    label          what counts as found: an "error", or, for routing, a "benefit"
+    first_seed     the seeds are this one and those after it; of orders, noise and policies
+    """
+
+    seeds: int = 10
+    shuffle: bool = True
+    label_noise: float = 0.10
+    signal_noise: float = 0.10
+    feedback: Feedback = "full"
+    evaluate: Evaluate | None = None
+    label: Label = "error"
+    first_seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("seeds", self.seeds)
+        check_count("first_seed", self.first_seed, least=0)
+        if not 0.0 <= self.label_noise < 1.0:
+            raise BadInputError(f"label_noise={self.label_noise!r}: a probability in [0, 1)")
+        if not 0.0 <= self.signal_noise < np.inf:
+            raise BadInputError(f"signal_noise={self.signal_noise!r}: must be at least 0")
+        for name, choices in (("feedback", Feedback), ("label", Label)):
+            if getattr(self, name) not in get_args(choices):
+                raise BadInputError(
+                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(get_args(choices))}"
+                )
+
+    @property
+    def each_seed(self) -> range:
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over seeds with the half-width of its 95 % interval (NaN for a single seed)."""
+
+    mean: float
+    margin: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.mean - self.margin, self.mean + self.margin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One policy on one seed's stream under one budget."""
+
+    contender: Contender
+    beta: float
+    seed: int
+    rows: np.typing.NDArray[np.intp]  # of the table, the evaluated ones in stream order
+    decisions: Decisions
+    error: FloatArray  # clean labels of `rows`
+    cost: FloatArray
+
+    def metrics(self) -> list[float]:
+        """In the order of METRICS; NaN for 0/0."""
+        verified = self.decisions.verified
+        found = float(self.error[verified].sum())
+        spent = float(self.cost[verified].sum())
+        n = int(verified.sum())
+        return [
+            _ratio(found, n),
+            n / verified.size,
+            _ratio(spent, self.decisions.budget),
+            _ratio(found, float(self.error.sum())),
+            _ratio(found, spent),
+            found / verified.size,
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Metrics of every contender, budget and seed: `values` has shape (P, B, S, 6)."""
+
+    contenders: Sequence[Contender]
+    betas: Sequence[float]
+    protocol: Protocol
+    evaluate: Evaluate
+    values: FloatArray
+    gate_open: FloatArray  # (P, B, S): 1 where HGA's gate opened, 0 where not, NaN for the others
+
+    def estimate(self, contender: Contender | str, beta: float, metric: str) -> Estimate:
+        return estimate(self.seeds(contender, beta, metric))
+
+    def difference(
+        self, contender: Contender | str, other: Contender | str, beta: float, metric: str
+    ) -> Estimate:
+        """contender - other, paired by seed."""
+        return estimate(self.seeds(contender, beta, metric) - self.seeds(other, beta, metric))
+
+    def seeds(self, contender: Contender | str, beta: float, metric: str) -> FloatArray:
+        """One value per seed: (S,). Raises BadInputError for what was not compared."""
+        names = [str(c) for c in self.contenders]
+        if str(contender) not in names or beta not in self.betas or metric not in METRICS:
+            raise BadInputError(
+                f"{contender} at beta={beta!r}, metric={metric!r}: not part of this comparison"
+            )
+        b, m = list(self.betas).index(beta), METRICS.index(metric)
+        values: FloatArray = self.values[names.index(str(contender)), b, :, m]
+        return values
+
+
+def replay_names() -> list[str]:
+    """Names of the policies that can be replayed, those of the paper in its order first."""
+    return list(dict.fromkeys([*_PAPER, *policy_names()]))
+
+
+def needs_second_half(contenders: Sequence[Contender]) -> bool:
+    """Whether one of them calibrates on the first half."""
+    return any(c.name in CALIBRATING for c in contenders)
+
+
+def compare(
+    table: RecordTable,
+    contenders: Sequence[Contender | str],
+    betas: Sequence[float],
+    protocol: Protocol = Protocol(),
+    *,
+    warmup: int = T0,
+    workers: int = 1,
+    on_progress: Callable[[int], None] = lambda seeds: None,
+    on_run: Callable[[Run], None] | None = None,
+) -> Comparison:
+    """Replay every contender at every budget on every seed.
+
+    workers       processes, each of which takes one seed at a time
+    on_progress   called with the number of seeds done since the last call
+    on_run        called with every run, in the order of `runs`; all in this process then
+
+    Raises BadInputError for records without a label, too few records, an unknown policy, an
+    option that it lacks, a budget outside (0, 1).
+    """
+    plan = _plan(table, contenders, betas, protocol, warmup)
+    values = np.full((len(plan.contenders), len(betas), protocol.seeds, len(METRICS)), np.nan)
+    gates = np.full(values.shape[:3], np.nan)
+    work = partial(plan.measure, on_run=on_run)
+    for seed, found in _in_processes(work, protocol.each_seed, workers if on_run is None else 1):
+        at = seed - protocol.first_seed
+        values[:, :, at], gates[:, :, at] = found
+        on_progress(1)
+    return Comparison(plan.contenders, list(betas), protocol, plan.evaluate, values, gates)
+
+
+def runs(
+    table: RecordTable,
+    contenders: Sequence[Contender | str],
+    betas: Sequence[float],
+    protocol: Protocol = Protocol(),
+    *,
+    warmup: int = T0,
+) -> Iterator[Run]:
+    """The runs that `compare` measures, one after the other: by seed, budget, contender.
+
+    The same errors.
+    """
+    plan = _plan(table, contenders, betas, protocol, warmup)
+    for seed in protocol.each_seed:
+        yield from plan.runs(seed)
+
+
+def estimate(values: FloatArray) -> Estimate:
+    """Mean and Student-t 95 % margin over seeds, (S,), as in the paper; NaN seeds make it NaN."""
+    from scipy.stats import t  # slow to import
+
+    n = values.size
+    mean = float(values.mean())
+    if n < 2:
+        return Estimate(mean, float("nan"))
+    return Estimate(mean, float(t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """What is compared with what, checked; it goes to other processes."""
+
+    table: RecordTable
+    contenders: list[Contender]
+    betas: list[float]
+    protocol: Protocol
+    warmup: int
+    evaluate: Evaluate
+
+    def measure(
+        self, seed: int, *, on_run: Callable[[Run], None] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Metrics (P, B, 6) of one seed's runs, and whether HGA's gate opened (P, B)."""
+        metrics = np.empty((len(self.contenders), len(self.betas), len(METRICS)))
+        opened = np.full(metrics.shape[:2], np.nan)
+        for i, run in enumerate(self.runs(seed)):
+            if on_run is not None:
+                on_run(run)
+            at = i % len(self.contenders), i // len(self.contenders)
+            metrics[at] = run.metrics()
+            if run.decisions.evidence is not None:
+                opened[at] = run.decisions.evidence.open
+        return metrics, opened
+
+    def runs(self, seed: int) -> Iterator[Run]:
+        """By budget, then by contender."""
+        order, stream = self._stream(seed)
+        first = stream.first
+        for beta in self.betas:
+            for contender in self.contenders:
+                yield Run(
+                    contender,
+                    beta,
+                    seed,
+                    order[first:],
+                    _decide(stream, contender, beta, self.protocol, seed),
+                    stream.error[first:],
+                    stream.cost[first:],
+                )
+
+    def _stream(self, seed: int) -> tuple[np.typing.NDArray[np.intp], Stream]:
+        """The seed's order and the stream in it: first the order is drawn, then flips, noise."""
+        table, protocol = self.table, self.protocol
+        rng = np.random.default_rng(seed)
+        n = len(table)
+        order = rng.permutation(n) if protocol.shuffle else np.arange(n)
+        h, error = table.h[order], _labels(table, protocol.label)[order]
+        observed = error
+        if protocol.label_noise:
+            observed = np.where(rng.random(n) < protocol.label_noise, 1.0 - error, error)
+        if protocol.signal_noise:
+            spread = np.array([_spread(column) for column in table.h.T])
+            h = h + protocol.signal_noise * spread * rng.standard_normal((n, 3))
+        return order, Stream(
+            h,
+            table.cost_estimate[order],
+            table.cost[order],
+            error,
+            observed=observed,
+            evaluate=self.evaluate,
+            warmup=self.warmup,
+        )
+
+
+def _decide(
+    stream: Stream, contender: Contender, beta: float, protocol: Protocol, seed: int
+) -> Decisions:
+    name, options = contender.name, dict(contender.options)
+    policy: Policy
+    try:
+        if name == HGA.name and "test" in options:  # it goes on judging, which no column rule does
+            half = stream.first - stream.warmup
+            known = {"calibration": half, "labels": "full", "warmup": stream.warmup}
+            policy = HGA(beta, seed=seed, **{**known, **options})
+            return stream.step(policy, beta, feedback=protocol.feedback)
+        if stream.has_rule(name):
+            return stream.decide(name, beta, seed=seed, **options)
+        if name == Calibrated.name:
+            options = {"horizon": len(stream), **options}
+        if name in _LEARNERS:
+            policy = _LEARNERS[name](beta, seed=seed, warmup=stream.warmup, **options)
+        elif options:
+            raise BadInputError(f"policy={name!r} with {options!r}: a plug-in takes no options")
+        else:
+            policy = make_policy(name, beta, horizon=len(stream), seed=seed)
+    except TypeError as e:
+        raise BadInputError(f"policy={name!r} with {options!r}: {e}") from None
+    return stream.step(policy, beta, feedback=protocol.feedback)
+
+
+def _plan(
+    table: RecordTable,
+    contenders: Sequence[Contender | str],
+    betas: Sequence[float],
+    protocol: Protocol,
+    warmup: int,
+) -> _Plan:
+    them = [c if isinstance(c, Contender) else Contender(c) for c in contenders]
+    for beta in betas:
+        check_beta(beta)
+    if not them or not betas:
+        raise BadInputError("nothing to compare: name a policy and a budget")
+    for contender in them:
+        if contender.name not in replay_names():
+            raise BadInputError(
+                f"policy={contender.name!r} is unknown: choose one of {', '.join(replay_names())}"
+            )
+    check_count("warmup", warmup)
+    evaluate = protocol.evaluate or ("second-half" if needs_second_half(them) else "all")
+    evaluation_start(len(table), warmup=warmup, evaluate=evaluate)
+    labels = _labels(table, protocol.label)
+    unknown = np.flatnonzero(np.isnan(labels))
+    if unknown.size:
+        raise BadInputError(
+            f"{unknown.size} of {len(table)} records have no {protocol.label!r} label, the first "
+            f"is id={table.ids[unknown[0]]!r}: a replay needs all of them"
+        )
+    if np.isnan(table.cost).any():
+        first = int(np.flatnonzero(np.isnan(table.cost))[0])
+        raise BadInputError(f"id={table.ids[first]!r} has no cost: a replay needs all of them")
+    # Files are checked as they are read; this is for tables made by hand.
+    for name, values, fine, rule in (
+        (protocol.label, labels, np.isin(labels, (0.0, 1.0)), "0 or 1"),
+        ("cost", table.cost, _above_zero(table.cost), "a number above 0"),
+        (
+            "cost_estimate",
+            table.cost_estimate,
+            _above_zero(table.cost_estimate),
+            "a number above 0",
+        ),
+    ):
+        if not fine.all():
+            first = int(np.argmin(fine))
+            raise BadInputError(
+                f"id={table.ids[first]!r}: {name}={float(values[first])!r} must be {rule} to replay"
+            )
+    return _Plan(table, them, list(betas), protocol, warmup, evaluate)
+
+
+def _above_zero(values: FloatArray) -> np.typing.NDArray[np.bool_]:
+    return np.asarray((values > 0.0) & (values < np.inf))
+
+
+def _labels(table: RecordTable, label: Label) -> FloatArray:
+    if label == "error":
+        return table.error
+    if table.benefit is None:
+        raise BadInputError("no record has a 'benefit' label: routing needs one in each")
+    return table.benefit
+
+
+def _spread(column: FloatArray) -> float:
+    """Standard deviation of what is finite; 0 for a signal that is absent."""
+    finite = column[np.isfinite(column)]
+    return float(finite.std()) if finite.size else 0.0
+
+
+def _in_processes(
+    work: Callable[[int], Any], seeds: range, workers: int
+) -> Iterator[tuple[int, Any]]:
+    """(seed, work(seed)) as they are done."""
+    workers = min(workers, len(seeds))
+    if workers < 2:
+        for seed in seeds:
+            yield seed, work(seed)
+        return
+    # "spawn": a fork would copy whatever threads the caller has, half alive
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        waiting: dict[Future[Any], int] = {pool.submit(work, seed): seed for seed in seeds}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")

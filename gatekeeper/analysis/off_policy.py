@@ -1,0 +1,253 @@
+"""What a policy would have found on a run's stream, from the run's own log.
+
+The log knows the verdicts of those outputs that its gate verified, and of every output the chance
+it had (its decision's propensity). A policy is replayed on the same outputs in the same order;
+where it wants a verdict that the log has, it is shown it. So its choices S are settled, one by one,
+before anybody knows whether the log has the next verdict, and what S would have found is
+
+    A = Σ S y,    B = Σ (1 - S) y,    recall = A / (A + B),    hit rate = A / Σ S
+
+of which A and B are estimated by `gatekeeper.analysis.estimates` among the outputs chosen and among
+those left out: weighted by propensity (self-normalised, Hájek), and assisted by a prediction of
+every output's error (doubly robust: right on average if either the propensities or the prediction
+are). Outputs that were certain to be verified are known, verdicts on the others independent; the
+95 % intervals of sums and ratios over them come from one likelihood (`stats.profile_likelihood`).
+
+For policies that learn from nothing but the warm-up (random, threshold, cst) S is what they would
+have chosen. Those that learn on (calibrated, mp-adapt, mp-strat, cst-memory), and hga and
+split-conformal, which calibrate, are shown only verdicts that the log has: S is what they choose
+with these, usually fewer than they would have had. Where the log has every verdict nothing is
+estimated, and the result is that of `gatekeeper.analysis.replay` with partial feedback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, log, nan
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.analysis.estimates import Estimate, log_odds_of, parts_of
+from gatekeeper.analysis.vectorised import Stream
+from gatekeeper.arguments import check_beta
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.records import RecordTable
+from gatekeeper.policies import CST, T0, Random, Threshold, make_policy
+from gatekeeper.stats.profile_likelihood import Part, interval_of_ratio, interval_of_sum
+from gatekeeper.types import FloatArray
+
+__all__ = ["FIXED", "SEED", "Evidence", "Method", "Value", "compare"]
+
+Flags = NDArray[np.bool_]
+Method = Literal["weighted", "assisted"]
+METHODS: tuple[Method, ...] = ("weighted", "assisted")
+FIXED = (Random.name, Threshold.name, CST.name)  # learn from nothing but the warm-up
+SEED = 7_919  # of replayed policies: with the log's own their draws would be those of the log
+LEAST = 10.0  # effective verdicts below which nothing is said
+CHANCELESS = 0.1  # share of the outputs that may lack a chance: the rest is still nearly the run
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What one policy would have found; None where the log has too few verdicts on its choices."""
+
+    policy: str
+    verified: float  # share of the outputs it would have verified
+    recall: Estimate  # weighted; so the next
+    hit_rate: Estimate | None
+    recall_assisted: Estimate
+    hit_rate_assisted: Estimate | None
+    more: Estimate  # errors found beyond those of the first policy compared, in number
+    effective: float  # verdicts that the log has on its choices, as so many of equal weight
+    learns: bool  # after the warm-up, here from the log's verdicts only: an approximation
+
+
+class Evidence:
+    """The outputs after the warm-up, their chances, and the verdicts that there are.
+
+    Arrays of shape (n,). Outputs without a chance, where the budget was used up, are left out of
+    all sums, not of the stream.
+    """
+
+    def __init__(self, table: RecordTable) -> None:
+        """Raises BadInputError, in words, where the records cannot answer for all outputs."""
+        if len(table) <= T0:
+            raise BadInputError(
+                f"{len(table)} outputs leave none after a warm-up of {T0}: nothing can be said"
+            )
+        known = ~np.isnan(table.error)
+        self.complete = bool(known.all())
+        drawn = known if self.complete or table.verified is None else known & (table.verified == 1)
+        p = np.ones(len(table)) if self.complete else table.propensity
+        _check_chances(p)
+        assert p is not None
+        label = np.where(drawn, table.error, nan)
+        self._table, self._drawn = table, drawn
+        self._cost = _costs(table, p, drawn)
+        self.stream = Stream(table.h, table.cost_estimate, self._cost, label)
+        after = slice(T0, None)
+        self.p, self.label, self.drawn = p[after], label[after], drawn[after]
+        self.counted = self.p > 0.0
+        if not (self.label[self.counted] == 1.0).any():
+            raise BadInputError(
+                "no verdict after the warm-up found an error: recall has nothing to be measured on"
+            )
+
+    @cached_property
+    def predicted(self) -> FloatArray:
+        """Log odds of an error (n,), each predicted from other outputs' verdicts."""
+        t = self._table
+        rows = zip(t.h.tolist(), t.cost_estimate.tolist(), strict=True)
+        raw = [(*h, log(estimate), 0.0) for h, estimate in rows]
+        return log_odds_of(raw, self._drawn, t.error)[T0:]
+
+    def shares(self, policy: str, beta: float) -> FloatArray:
+        """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
+        verdicts that the log has: 0 or 1; for random, which draws, β. Nothing is explored."""
+        if policy == Random.name:
+            return np.full(self.p.size, beta)
+        if policy in FIXED:
+            decisions = self.stream.decide(policy, beta, seed=SEED)
+        else:
+            live = make_policy(policy, beta, horizon=len(self.stream), seed=SEED)
+            decisions = self.stream.step(live, beta, feedback="partial")
+        return decisions.verified.astype(np.float64)
+
+    def rate(self, among: Flags, method: Method = "weighted") -> Estimate:
+        """Error rate of these outputs of the run; of no output at all, 0/0, NaN."""
+        size = int((among & self.counted).sum())
+        if not size:
+            return Estimate(nan, nan, nan, 0)
+        found = self.errors(among.astype(np.float64), method)
+        return Estimate(found.value / size, found.low / size, found.high / size, found.n)
+
+    def errors(self, share: FloatArray, method: Method = "weighted") -> Estimate:
+        """Σ share y, for shares (n,) of any sign: how many errors there are in them."""
+        among = (share != 0.0) & self.counted
+        parts, shares = self._parts(share, among, method)
+        weights = [s * part.size for part, s in zip(parts, shares, strict=True)]
+        n = int((among & self.drawn).sum())
+        return Estimate(_total(parts, weights), *interval_of_sum(parts, weights), n)
+
+    def recall(self, share: FloatArray, method: Method = "weighted") -> tuple[Estimate, float]:
+        """Σ share y / Σ y for shares (n,) in [0, 1], and Σ y."""
+        parts, shares = self._parts(share, self.counted, method)
+        top = [s * part.size for part, s in zip(parts, shares, strict=True)]
+        whole = [float(part.size) for part in parts]
+        errors, n = _total(parts, whole), int((self.counted & self.drawn).sum())
+        if len(set(shares)) == 1:  # whatever there is, so much of it
+            return Estimate(shares[0], shares[0], shares[0], n), errors
+        value = _total(parts, top) / errors if errors else nan
+        return Estimate(value, *interval_of_ratio(parts, top, whole), n), errors
+
+    def _parts(
+        self, share: FloatArray, among: Flags, method: Method
+    ) -> tuple[list[Part], list[float]]:
+        """Parts of these outputs, each of one share and of about equal propensities; the shares."""
+        parts: list[Part] = []
+        shares: list[float] = []
+        for s in np.unique(share[among]).tolist():
+            found = self._parts_among(among & (share == s), method)
+            parts += found
+            shares += [s] * len(found)
+        return parts, shares
+
+    def _parts_among(self, among: Flags, method: Method) -> list[Part]:
+        size, verdicts = int(among.sum()), among & self.drawn
+        if self.complete:  # no sums of weights: exact
+            rate = float(self.label[among].mean())
+            return [Part(size, rate, inf, rate, rate)]
+        if not verdicts.any():  # for all that is known they are like the others
+            return [Part(size, self.rate(self.counted, method).value, 0.0, 0.0, 1.0)]
+        odds = self.predicted if method == "assisted" else np.zeros(self.p.size)
+        return parts_of(self.p[among], self.drawn[among], self.label[among], odds[among])
+
+    def costs(self) -> tuple[float, float]:
+        """What verifying the warm-up costs, and everything after it; estimated where unknown."""
+        return float(self._cost[:T0].sum()), float(self._cost[T0:].sum())
+
+    def effective(self, among: Flags) -> float:
+        """As many verdicts of equal weight as tell as much of these outputs."""
+        return _effective(self.p[among & self.counted])
+
+
+def _total(parts: Sequence[Part], weights: Sequence[float]) -> float:
+    return sum((w * part.rate for w, part in zip(weights, parts, strict=True)), 0.0)
+
+
+def _effective(p: FloatArray) -> float:
+    """Kish's effective number n² / Σ 1/p, of the verdicts to expect on n outputs."""
+    return p.size**2 / float((1.0 / p).sum()) if p.size else 0.0
+
+
+def _check_chances(p: FloatArray | None) -> None:
+    """Raises BadInputError where verdicts on some outputs tell nothing of the others."""
+    if p is None or np.isnan(p).any():
+        raise BadInputError(
+            "some outputs have no verdict, and without the propensities of all of them those that "
+            "have one tell nothing of the others: give a gate's log, or records with all labels"
+        )
+    after = p[T0:]
+    without = float((after == 0.0).mean())
+    if without > CHANCELESS:
+        raise BadInputError(
+            f"{without:.0%} of the outputs had no chance to be verified, so that nothing can be "
+            "said of them: make the log with a gate that explores (explore=0.1) and whose budget "
+            "lasts to the end"
+        )
+    effective = _effective(after[after > 0.0])
+    if effective < LEAST:
+        raise BadInputError(
+            f"the verdicts after the warm-up tell as much of all outputs as {effective:.1f} drawn "
+            f"at random: too few to say anything (at least {LEAST:g})"
+        )
+
+
+def _costs(table: RecordTable, p: FloatArray, drawn: Flags) -> FloatArray:
+    """True costs where known; otherwise ĉ times the mean cost per ĉ, or the one cost of all."""
+    known = ~np.isnan(table.cost)
+    if known.all():
+        return table.cost
+    drawn = drawn & known & (p > 0.0)
+    if not drawn.any():
+        raise BadInputError("no verified output has a cost: budgets mean nothing without")
+    cost, estimate, weight = table.cost[drawn], table.cost_estimate[drawn], 1.0 / p[drawn]
+    if np.ptp(cost) == 0.0:  # in units of verifications
+        return np.full(len(table), cost[0])
+    rate = float(weight @ cost) / float(weight @ estimate)
+    return np.where(known, table.cost, rate * table.cost_estimate)
+
+
+def compare(evidence: Evidence, policies: Sequence[str], beta: float) -> list[Value]:
+    """What each policy would have found with budget β; the others are held against the first.
+
+    Raises BadInputError for an unknown policy and a budget outside (0, 1).
+    """
+    check_beta(beta)
+    shares = [evidence.shares(name, beta) for name in policies]
+    return [
+        _value(evidence, name, share, shares[0])
+        for name, share in zip(policies, shares, strict=True)
+    ]
+
+
+def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray) -> Value:
+    chosen = share > 0.0
+    effective = evidence.effective(chosen)
+    hits = [evidence.rate(chosen, method) if effective >= LEAST else None for method in METHODS]
+    recall = [evidence.recall(share, method)[0] for method in METHODS]
+    return Value(
+        policy,
+        float(share[evidence.counted].mean()),
+        recall[0],
+        hits[0],
+        recall[1],
+        hits[1],
+        evidence.errors(share - first),
+        effective,
+        policy not in FIXED,
+    )

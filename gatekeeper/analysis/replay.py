@@ -1,0 +1,186 @@
+"""Replay: what a policy would have done on candidates whose outcomes are all known.
+
+The rules are POLICIES.md's, "Budget in replay": B = β Σ c over the evaluated candidates; one that
+the policy wants is verified only if spent + c <= B, and one that does not fit is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Literal, get_args
+
+from gatekeeper.arguments import check_beta
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies._warmup import T0
+from gatekeeper.protocols import ObservingPolicy, Policy
+from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
+
+__all__ = [
+    "Evaluate",
+    "Feedback",
+    "Replay",
+    "evaluation_start",
+    "outcome_of",
+    "replay",
+    "step_through",
+]
+
+Evaluate = Literal["all", "second-half"]
+Feedback = Literal["full", "partial"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Decisions on the evaluated records, in stream order, and what came of them.
+
+    A `Decision.verify` here is the policy's wish; `verified` says whether the budget allowed it.
+    Ratios lie in [0, 1] and are NaN for 0/0; costs are in the records' unit.
+    """
+
+    records: Sequence[Record]
+    decisions: Sequence[Decision]
+    verified: Sequence[bool]
+    budget: float
+
+    @property
+    def spent(self) -> float:
+        return sum(r.cost for r, v in zip(self.records, self.verified, strict=True) if v)
+
+    @property
+    def errors_found(self) -> int:
+        return sum(r.error == 1 for r, v in zip(self.records, self.verified, strict=True) if v)
+
+    @property
+    def hit_rate(self) -> float:
+        return _ratio(self.errors_found, sum(self.verified))
+
+    @property
+    def audit_rate(self) -> float:
+        return _ratio(sum(self.verified), len(self.records))
+
+    @property
+    def recall(self) -> float:
+        return _ratio(self.errors_found, sum(r.error == 1 for r in self.records))
+
+    @property
+    def utilisation(self) -> float:
+        return _ratio(self.spent, self.budget)
+
+
+def replay(
+    records: Sequence[Record],
+    policy: Policy,
+    beta: float,
+    *,
+    warmup: int = T0,
+    evaluate: Evaluate = "all",
+    feedback: Feedback = "full",
+    observed: Sequence[Label] | None = None,
+) -> Replay:
+    """Run a fresh policy over the records in their order.
+
+    warmup     how many records come first, verified and not evaluated: the policy's own T0
+    evaluate   "second-half" leaves out the first ⌊(N - warmup)/2⌋ after the warm-up too; what
+               HGA needs, with `calibration` set to that number
+    feedback   "full" shows the policy every label, "partial" those of verified candidates only
+    observed   the labels that the policy is shown, one per record, where they are not the
+               records' own: noisy ones. What is counted is always `Record.error`
+
+    Before the evaluation begins every wish is granted. `Random` draws for every candidate after
+    its own warm-up: with "second-half" give it one that lasts until the evaluation begins. The
+    calibration of `HGA(labels="full")` sees its labels whatever the feedback.
+
+    Raises BadInputError where no record is left to evaluate, for an id that stands twice, a cost
+    that is not above 0, and an unknown label.
+    """
+    check_beta(beta)
+    if feedback not in get_args(Feedback):
+        raise BadInputError(f"feedback={feedback!r}: choose 'full' or 'partial'")
+    first = evaluation_start(len(records), warmup=warmup, evaluate=evaluate)
+    _check(records)
+    if observed is None:
+        observed = [record.error or 0 for record in records]
+    elif len(observed) != len(records):
+        raise BadInputError(f"{len(observed)} observed labels for {len(records)} records")
+    elif odd := [label for label in observed if label not in (0, 1)]:
+        raise BadInputError(f"observed={odd[0]!r}: a label is 0 or 1")
+    evaluated = records[first:]
+    budget = beta * sum(record.cost for record in evaluated)
+    stream = [
+        (Candidate(record.id, record.signals, record.cost_estimate), outcome_of(label, record.cost))
+        for record, label in zip(records, observed, strict=True)
+    ]
+    decisions, verified = step_through(policy, stream, first, budget, feedback=feedback)
+    return Replay(evaluated, decisions, verified, budget)
+
+
+def step_through(
+    policy: Policy,
+    stream: Iterable[tuple[Candidate, Outcome]],
+    first: int,
+    budget: float,
+    *,
+    feedback: Feedback,
+) -> tuple[list[Decision], list[bool]]:
+    """The policy's wishes on the candidates from `first` on, and which of them `budget` granted.
+
+    Each candidate comes with the outcome, cost included, that the policy is shown of it; of one
+    without a label it is shown nothing.
+    """
+    observer = policy if isinstance(policy, ObservingPolicy) else None
+    spent = 0.0
+    decisions, verified = [], []
+    for t, (candidate, outcome) in enumerate(stream):
+        decision = policy.decide(candidate)
+        cost = outcome.cost or 0.0
+        verify = decision.verify and (t < first or spent + cost <= budget)
+        final = decision if verify == decision.verify else replace(decision, verify=False)
+        if observer is not None:
+            observer.observe(candidate, final)
+        if t >= first:
+            spent += cost * verify
+            decisions.append(decision)
+            verified.append(verify)
+        # What calibrates without verifying counts on labels that a replay has (POLICIES.md, HGA).
+        given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
+        known = outcome.error is not None
+        if known and (verify or given or feedback == "full"):
+            policy.update(candidate, final, outcome)
+    return decisions, verified
+
+
+def outcome_of(label: float, cost: float) -> Outcome:
+    """What a verifier would have said: 1 is wrong, 0 right; NaN where nobody knows."""
+    if label != label:
+        return Outcome(Verdict.INFRA_ERROR, cost=cost)
+    return Outcome(Verdict.FAILED if label else Verdict.PASSED, cost=cost)
+
+
+def evaluation_start(n: int, *, warmup: int = T0, evaluate: Evaluate = "all") -> int:
+    """Index of the first of `n` records that is evaluated. Raises BadInputError if none is."""
+    if evaluate not in get_args(Evaluate):
+        raise BadInputError(f"evaluate={evaluate!r}: choose 'all' or 'second-half'")
+    if n <= warmup:
+        raise BadInputError(f"{n} records leave none to evaluate after a warm-up of {warmup}")
+    return warmup + ((n - warmup) // 2 if evaluate == "second-half" else 0)
+
+
+def _check(records: Sequence[Record]) -> None:
+    ids: set[str] = set()
+    for record in records:
+        if record.id in ids:
+            raise BadInputError(f"id={record.id!r} stands twice: each record needs one of its own")
+        ids.add(record.id)
+        if record.error not in (0, 1):
+            raise BadInputError(
+                f"id={record.id!r}: error={record.error!r} must be 0 or 1 to replay"
+            )
+        for name, cost in (("cost", record.cost), ("cost_estimate", record.cost_estimate)):
+            if not 0 < cost < inf:
+                raise BadInputError(f"id={record.id!r}: {name}={cost!r} must be a number above 0")
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")

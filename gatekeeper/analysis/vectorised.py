@@ -1,0 +1,361 @@
+"""Replay over arrays: the decisions of `gatekeeper.analysis.replay`, for all candidates at once.
+
+What Threshold, CST, SplitConformal, HGA, Random and Oracle decide does not depend on what was
+verified before, so their decisions come from whole columns. The learners (MPAdapt, MPStrat,
+CSTMemory, Calibrated) and plug-ins are stepped through, one candidate after the other, by the same
+classes that run live. tests/analysis/test_vectorised.py holds both against
+`gatekeeper.analysis.replay`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.analysis.replay import (
+    Evaluate,
+    Feedback,
+    evaluation_start,
+    outcome_of,
+    step_through,
+)
+from gatekeeper.budget import affordable
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies import CST, HGA, T0, Oracle, Random, SplitConformal, Threshold
+from gatekeeper.policies._warmup import Warmup
+from gatekeeper.policies.hga import GateEvidence, weigh
+from gatekeeper.policies.split_conformal import conformal_threshold
+from gatekeeper.protocols import Policy
+from gatekeeper.stats.strata import CostStrata
+from gatekeeper.types import (
+    Candidate,
+    FloatArray,
+    Outcome,
+    Signals,
+)
+
+__all__ = [
+    "Decisions",
+    "Stream",
+    "expanding_quantile",
+    "fixed_score",
+    "strata_of",
+    "stratified_thresholds",
+]
+
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """What a policy decided on the evaluated candidates; arrays of shape (n,)."""
+
+    wanted: Flags
+    verified: Flags  # and the budget allowed it
+    score: FloatArray  # NaN where there was none; so the threshold
+    threshold: FloatArray
+    stratum: Indices  # -1 where there was none
+    budget: float
+    evidence: GateEvidence | None = None  # HGA's
+
+
+class Stream:
+    """Candidates in the order in which they come, and the fixed score of POLICIES.md.
+
+    h (N, 3), NaN where a signal is missing; cost_estimate ĉ, cost c, error y (N,): y in {0, 1};
+    `observed` are the labels that policies are shown, NaN where there is none. Raises
+    BadInputError where the warm-up leaves nothing to evaluate.
+    """
+
+    def __init__(
+        self,
+        h: FloatArray,
+        cost_estimate: FloatArray,
+        cost: FloatArray,
+        error: FloatArray,
+        *,
+        observed: FloatArray | None = None,
+        evaluate: Evaluate = "all",
+        warmup: int = T0,
+    ) -> None:
+        self.h, self.cost_estimate, self.cost, self.error = h, cost_estimate, cost, error
+        self.observed = error if observed is None else observed
+        self.warmup = warmup
+        self.first = evaluation_start(len(h), warmup=warmup, evaluate=evaluate)
+        self._whole: float = sum(cost[self.first :].tolist())
+        self.score = fixed_score(h, cost_estimate, self.observed, warmup=warmup)  # s
+        self.z = self.score / cost_estimate
+        self._objects: list[tuple[Candidate, Outcome]] = []  # made once, for whoever steps
+
+    def __len__(self) -> int:
+        return len(self.h)
+
+    def strata(self, k: int = 4) -> Indices:
+        """k(t) of every candidate, by the warm-up's quantiles of ĉ."""
+        return strata_of(self.cost_estimate, k, warmup=self.warmup)
+
+    @staticmethod
+    def has_rule(name: str) -> bool:
+        """Whether `decide` knows the policy; otherwise `step` through it."""
+        return name in _BY_COLUMN
+
+    def decide(self, name: str, beta: float, *, seed: int = 0, **options: Any) -> Decisions:
+        """What the policy of that name decides, whatever feedback it is given.
+
+        `options`: `strata`, of those that have any, and `stratified`, of SplitConformal; of the
+        policies' other options the defaults hold. Raises BadInputError for any but these.
+        """
+        try:
+            return _BY_COLUMN[name](self, beta, seed, **options)
+        except TypeError as e:
+            raise BadInputError(f"policy={name!r} with {options!r}: {e}") from None
+
+    def step(self, policy: Policy, beta: float, *, feedback: Feedback = "full") -> Decisions:
+        """The same for any policy, one candidate after the other, as `analysis.replay` does it."""
+        budget = self.budget(beta)
+        if not self._objects:
+            outcomes = map(outcome_of, self.observed.tolist(), self.cost.tolist())
+            self._objects = list(
+                zip(_candidates(self.h, self.cost_estimate), outcomes, strict=True)
+            )
+        decisions, verified = step_through(
+            policy, self._objects, self.first, budget, feedback=feedback
+        )
+        return Decisions(
+            np.array([d.verify for d in decisions], dtype=bool),
+            np.array(verified, dtype=bool),
+            np.array([d.score for d in decisions], dtype=np.float64),
+            np.array([d.threshold for d in decisions], dtype=np.float64),
+            np.array([-1 if d.stratum is None else d.stratum for d in decisions], dtype=np.intp),
+            budget,
+            getattr(policy, "evidence", None),
+        )
+
+    def budget(self, beta: float) -> float:
+        """B = β Σ c over the evaluated candidates, added up in their order."""
+        return beta * self._whole
+
+    def by_partition(self, strata: Indices, beta: float, *, seed: int = 0) -> Decisions:
+        """Threshold within each part of any partition (N,): the controls of POLICIES.md."""
+        return self._by_threshold(stratified_thresholds(self.z, strata, 1.0 - beta), beta, seed)
+
+    def _by_threshold(
+        self,
+        tau: FloatArray,
+        beta: float,
+        seed: int,
+        strata: Indices | None = None,
+        *,
+        start: int | None = None,
+    ) -> Decisions:
+        """Decisions of a rule z > τ. Candidates without a score are drawn with probability β.
+
+        The draws begin with candidate `start`: where the warm-up ends, unless told.
+        """
+        first = self.first
+        with np.errstate(invalid="ignore"):
+            wanted = self.z > tau
+        missing = np.isnan(self.score)
+        missing[: self.warmup if start is None else start] = False
+        drawn = np.random.default_rng(seed).random(int(missing.sum())) < beta
+        wanted[missing] = drawn
+        tau = np.where(missing, np.nan, tau)
+        shown = np.full(len(self), -1) if strata is None else np.where(missing, -1, strata)
+        return self._granted(wanted[first:], beta, self.score[first:], tau[first:], shown[first:])
+
+    def _granted(
+        self,
+        wanted: Flags,
+        beta: float,
+        score: FloatArray | None = None,
+        threshold: FloatArray | None = None,
+        stratum: Indices | None = None,
+    ) -> Decisions:
+        n = wanted.size
+        budget = self.budget(beta)
+        return Decisions(
+            wanted,
+            affordable(wanted, self.cost[self.first :], budget),
+            np.full(n, np.nan) if score is None else score,
+            np.full(n, np.nan) if threshold is None else threshold,
+            np.full(n, -1) if stratum is None else stratum,
+            budget,
+        )
+
+
+def _random(stream: Stream, beta: float, seed: int) -> Decisions:
+    n = len(stream) - stream.first
+    return stream._granted(np.random.default_rng(seed).random(n) < beta, beta)
+
+
+def _threshold(stream: Stream, beta: float, seed: int) -> Decisions:
+    return stream._by_threshold(_thresholds(stream.z, 1.0 - beta), beta, seed)
+
+
+def _cst(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
+    k = stream.strata(strata)
+    tau = stratified_thresholds(stream.z, k, 1.0 - beta)
+    return stream._by_threshold(tau, beta, seed, k)
+
+
+def _split_conformal(
+    stream: Stream, beta: float, seed: int, *, stratified: bool = True, strata: int = 4
+) -> Decisions:
+    """Calibrated on what lies between the warm-up and the evaluation."""
+    k = stream.strata(strata if stratified else 1)
+    calibration = slice(stream.warmup, stream.first)
+    z, part = stream.z[calibration], k[calibration]
+    has = ~np.isnan(z)
+    levels = [
+        conformal_threshold(z[has & (part == j)].tolist(), beta)
+        for j in range(strata if stratified else 1)
+    ]
+    shown = k if stratified else None
+    return stream._by_threshold(np.array(levels)[k], beta, seed, shown, start=stream.first)
+
+
+def _hga(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
+    """Both policies on the whole stream; the first half says which of them is deployed."""
+    k = stream.strata(strata)
+    taus = _thresholds(stream.z, 1.0 - beta), stratified_thresholds(stream.z, k, 1.0 - beta)
+    half = np.arange(stream.warmup, stream.first)
+    half = half[~np.isnan(stream.score[half])]
+    with np.errstate(invalid="ignore"):
+        wishes = stream.z[half] > taus[0][half], stream.z[half] > taus[1][half]
+    evidence = weigh(
+        stream.score[half],
+        k[half],
+        *wishes,
+        stream.observed[half],
+        stream.cost[half],
+        np.ones(half.size, dtype=bool),
+        beta=beta,
+        strata=strata,
+    )
+    chosen = stream._by_threshold(taus[evidence.open], beta, seed, k if evidence.open else None)
+    return replace(chosen, evidence=evidence)
+
+
+def _oracle(stream: Stream, beta: float, seed: int) -> Decisions:
+    cost, y = stream.cost[stream.first :], stream.error[stream.first :]
+    order = np.argsort(-y, kind="stable")  # what is wrong first
+    chosen = np.zeros(y.size, dtype=bool)
+    chosen[order] = affordable(np.ones(y.size, dtype=bool), cost[order], stream.budget(beta))
+    return stream._granted(chosen, beta)
+
+
+_BY_COLUMN: dict[str, Callable[..., Decisions]] = {
+    Random.name: _random,
+    Threshold.name: _threshold,
+    CST.name: _cst,
+    SplitConformal.name: _split_conformal,
+    HGA.name: _hga,
+    Oracle.name: _oracle,
+}
+
+
+def fixed_score(
+    h: FloatArray, cost_estimate: FloatArray, labels: FloatArray, *, warmup: int = T0
+) -> FloatArray:
+    """s in [0, 1] of POLICIES.md, NaN without a signal: (N,).
+
+    Fitted to the first `warmup` of h (N, 3) and of their labels (N,) in {0, 1}, NaN unknown.
+    """
+    fitted = Warmup(warmup)
+    candidates = _candidates(h[:warmup], cost_estimate[:warmup])
+    for candidate, label in zip(candidates, labels.tolist(), strict=False):
+        fitted.add(candidate)
+        if label == label:
+            fitted.learn(candidate.id, int(label))
+    fitted.fit()
+    return fitted.score_array(h)
+
+
+def _candidates(h: FloatArray, cost_estimate: FloatArray) -> list[Candidate]:
+    rows = zip(h.tolist(), cost_estimate.tolist(), strict=True)
+    return [Candidate(str(i), Signals(*signals), cost) for i, (signals, cost) in enumerate(rows)]
+
+
+def strata_of(values: FloatArray, k: int, *, warmup: int = T0) -> Indices:
+    """Stratum in 0 … K-1 of each value, by the quantiles of the first `warmup`: (N,)."""
+    edges = CostStrata(values[:warmup].tolist(), k).edges
+    return np.searchsorted(np.array(edges), values, side="left")
+
+
+def stratified_thresholds(z: FloatArray, strata: Indices, q: float) -> FloatArray:
+    """τ_{k(t),t}: the q quantile of the earlier z of the same stratum, NaN z left out: (N,).
+
+    Fewer than two of them: of all earlier z.
+    """
+    tau = np.full(z.size, np.nan)
+    sparse: list[Indices] = []
+    for k in np.unique(strata):
+        mine = np.flatnonzero(strata == k)
+        own, seen = _with_counts(z[mine], q)
+        tau[mine] = own
+        sparse.append(mine[seen < 2])
+    lacking = np.concatenate(sparse)
+    if lacking.size:
+        # The last of them is as far as the global quantile is needed.
+        upto = int(lacking.max()) + 1
+        tau[lacking] = _thresholds(z[:upto], q)[lacking]
+    return tau
+
+
+def _thresholds(z: FloatArray, q: float) -> FloatArray:
+    return _with_counts(z, q)[0]
+
+
+def _with_counts(z: FloatArray, q: float) -> tuple[FloatArray, Indices]:
+    """Quantile of the earlier z, and how many there were, at every position; NaN z do not count."""
+    has = ~np.isnan(z)
+    seen = np.cumsum(has) - has
+    quantiles = np.concatenate([[np.nan], expanding_quantile(z[has], q)])
+    return quantiles[seen], seen
+
+
+def expanding_quantile(values: FloatArray, q: float) -> FloatArray:
+    """Quantile of values[: t + 1] for every t, as `numpy.quantile` to the last bit: (n,).
+
+    Goes backwards: all values stand in a linked list in ascending order, the newest is taken out
+    at each step, and the order statistic wanted is at most one place from the last one. O(n log n).
+    """
+    n = values.size
+    if not n:
+        return np.empty(0)
+    order = np.argsort(values, kind="stable")
+    place = np.empty(n, dtype=np.intp)
+    place[order] = np.arange(n)
+    position = np.arange(n) * q
+    index = np.floor(position).astype(np.intp)
+    following, preceding = list(range(1, n + 1)), list(range(-1, n - 1))
+    below, above = [0] * n, [0] * n  # places of the two order statistics
+    p = int(index[-1])
+    wanted = [*index.tolist(), 0]
+    for t, newest in zip(range(n - 1, -1, -1), reversed(place.tolist()), strict=True):
+        below[t], above[t] = p, following[p]
+        left, right = preceding[newest], following[newest]
+        if left >= 0:
+            following[left] = right
+        if right < n:
+            preceding[right] = left
+        same = wanted[t - 1] == wanted[t]  # else one place lower
+        if newest == p:
+            p = right if same else left
+        elif newest < p:
+            p = following[p] if same else p
+        elif not same:
+            p = preceding[p]
+    ascending = values[order]
+    a = ascending[below]
+    last = np.array(above) == n
+    b = np.where(last, a, ascending[np.where(last, 0, above)])
+    t = position - index
+    # numpy interpolates from the nearer end, which decides the last bit
+    result: FloatArray = np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1.0 - t))
+    return result

@@ -1,0 +1,1 @@
+"""Whether what a policy learned still holds: the test, the reaction, the cause."""

@@ -1,0 +1,84 @@
+"""The main loop: generate, decide, verify, learn, over a list of tasks, resumable at any point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.gate import VerificationGate
+from gatekeeper.io.tasks import Task
+from gatekeeper.protocols import Verifier
+from gatekeeper.types import GateResult, Generation, Outcome, Verdict
+
+__all__ = ["Generate", "check_the_rest", "run_tasks"]
+
+BLOCK = 32  # outputs decided on before their verdicts are learned; part of what makes runs equal
+
+
+Generate = Callable[[Sequence[str], Sequence[str]], Sequence[Generation]]
+"""(prompts, ids) -> one output each. For equal runs it must answer equal blocks equally."""
+
+
+def run_tasks(
+    gate: VerificationGate,
+    tasks: Sequence[Task],
+    generate: Generate,
+    *,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Take every task through the gate, in order, in blocks of `BLOCK`.
+
+    Outputs that the gate's log knows are not decided on again; those that were selected and have
+    no verdict are verified. Interrupted anywhere and called again, it ends in the state that one
+    uninterrupted call leaves. `on_progress` is told how many more tasks are done.
+    """
+    pending = {generation.id: generation for generation in gate.pending()}
+    for block in _blocks(tasks, BLOCK):
+        new = {task["id"] for task in block if gate.find(task["id"]) is None}
+        if new:
+            # The whole block, even where a part of it is known: what a model answers depends on
+            # its neighbours in the last bits, and a resumed run must equal an uninterrupted one.
+            answers = generate([task["prompt"] for task in block], [task["id"] for task in block])
+            found = {answer.id: answer for answer in answers if answer.id in new}
+            if new - found.keys():
+                raise BadInputError(f"generate gave no output for {sorted(new - found.keys())}")
+            pending |= found
+        gate.verify_batch([(pending[task["id"]], task) for task in block if task["id"] in pending])
+        on_progress(len(block))
+
+
+def check_the_rest(
+    gate: VerificationGate,
+    tasks: Sequence[Task],
+    verifier: Verifier,
+    *,
+    workers: int,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Verify what the gate did not, outside the budget, and log it as audits.
+
+    For those who want to know what another choice would have found; the policy never learns it.
+    """
+
+    def check(task: Task) -> None:
+        try:
+            outcome = verifier.verify(gate.output(task["id"]), task)
+        except Exception as e:
+            outcome = Outcome(Verdict.INFRA_ERROR, detail=f"{type(e).__name__}: {e}")
+        gate.report_outcome(task["id"], outcome)
+        on_progress(1)
+
+    rest = [task for task in tasks if _unselected(gate.find(task["id"]))]
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(check, rest):
+            pass
+
+
+def _unselected(result: GateResult | None) -> bool:
+    return result is not None and not result.decision.verify and result.outcome is None
+
+
+def _blocks(tasks: Sequence[Task], size: int) -> Iterator[Sequence[Task]]:
+    for start in range(0, len(tasks), size):
+        yield tasks[start : start + size]

@@ -1,0 +1,78 @@
+"""The limits of a line of input and of this process.
+
+The package imports this before anything else, and that is when it checks the process: where there
+is too little address space, libraries of C fail in their own ways. They hang, end the process, or
+blame a file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+try:
+    import resource
+except ImportError:  # not a Unix: no such limits
+    resource = None  # type: ignore[assignment]
+
+__all__ = ["MAX_LINE", "cause_of"]
+
+MAX_LINE = 64 << 20  # bytes of a line of input, its end included, and of an event of a log
+
+# Of errors that are no MemoryError: of the loader of shared libraries, of C++.
+NO_MEMORY = ("failed to map segment", "cannot allocate memory", "bad_alloc")
+LEAST = 768 << 20  # bytes of address space with which every command starts
+
+
+def _check() -> None:
+    """Ends `gatekeeper`, the command, with exit code 2 where it could not even load what it needs.
+
+    A program that imports the package decides for itself.
+    """
+    limit = _limit("RLIMIT_AS")
+    if limit is None:
+        return
+    # For each of its threads OpenBLAS takes space at the start, for each core it has a thread.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    is_command = os.path.basename(sys.argv[0]) in ("gatekeeper", "-m")
+    if limit < LEAST and is_command:
+        print(
+            f"gatekeeper: {_space(limit)}, which is too little: give it at least "
+            f"{LEAST >> 20} MiB, or lift the limit",
+            file=sys.stderr,
+        )
+        raise SystemExit(2)
+
+
+def cause_of(error: BaseException) -> str | None:
+    """In one line, what this machine or its limits withheld; None for an error of another kind."""
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        return f"too many open files: this process may have {_limit('RLIMIT_NOFILE')} (ulimit -n)"
+    text = str(error)
+    if "can't start new thread" in text:
+        return "no further thread can be started (ulimit -u, ulimit -v)"
+    enough = not isinstance(error, MemoryError) and getattr(error, "errno", 0) != errno.ENOMEM
+    if enough and not any(sign in text for sign in NO_MEMORY):
+        where = getattr(error, "filename", None)
+        said = getattr(error, "strerror", None) or text
+        if isinstance(error, OSError):
+            return f"{where}: {said}" if where else said
+        return None
+    limit = _limit("RLIMIT_AS")
+    return "out of memory" + ("" if limit is None else f": {_space(limit)}")
+
+
+def _space(limit: int) -> str:
+    return f"this process may use {limit >> 20} MiB of address space (ulimit -v)"
+
+
+def _limit(name: str) -> int | None:
+    """The soft limit of this process, None where there is none."""
+    if resource is None:
+        return None
+    soft, _ = resource.getrlimit(getattr(resource, name))
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+_check()

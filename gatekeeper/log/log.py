@@ -1,0 +1,339 @@
+"""The log: append-only events in SQLite, one transaction per step.
+
+What was decided, what came of it and what the policy has learned stand in one table, in order.
+A gate that opens the file again goes through the events and is where it was, whatever ended the
+last one. `kill -9` loses nothing that was acknowledged (WAL; the operating system going down may
+cost the last events, never the file).
+
+The file has the outputs in clear, so nobody but its owner may read it (mode 600, and so its
+companions -wal, -shm and .lock); one that exists keeps its mode. No event has more than 64 MiB.
+
+Kinds of event, each with a JSON object and, but for the last two, a candidate's id:
+
+decided    the candidate, the decision, and the output itself
+reserved   budget was reserved again for a verification that could not be made before
+outcome    the verdict and what was charged
+released   the verifier could not tell; the reservation went back
+learned    the policy was told the outcome
+audited    a verdict from outside on an output that the gate had not selected; costs nothing
+fingerprint   what labels depend on from here on: models, prompt template, verifier, signals
+calibration   whether what the policy learned holds from here on: cold, valid or drifted, and why
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
+from gatekeeper.limits import MAX_LINE, cause_of
+
+__all__ = ["Event", "Log", "MemoryLog", "SQLiteLog"]
+
+
+class Event(NamedTuple):
+    kind: str
+    id: str  # of the candidate; "" for what concerns none
+    data: Mapping[str, Any]  # JSON values
+
+
+class Log(Protocol):
+    """Where a gate keeps its events. Called under the gate's lock, never concurrently."""
+
+    def settings(self) -> dict[str, Any]:
+        """What `configure` stored; empty for a new log."""
+        ...
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Store the settings of the gate that writes this log."""
+        ...
+
+    def append(self, events: Iterable[Event]) -> None:
+        """All of them or none. Raises LogError where they cannot be stored."""
+        ...
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        """All events in order, or those of one candidate."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MemoryLog:
+    """Keeps events for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._settings: dict[str, Any] = {}
+        self._events: list[Event] = []
+        self._by_id: dict[str, list[Event]] = {}
+
+    def settings(self) -> dict[str, Any]:
+        return dict(self._settings)
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        self._settings = dict(settings)
+
+    def append(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._events.append(event)
+            self._by_id.setdefault(event.id, []).append(event)
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        return iter(self._events if id_ is None else self._by_id.get(id_, []))
+
+    def close(self) -> None:
+        pass
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    db.execute(
+        "CREATE TABLE events (seq INTEGER PRIMARY KEY, at REAL NOT NULL,"
+        " kind TEXT NOT NULL, id TEXT NOT NULL, data TEXT NOT NULL)"
+    )
+    db.execute("CREATE INDEX events_by_id ON events (id)")
+
+
+def _index_on_demand(db: sqlite3.Connection) -> None:
+    """`events` makes the index when it is first asked for one output: most gates never ask, and
+    keeping it makes every append slower."""
+    db.execute("DROP INDEX events_by_id")
+
+
+# Append only: a file that has the first n of these is brought up to date by the others.
+MIGRATIONS = (_create, _index_on_demand)
+
+
+class SQLiteLog:
+    """A log in one file, for one gate at a time; others may read it meanwhile.
+
+    Raises LogLockedError while another gate has it open, LogSchemaError for a file of a newer
+    gatekeeper, LogError for a file that is no log or cannot be opened.
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self._lock: BaseFileLock | None = None
+        self._indexed = read_only  # a reader makes no index: it goes through all events
+        try:
+            self.path = Path(path).resolve()  # one lock, whatever link leads to the file
+            if not self.path.parent.is_dir():
+                raise LogError(f"log {str(path)!r} cannot be opened: its folder does not exist")
+            if read_only and not self.path.exists():
+                raise LogError(f"log {str(path)!r} does not exist")
+            if self.path.exists() and not self.path.is_file():
+                raise LogError(f"log {str(path)!r} cannot be opened: it is no regular file")
+            if not read_only:
+                lock = self.path.with_name(f"{self.path.name}.lock")
+                _make(lock)
+                self._lock = FileLock(lock, thread_local=False)
+                self._lock.acquire(timeout=0)
+                _make(self.path)
+            self._db = _connect_to_read(self.path) if read_only else _connect(self.path, "mode=rwc")
+        except Timeout:
+            raise LogLockedError(
+                f"log {str(path)!r} is in use by another gate: close it, or give this one a file "
+                "of its own"
+            ) from None
+        except (OSError, sqlite3.Error) as e:
+            why = _why(e, self.path)
+            self._unlock()
+            raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
+        try:
+            if not read_only:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+            self._migrate(read_only)
+        except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
+            why = _why(e, self.path)
+            self.close()
+            raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
+        except sqlite3.Error as e:
+            self.close()
+            raise LogError(f"{str(path)!r} is not a log of gatekeeper: {e}") from e
+        except LogError:
+            self.close()
+            raise
+
+    def _migrate(self, read_only: bool) -> None:
+        tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
+        if tables and "migrations" not in tables:
+            raise LogError(f"{str(self.path)!r} is another program's database: choose a new file")
+        done = (
+            {row[0] for row in self._db.execute("SELECT name FROM migrations")} if tables else set()
+        )
+        newer = sorted(done - {step.__name__ for step in MIGRATIONS})
+        if newer:
+            raise LogSchemaError(
+                f"log {str(self.path)!r} was written by a newer gatekeeper (it knows "
+                f"{', '.join(newer)}): upgrade with pip install -U llm-gatekeeper"
+            )
+        steps = [step for step in MIGRATIONS if step.__name__ not in done]
+        if not steps or read_only:
+            return
+        with _transaction(self._db):
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at REAL NOT NULL)"
+            )
+            for step in steps:
+                step(self._db)
+                self._db.execute(
+                    "INSERT INTO migrations VALUES (?, ?)", (step.__name__, time.time())
+                )
+
+    def settings(self) -> dict[str, Any]:
+        try:
+            rows = self._db.execute("SELECT name, value FROM settings")
+            return {name: json.loads(value) for name, value in rows}
+        except (sqlite3.Error, ValueError) as e:
+            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        self._write(
+            "INSERT INTO settings VALUES (?, ?)",
+            [(name, json.dumps(value)) for name, value in settings.items()],
+        )
+
+    def append(self, events: Iterable[Event]) -> None:
+        now = time.time()
+        rows = [(now, e.kind, e.id, _encode(e.data)) for e in events]
+        for _, kind, id_, data in rows:
+            if len(data) + len(id_) > MAX_LINE:
+                raise LogError(
+                    f"log {str(self.path)!r} cannot keep event {kind!r} of id={id_!r:.80}: it has "
+                    f"{len(data) >> 20} MiB, and {MAX_LINE >> 20} MiB is the limit of one"
+                )
+        self._write("INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)", rows)
+
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if not rows:
+            return
+        try:
+            if len(rows) == 1:  # a transaction by itself, and that is quicker
+                self._db.execute(statement, rows[0])
+                return
+            with _transaction(self._db):
+                self._db.executemany(statement, rows)
+        except sqlite3.Error as e:
+            raise LogError(
+                f"log {str(self.path)!r} cannot be written: {_why(e, self.path)}. What it holds is "
+                "intact; mend the cause and open it again to go on"
+            ) from e
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        where, values = ("", ()) if id_ is None else (" WHERE id = ?", (id_,))
+        query = f"SELECT kind, id, data FROM events{where} ORDER BY seq"
+        try:
+            if id_ is not None and not self._indexed:
+                self._indexed = True
+                with suppress(sqlite3.OperationalError):  # a full disk: it goes without, slower
+                    self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")
+            for kind, id_of, data in self._db.execute(query, values):
+                yield Event(kind, id_of, json.loads(data))
+        except (sqlite3.Error, ValueError, RecursionError) as e:
+            why = str(e)
+            if getattr(e, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:
+                why = f"an event in it has more than {MAX_LINE >> 20} MiB, the limit of one"
+            raise LogError(f"log {str(self.path)!r} cannot be read: {why}") from e
+
+    def close(self) -> None:
+        self._db.close()
+        self._unlock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _unlock(self) -> None:
+        if self._lock:
+            self._lock.release()
+
+
+def _make(path: Path) -> None:
+    """An empty file that only its owner may read, whatever the umask; one that is there stays.
+
+    What SQLite makes beside a file has that file's mode.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    except FileNotFoundError as e:  # its folder is there: of a kind that takes no files, as /proc
+        raise OSError(f"no file can be made in {path.parent}") from e
+    try:
+        os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def _why(error: Exception, path: Path) -> str:
+    """What the operating system has against it, where SQLite says only that it did not work."""
+    try:
+        if isinstance(error, OSError):
+            raise error
+        with ExitStack() as opened:
+            for _ in range(4):  # the file, its two companions, the folder
+                descriptor = os.open(path, os.O_RDWR)
+                opened.callback(os.close, descriptor)
+    except OSError as e:
+        return cause_of(e) or str(e)
+    return str(error)
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    # Of a row: the longest event, and what stands beside it.
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE + (1 << 20))
+    return db
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that refuses to write.
+
+    To read a WAL database SQLite writes an index beside it, which only a connection that might
+    have written (mode=rw) takes away again. Where it can write no index, the file is read as it
+    stands: that is all of it, unless the WAL holds more.
+    """
+    db = _connect(path, "mode=rw")
+    try:
+        db.execute("PRAGMA query_only = ON")
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as e:
+        if not e.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
+            return db  # what else is wrong shows at the first use
+        db.close()
+    else:
+        return db
+    wal = path.with_name(f"{path.name}-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise LogError(
+            f"log {str(path)!r} cannot be read in a folder that you cannot write to: its last "
+            f"events stand in {wal.name}. Copy both files to a folder of yours and read the copy"
+        )
+    return _connect(path, "mode=ro&immutable=1")
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """BEGIN IMMEDIATE … COMMIT, or ROLLBACK where the body or the commit raises."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")

@@ -1,0 +1,1 @@
+"""Statistics that policies and analyses share: intervals, fits, quantiles, strata."""

@@ -1,0 +1,215 @@
+"""P(error) and E[cost] of a candidate, fitted to the outcomes of those that were verified.
+
+Signals and ex-ante cost enter by rank, so that no monotone change of their scale matters. Strata
+are quartiles of ĉ: each may have slopes, and each half of one an error rate, of its own, pooled as
+far as the labels do not tell them apart (`stats.shrinkage`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from math import exp, inf, log, log1p, pi, sqrt
+from operator import mul
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gatekeeper.stats.shrinkage import Group, shrunk_fit
+from gatekeeper.types import Candidate, FloatArray
+
+__all__ = ["AT_MOST", "KNOWN", "RECENT", "Estimates", "Known", "Raw", "has_signal", "raw_of"]
+
+Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
+RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are worth remembering
+AT_MOST = 250  # labels after which a fit is old
+STRATA, HALVES = 4, 8
+SCORES = np.linspace(-2.8, 2.8, 25)  # as dense in the tails, where small budgets choose
+LEVELS = np.array([NormalDist().cdf(score) for score in SCORES.tolist()])
+FARTHEST = 30.0  # log odds, and log costs about the typical one: beyond lies no knowledge
+
+# Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
+# from it; r, ĉ by rank; positions; u² and r²; log ĉ. Then, one per stratum: slopes of u and of r;
+# one per half: level.
+ONE, U, D, R, T, UU, RR, LOG = 0, 1, (2, 3, 4), 5, 6, 7, 8, 9
+SLOPE, TILT = (tuple(range(10 + i * STRATA, 10 + (i + 1) * STRATA)) for i in range(2))
+LEVEL = tuple(range(TILT[-1] + 1, TILT[-1] + 1 + HALVES))
+WIDTH = LEVEL[-1] + 1
+
+# What is thought before any label: doubtful outputs are more often wrong; where ĉ is larger so is
+# the cost, though not in proportion; nothing else matters, unless labels say so.
+ERROR = (
+    Group((ONE,), variance=25.0, weight=inf),
+    Group((U,), mean=0.7, variance=0.4, weight=inf),
+    Group(D, variance=0.03),
+    Group((R,), variance=0.05),
+    Group((T,), variance=0.02),
+    Group((UU, RR), variance=0.02),
+    Group(LEVEL, variance=0.1),
+    Group(SLOPE, variance=0.01),
+    Group(TILT, variance=0.01),
+)
+COST = (
+    Group((ONE,), variance=25.0, weight=inf),
+    Group((LOG,), mean=0.5, variance=0.25, weight=inf),
+    Group((U, *D, T), variance=0.02),
+    Group(LEVEL, variance=0.02),
+)
+
+
+class Known(NamedTuple):
+    """A candidate whose outcome is known."""
+
+    raw: Raw
+    error: int
+    cost: float  # > 0; NaN unknown
+
+
+def raw_of(candidate: Candidate) -> Raw:
+    """What is known of a candidate before verification; NaN for a signal it lacks."""
+    h = candidate.signals
+    return h.h1, h.h2, h.h3, log(candidate.cost_estimate), log1p(h.n_tokens)
+
+
+def has_signal(raw: Raw) -> bool:
+    return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2]
+
+
+class Estimates:
+    """What outcomes say of candidates to come."""
+
+    def __init__(
+        self,
+        scales: Sequence[_Scale],
+        edges: Sequence[float],
+        middle: float,
+        weights: FloatArray,
+    ) -> None:
+        """`edges` and `middle` are of log ĉ; `weights` (2 + m, WIDTH) are coefficients of the log
+        odds, of log cost, and of what the log odds may be off by, along m independent directions,
+        by one standard deviation each."""
+        self._scales, self._edges, self._middle = list(scales), list(edges), middle
+        self._weights = weights
+        # A row of the design within a half is f @ own, f as in `__call__`.
+        self._by_half = []
+        for k in range(HALVES):
+            own = np.eye(LOG + 1, WIDTH)
+            own[ONE, LEVEL[k]] = 1.0
+            own[ONE, [UU, RR]] = -1.0
+            own[ONE, LOG] = -middle
+            own[U, SLOPE[k // 2]] = own[R, TILT[k // 2]] = 1.0
+            error, cost, *off = (weights @ own.T).tolist()
+            self._by_half.append((error, cost, np.array(off)))
+
+    @classmethod
+    def fit(
+        cls, recent: Sequence[Raw], known: Sequence[Known], *, cautious: bool = False
+    ) -> Estimates:
+        """`recent` candidates, at least one, say what is usual, `known` ones what came of it.
+
+        `cautious`: P(error) is its mean over the posterior, not its value at the mode, so that what
+        is not known well is nearer to even odds. On average σ(a) is about σ(a / √(1 + π s² / 8)),
+        where the log odds a have variance s² (MacKay 1992, "The evidence framework applied to
+        classification networks").
+        """
+        rows = np.array(recent, dtype=np.float64)
+        scales = [_Scale.of(column) for column in rows.T]
+        edges = np.quantile(rows[:, 3], np.arange(1, HALVES) / HALVES).tolist()
+        self = cls(scales, edges, float(rows[:, 3].mean()), np.zeros((2, WIDTH)))
+        x = self._design(np.array([k.raw for k in known], dtype=np.float64).reshape(-1, 5))
+        y = np.array([k.error for k in known], dtype=np.float64)
+        cost = np.array([k.cost for k in known], dtype=np.float64)
+        paid = cost > 0.0
+        cost, of_paid = cost[paid], x[paid]
+        level = float(np.log(cost).mean()) if cost.size else 0.0
+        log_cost = shrunk_fit(of_paid, np.log(cost) - level, COST, "normal").coefficients
+        log_cost[ONE] += level
+        if cost.size:  # the mean of exp is not exp of the mean
+            log_cost[ONE] += log(float(cost.sum() / np.exp(of_paid @ log_cost).sum()))
+        error, covariance = shrunk_fit(x, y, ERROR, "logistic")
+        weights = [error, log_cost]
+        if cautious:
+            variance, direction = np.linalg.eigh(covariance)
+            weights += list((direction * np.sqrt(np.maximum(variance, 0.0))).T)
+        return cls(scales, edges, self._middle, np.array(weights))
+
+    def __call__(self, raw: Raw) -> tuple[float, float, int]:
+        """P(error) in [0, 1], E[cost] > 0, stratum."""
+        h1, h2, h3, size, positions = raw
+        s1, s2, s3, s4, s5 = self._scales
+        z1, z2, z3, r, t = s1(h1), s2(h2), s3(h3), s4(size), s5(positions)
+        has1, has2, has3 = z1 == z1, z2 == z2, z3 == z3
+        total = (z1 if has1 else 0.0) + (z2 if has2 else 0.0) + (z3 if has3 else 0.0)
+        u = total / (has1 + has2 + has3 or 1)
+        d1, d2, d3 = z1 - u if has1 else 0.0, z2 - u if has2 else 0.0, z3 - u if has3 else 0.0
+        k = bisect_left(self._edges, size)
+        error, cost, off = self._by_half[k]
+        f = (1.0, u, d1, d2, d3, r, t, u * u, r * r, size)
+        odds = sum(map(mul, error, f))
+        if off.size:
+            by = off @ f
+            odds /= sqrt(1.0 + pi / 8.0 * float(by @ by))
+        return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(sum(map(mul, cost, f))), k // 2
+
+    def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
+        """P(error) and E[cost] of many at once, (n,) each."""
+        x = self._design(np.array(recent, dtype=np.float64))
+        odds, log_cost, *off = self._weights @ x.T
+        odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
+        return 1.0 / (1.0 + np.exp(-np.maximum(odds, -FARTHEST))), np.exp(log_cost)
+
+    def _design(self, rows: FloatArray) -> FloatArray:
+        z = np.column_stack(
+            [scale.of_rows(v) for scale, v in zip(self._scales, rows.T, strict=True)]
+        )
+        h, size = z[:, :3], z[:, 3:4]
+        has = ~np.isnan(h)
+        u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)
+        u /= np.maximum(has.sum(axis=1, keepdims=True), 1)
+        half = np.searchsorted(self._edges, rows[:, 3])[:, None]
+        level, own = half == np.arange(HALVES), half // 2 == np.arange(STRATA)
+        log_estimate = rows[:, 3:4] - self._middle
+        plain = (np.ones_like(u), u, np.where(has, h - u, 0.0), z[:, 3:], u * u - 1, size**2 - 1)
+        return np.hstack([*plain, log_estimate, own * u, own * size, level])
+
+    def state(self) -> list[Any]:
+        scales = [[scale.values, scale.scores] for scale in self._scales]
+        return [scales, self._edges, self._middle, self._weights.tolist()]
+
+    @classmethod
+    def restored(cls, state: Sequence[Any]) -> Estimates:
+        scales, edges, middle, weights = state
+        of = [_Scale(values, scores) for values, scores in scales]
+        return cls(of, edges, middle, np.array(weights))
+
+
+class _Scale:
+    """A value as the normal score of its rank among those seen: straight lines between quantiles,
+    level beyond them. NaN stays NaN; what never varied is 0."""
+
+    __slots__ = ("scores", "values")
+
+    def __init__(self, values: list[float], scores: list[float]) -> None:
+        self.values, self.scores = values, scores
+
+    @classmethod
+    def of(cls, column: FloatArray) -> _Scale:
+        finite = column[np.isfinite(column)]
+        if not finite.size:
+            return cls([0.0], [0.0])
+        values, at = np.unique(np.quantile(finite, LEVELS), return_inverse=True)
+        scores = np.bincount(at, weights=SCORES) / np.bincount(at)  # equal values share a score
+        return cls(values.tolist(), scores.tolist())
+
+    def __call__(self, v: float) -> float:
+        values, scores = self.values, self.scores
+        i = bisect_right(values, v)
+        if 0 < i < len(values):
+            a, b = values[i - 1], scores[i - 1]
+            return b + (v - a) * (scores[i] - b) / (values[i] - a)
+        return v if v != v else scores[0] if i == 0 else scores[-1]
+
+    def of_rows(self, column: FloatArray) -> FloatArray:
+        z = np.interp(column, self.values, self.scores)
+        return np.where(np.isnan(column), np.nan, z)

@@ -1,0 +1,201 @@
+"""What answers the prompts: an endpoint, vLLM, the bundled model."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from logged_runs import events, final_state
+from serving import serving
+
+import gatekeeper.bundled
+from gatekeeper import BadInputError, MissingDependencyError, SignalState, signals_of
+from gatekeeper.adapters.bundled import BundledModel
+from gatekeeper.adapters.generate import bundled_generator, openai_generator, vllm_generator
+from gatekeeper.cli import main
+from gatekeeper.errors import GeneratorUnavailableError
+from gatekeeper.io.tasks import read_tasks
+
+MODEL = BundledModel.name
+TASKS = read_tasks(gatekeeper.bundled.TASKS)
+PROMPTS = [task["prompt"] for task in TASKS[:12]]
+IDS = [task["id"] for task in TASKS[:12]]
+N = 96
+
+
+def test_an_endpoint_answers_as_the_model_behind_it() -> None:
+    expected = bundled_generator(max_tokens=60)(PROMPTS, IDS)
+    with serving() as client:
+        generate = openai_generator(
+            MODEL, base_url=str(client.base_url), api_key="none", concurrency=3, max_tokens=60
+        )
+        answers = generate(PROMPTS, IDS)
+        assert [a.id for a in generate(PROMPTS[:2], ["x", "y"])] == ["x", "y"]
+    assert [(a.id, a.text, a.model) for a in answers] == [(e.id, e.text, e.model) for e in expected]
+    for answer, e in zip(answers, expected, strict=True):
+        np.testing.assert_allclose(answer.top2, e.top2, atol=1e-3)
+
+
+def test_a_model_that_refuses_logprobs_is_asked_without(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with serving(refuse_logprobs=True) as client:
+        generate = openai_generator(MODEL, base_url=str(client.base_url), api_key="none")
+        answers = [*generate(PROMPTS, IDS), *generate(PROMPTS[:1], ["again"])]
+    assert {signals_of(answer).state for answer in answers} == {SignalState.MISSING}
+    (line,) = [r for r in caplog.records if r.name == "gatekeeper" and r.levelno > logging.INFO]
+    assert line.getMessage() == f"model {MODEL!r} gives no log-probabilities: signals missing"
+
+
+def test_what_is_not_answered_is_said_in_one_line() -> None:
+    with serving() as client:
+        url = str(client.base_url).rstrip("/")
+        unknown = openai_generator("other", base_url=url, api_key="none")
+        with pytest.raises(
+            GeneratorUnavailableError, match=r"answers id='.*' with status 404.*'other' does not"
+        ):
+            unknown(PROMPTS, IDS)
+    gone = openai_generator(MODEL, base_url=url, api_key="none")
+    with pytest.raises(GeneratorUnavailableError, match=f"{url} cannot be reached: "):
+        gone(PROMPTS[:1], IDS[:1])
+    with pytest.raises(BadInputError, match="concurrency=0"):
+        openai_generator(MODEL, concurrency=0)
+
+
+@pytest.mark.parametrize(
+    ("package", "make"), [("openai", openai_generator), ("vllm", vllm_generator)]
+)
+def test_missing_packages(package: str, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"llm-gatekeeper\[{package}\]"):
+        make("x")
+
+
+class FakeLLM:
+    """As much of vLLM as is called; `make test-vllm` has the real one's outputs."""
+
+    template: str | None = "…"
+
+    def __init__(self, model: str, *, seed: int) -> None:
+        if model == "nowhere":
+            raise OSError("no such\nmodel")
+
+    def get_tokenizer(self) -> SimpleNamespace:
+        return SimpleNamespace(chat_template=self.template)
+
+    def chat(self, talks: list[Any], params: Any, use_tqdm: bool) -> list[Any]:
+        assert params.logprobs == 2
+        return [self._output(f"chat {talk[0]['content']}") for talk in talks]
+
+    def generate(self, prompts: list[str], params: Any, use_tqdm: bool) -> list[Any]:
+        if "long" in prompts:
+            raise ValueError("longer than the\ncontext")
+        return [self._output(f"raw {prompt}") for prompt in prompts]
+
+    def _output(self, text: str) -> dict[str, Any]:
+        logprobs = [{"7": {"logprob": -0.5, "rank": 1}, "8": {"logprob": -1.5, "rank": 2}}]
+        completion = {"index": 0, "text": text, "token_ids": [7], "logprobs": logprobs}
+        return {"request_id": "0", "prompt_token_ids": [1], "outputs": [completion]}
+
+
+class FakeParams(SimpleNamespace):
+    logprobs = None
+
+    def clone(self) -> FakeParams:
+        return FakeParams(**vars(self))
+
+
+def test_vllm_is_asked_through_its_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_LOGGING_STREAM", "ext://sys.stderr")
+    fake = SimpleNamespace(LLM=FakeLLM, SamplingParams=FakeParams)
+    monkeypatch.setitem(sys.modules, "vllm", fake)  # type: ignore[arg-type]
+    (answer,) = vllm_generator("m")(["p"], ["a"])
+    assert (answer.id, answer.text, answer.model) == ("a", "chat p", "m")
+    assert (answer.top1[0], answer.top2[0]) == (-0.5, -1.5)
+    monkeypatch.setattr(FakeLLM, "template", None)
+    (answer,) = vllm_generator("m")(["p"], ["a"])
+    assert answer.text == "raw p"
+    with pytest.raises(
+        GeneratorUnavailableError, match=r"refuses one of \['a'\]: longer than the c"
+    ):
+        vllm_generator("m")(["long"], ["a"])
+    with pytest.raises(GeneratorUnavailableError, match="load model='nowhere': no such model"):
+        vllm_generator("nowhere")
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def server_process(port: str = "0") -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-m", "gatekeeper.bundled.serve", "--port", port]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield server, server.stdout.readline().split()[-1]
+        finally:
+            server.kill()
+
+
+def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
+    """One line, exit code 2; when it is up again the same command ends as if nothing had been."""
+    tasks = tmp_path / "tasks.jsonl"
+    lines = gatekeeper.bundled.TASKS.read_text().splitlines(keepends=True)
+    tasks.write_text("".join(lines[:N]))
+
+    def command(log: Path, url: str) -> list[str]:
+        run = [sys.executable, "-m", "gatekeeper", "run", str(tasks), "--sandbox", "local"]
+        run += ["--generator", "openai", "--model", MODEL, "--base-url", url, "--seed", "3"]
+        return [*run, "--max-tokens", "60", "--budget", "0.3", "--log", str(log)]
+
+    whole, broken = tmp_path / "whole.db", tmp_path / "broken.db"
+    with server_process() as (server, url):
+        subprocess.run(command(whole, url), check=True, capture_output=True)
+        child = subprocess.Popen(
+            command(broken, url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        while events(broken) < 40 and child.poll() is None:
+            time.sleep(0.002)
+        server.send_signal(signal.SIGKILL)
+        out, err = child.communicate()
+    assert (child.returncode, out) == (2, "")
+    assert err.startswith(f"gatekeeper: {url} cannot be reached: ")
+    assert err.endswith(f" of {N} outputs; the same command goes on from there\n")
+    assert err.count("\n") == 1
+    with server_process(url.split(":")[-1].partition("/")[0]) as (_, again):
+        assert again == url
+        subprocess.run(command(broken, url), check=True, capture_output=True)
+    assert final_state(broken, "cst", N) == final_state(whole, "cst", N)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--generator", "openai"], "--model goes with --generator openai or vllm"),
+        (["--model", "x"], "--model goes with --generator openai or vllm"),
+        (["--base-url", "http://127.0.0.1:1/v1"], "--base-url is an endpoint's"),
+        (["--generator", "openai", "--model", "x", "--api-key-env", "NO_KEY"], "no key in NO_KEY"),
+        (["--max-tokens", "0"], "max_tokens=0"),
+        (["--generator", "openai", "--model", "x", "--base-url", "nowhere"], "nowhere cannot be"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_options(
+    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text('{"id": "a", "prompt": "What is 1 + 1?", "kind": "math", "gold": "2"}\n')
+    assert main(["run", str(tasks), *arguments]) == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert err.count("\n") == 1

@@ -1,0 +1,209 @@
+"""What other policies would have found: exact where all is known, covered as often as said."""
+
+import json
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from partly_verified import log_of, run_gate
+
+from gatekeeper import BadInputError, Candidate
+from gatekeeper.analysis.off_policy import SEED, Evidence, compare
+from gatekeeper.analysis.replay import replay
+from gatekeeper.cli import main
+from gatekeeper.io.records import RecordTable, load_records, write_records
+from gatekeeper.paper.stress import make_stream
+from gatekeeper.policies import T0, make_policy, policy_names
+
+OURS = tuple(policy_names())
+
+
+@pytest.mark.parametrize("policy", OURS)
+def test_with_every_label_it_is_the_replay(policy: str) -> None:
+    """Nothing is estimated: recall and hit rate are those of gatekeeper.analysis.replay."""
+    table = make_stream("usual", 600, 3)
+    (found,) = compare(Evidence(table), [policy], 0.2)
+    if policy == "random":  # on average over its draws
+        recall, hit_rate = 0.2, table.error[T0:].mean()
+    else:
+        live = make_policy(policy, 0.2, horizon=len(table), seed=SEED)
+        once = replay(list(table), live, 0.2, feedback="partial")
+        recall, hit_rate = once.recall, once.hit_rate
+    for estimate, truth in (
+        (found.recall, recall),
+        (found.recall_assisted, recall),
+        (found.hit_rate, hit_rate),
+        (found.hit_rate_assisted, hit_rate),
+    ):
+        assert estimate is not None
+        assert estimate.value == pytest.approx(truth, abs=1e-12)
+        assert estimate.high - estimate.low < 1e-9
+
+
+def test_the_estimates_are_those_of_a_slow_formula() -> None:
+    """Σ S v y/p over those certain, plus Σ S among the others times their Hájek rate."""
+    log = log_of(make_stream("usual", 1500, 1), chance=0.05, seed=1)
+    evidence = Evidence(log)
+    share = evidence.shares("cst", 0.3)
+    totals = {0: 0.0, 1: 0.0}
+    for chosen in totals:
+        weight = hits = others = 0.0
+        for p, y, s in zip(evidence.p, evidence.label, share, strict=True):
+            if s != chosen:
+                continue
+            others += p < 1
+            if y == y and p == 1:
+                totals[chosen] += y
+            elif y == y:
+                weight += 1 / p
+                hits += y / p
+        totals[chosen] += others * hits / weight
+    (found,) = compare(evidence, ["cst"], 0.3)
+    assert found.hit_rate is not None
+    assert found.hit_rate.value == pytest.approx(totals[1] / share.sum())
+    assert found.recall.value == pytest.approx(totals[1] / (totals[0] + totals[1]))
+
+
+@pytest.mark.parametrize("policy", OURS)
+def test_no_choice_knows_a_verdict_before_its_turn(policy: str) -> None:
+    """What the intervals rest on: other verdicts from t on change no choice up to t."""
+    log = log_of(make_stream("missing-signals", 700, 5), chance=0.3, seed=5)
+    t = 400
+    other = log.error.copy()
+    other[t:] = 1.0 - other[t:]
+    before, after = (
+        Evidence(replace(log, error=error)).shares(policy, 0.3) for error in (log.error, other)
+    )
+    assert (before[: t - T0 + 1] == after[: t - T0 + 1]).all()
+
+
+def test_replayed_draws_are_not_those_of_the_log() -> None:
+    """With the seed of the log's policy a replayed one would choose what the log drew."""
+    table = make_stream("usual", 2000, 0)
+    draws = make_policy("random", 0.3, seed=0)
+    verified = np.array(
+        [draws.decide(Candidate(r.id, r.signals, r.cost_estimate)).verify for r in table]
+    )
+    p = np.where(np.arange(len(table)) < T0, 1.0, 0.3)
+    error = np.where(verified, table.error, nan)
+    log = replace(table, error=error, propensity=p, verified=verified.astype(float))
+    chosen = Evidence(log).shares("hga", 0.3)[: (2000 - T0) // 2] == 1.0  # its own draws
+    among = verified[T0:][: chosen.size][chosen].mean()
+    assert 0.2 < among < 0.4
+
+
+def test_intervals_cover_as_often_as_said() -> None:
+    """benchmarks/off_policy.py has the figures; here, that nothing is far off."""
+    runs, beta = 250, 0.3
+    covered = dict.fromkeys(("recall", "hit rate", "assisted", "more"), 0)
+    for seed in range(runs):
+        table = make_stream("usual", 500, seed)
+        evidence = Evidence(log_of(table, chance=0.1, seed=seed))
+        y = table.error[T0:]
+        own, other = (evidence.shares(name, beta) for name in ("cst", "threshold"))
+        _, found = compare(evidence, ["cst", "threshold"], beta)
+        assert found.hit_rate is not None
+        recall = other @ y / y.sum()
+        for name, estimate, truth in (
+            ("recall", found.recall, recall),
+            ("assisted", found.recall_assisted, recall),
+            ("hit rate", found.hit_rate, other @ y / other.sum()),
+            ("more", found.more, (other - own) @ y),
+        ):
+            covered[name] += estimate.low - 1e-9 <= truth <= estimate.high + 1e-9
+    for name, times in covered.items():
+        assert 0.90 * runs <= times <= runs, name
+
+
+# -- files that cannot answer ----------------------------------------------------------------------
+
+
+def refused(table: RecordTable) -> str:
+    with pytest.raises(BadInputError) as caught:
+        Evidence(table)
+    return str(caught.value)
+
+
+def test_refusals_say_why() -> None:
+    table = make_stream("usual", 600, 0)
+    log = log_of(table, chance=0.05, seed=0)
+    assert "no chance to be verified" in refused(log_of(table, chance=0.0, seed=0))
+    assert "too few" in refused(log_of(table, chance=0.002, seed=0))
+    assert "propensities" in refused(replace(log, propensity=None))
+    assert "warm-up" in refused(table.take(np.arange(T0)))
+    right = np.where(np.isnan(log.error), nan, 0.0)
+    assert "found an error" in refused(replace(log, error=right))
+    assert log.propensity is not None
+    only = np.arange(600) == 300  # verified, though it had no chance: no sample
+    error, p = np.where(only, 1.0, right), np.where(only, 0.0, log.propensity)
+    odd = replace(log, error=error, propensity=p, verified=np.isfinite(error).astype(float))
+    assert "found an error" in refused(odd)
+    evidence = Evidence(log)
+    for policy, why in (("oracle", "knows the labels"), ("nonesuch", "is unknown")):
+        with pytest.raises(BadInputError, match=why):
+            compare(evidence, [policy], 0.2)
+    with pytest.raises(BadInputError, match="beta"):
+        compare(evidence, ["cst"], 1.0)
+
+
+def test_verdicts_from_outside_are_no_sample() -> None:
+    """A person who looks for errors finds them: that must not change the estimates."""
+    table = make_stream("usual", 800, 2)
+    log = log_of(table, chance=0.1, seed=2)
+    wrong = np.isnan(log.error) & (table.error == 1.0)
+    audited = replace(log, error=np.where(wrong, 1.0, log.error))
+    (before,), (after,) = (compare(Evidence(t), ["threshold"], 0.2) for t in (log, audited))
+    assert before == after
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the logs of two gates, one of which never explored."""
+    folder = tmp_path_factory.mktemp("logs")
+    run_gate(folder / "run.db", explore=0.3)
+    run_gate(folder / "blind.db", explore=0.0)
+    return folder
+
+
+def test_the_command_on_a_gates_log(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The run's own policy comes first, at the run's budget; recall is about the truth."""
+    assert main(["compare", str(logs / "run.db"), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    names = [row["policy"] for row in result["policies"]]
+    assert names[0] == "threshold"
+    assert sorted(names) == policy_names()
+    assert result["budget"] == 0.4
+    table = load_records(logs / "run.db")
+    assert result["verdicts"] == np.isfinite(table.error[T0:]).sum()
+    for row in result["policies"]:
+        assert row["recall"]["low"] <= row["recall"]["value"] <= row["recall"]["high"]
+    assert main(["compare", str(logs / "run.db"), "--policy", "cst"]) == 0
+    text = capsys.readouterr().out
+    assert "cst" in text
+    assert "hga" not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_the_command_refuses_in_one_line(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = tmp_path / "records.jsonl"
+    write_records(records, make_stream("usual", 300, 0))
+    for arguments, why in (
+        ([str(logs / "blind.db")], "no chance to be verified"),
+        ([str(logs / "missing.db")], "cannot be read"),
+        ([str(logs / "run.db"), "--beta", "2"], "beta"),
+        ([str(logs / "run.db"), "--policy", "best"], "unknown"),
+        ([str(records)], "--beta"),
+    ):
+        assert main(["compare", *arguments]) == 2
+        said = capsys.readouterr()
+        assert why in said.err
+        assert (said.err.count("\n"), said.out) == (1, "")
+    assert main(["compare", str(records), "--beta", "0.2"]) == 0
+    assert "weighted" not in capsys.readouterr().out  # nothing is estimated

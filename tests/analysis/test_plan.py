@@ -1,0 +1,184 @@
+"""How much budget a target takes: exact parts, coverage, the command and its page."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from partly_verified import log_of, run_gate
+
+from gatekeeper import BadInputError
+from gatekeeper.analysis.estimates import Estimate
+from gatekeeper.analysis.off_policy import Evidence
+from gatekeeper.analysis.plan import Curve, Point, curve_of
+from gatekeeper.analysis.replay import replay
+from gatekeeper.analysis.vectorised import fixed_score
+from gatekeeper.cli import main
+from gatekeeper.io.records import write_records
+from gatekeeper.paper.stress import make_stream
+from gatekeeper.policies import T0, Threshold
+from gatekeeper.stats.mid_p import midp_interval
+
+PAGE = Path(__file__).parents[2] / "docs" / "plan.md"
+SOME = (0.2, 0.5, 0.8)
+
+
+def test_with_every_label_a_point_is_the_replay() -> None:
+    """Recall and residual risk are the replay's; their intervals are those of as many errors,
+    and as many outputs left out."""
+    table = make_stream("sharp-signal", 900, 1)
+    for point in curve_of(Evidence(table), "threshold", SOME).points[1:-1]:
+        once = replay(list(table), Threshold(point.budget), point.budget)
+        left = ~np.array(once.verified)
+        errors = table.error[T0:]
+        assert point.verified == pytest.approx(once.audit_rate)
+        assert point.recall.value == pytest.approx(once.recall)
+        assert point.residual_risk.value == pytest.approx(errors[left].mean())
+        found, risk = point.recall, point.residual_risk
+        assert (found.low, found.high) == pytest.approx(midp_interval(once.recall, errors.sum()))
+        assert (risk.low, risk.high) == pytest.approx(midp_interval(risk.value, left.sum()))
+
+
+def test_random_finds_its_share() -> None:
+    """Of random it is known without any label; what it leaves out is as often wrong as all."""
+    table = make_stream("usual", 800, 0)
+    curve = curve_of(Evidence(log_of(table, chance=0.1, seed=0)), "random")
+    for target in (0.3, 0.9):
+        needed = curve.for_recall(target)
+        assert (needed.budget, needed.low, needed.high) == pytest.approx((target,) * 3)
+    risks = {point.residual_risk for point in curve.points[:-1]}
+    assert len(risks) == 1
+
+
+def test_needed_budgets_are_read_off_the_curve() -> None:
+    """Straight lines between points; what is reached only by verifying everything is 1."""
+
+    def point(budget: float, low: float, value: float, high: float, risk: float) -> Point:
+        left_out = Estimate(risk / 2, 0.0, risk, 9)
+        return Point(budget, budget, Estimate(value, low, high, 9), left_out)
+
+    curve = Curve(
+        "any",
+        (
+            point(0.0, 0.0, 0.0, 0.0, 0.5),
+            point(0.2, 0.3, 0.4, 0.5, 0.3),
+            point(0.6, 0.5, 0.8, 0.9, 0.1),
+            point(1.0, 1.0, 1.0, 1.0, float("nan")),
+        ),
+    )
+    needed = curve.for_recall(0.6)
+    assert (needed.low, needed.budget, needed.high) == pytest.approx((0.3, 0.4, 1.0))
+    needed = curve.for_recall(0.45)
+    assert (needed.low, needed.budget, needed.high) == pytest.approx((0.18, 0.25, 0.5))
+    assert curve.for_recall(0.85).budget == 1.0
+    risks = [curve.for_residual_risk(target) for target in (0.6, 0.3, 0.15, 0.05)]
+    assert risks == [0.0, 0.2, 0.6, None]
+    for target in (0.0, 1.0, -0.1, float("nan")):
+        with pytest.raises(BadInputError, match="between 0 and 1"):
+            curve.for_recall(target)
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_the_next_runs_figures_are_covered(everything: bool) -> None:
+    """The truth is what the same score finds on 20,000 further outputs. benchmarks/off_policy.py
+    has the figures; here it is that nothing is far off."""
+    runs, n = 120, 20_000
+    covered = dict.fromkeys(("recall", "risk", "budget"), 0)
+    for seed in range(runs):
+        table = make_stream("usual", 600, seed)
+        records = table if everything else log_of(table, chance=0.1, seed=seed)
+        curve = curve_of(Evidence(records), "threshold", (0.2, 0.3, 0.4, 0.5, 0.6))
+        more = make_stream("usual", n, 10_000 + seed)
+        h = np.vstack([table.h[:T0], more.h])
+        cost = np.concatenate([table.cost_estimate[:T0], more.cost_estimate])
+        z = (fixed_score(h, cost, table.error[:T0]) / cost)[T0:]
+        chosen = np.argsort(-z)[: round(0.4 * n)]
+        left = np.delete(more.error, chosen)
+        recall = more.error[chosen].sum() / more.error.sum()
+        at, needed = curve.at(0.4), curve.for_recall(recall)
+        covered["recall"] += at.recall.low <= recall <= at.recall.high
+        covered["risk"] += at.residual_risk.low <= left.mean() <= at.residual_risk.high
+        covered["budget"] += needed.low <= 0.4 <= needed.high
+    for name, times in covered.items():
+        assert times >= 0.88 * runs, name
+
+
+def test_more_labels_say_more() -> None:
+    """A log's interval holds that of the same outputs with every label, up to chance."""
+    table = make_stream("usual", 2000, 4)
+    known, little = (
+        curve_of(Evidence(t), "cst", SOME) for t in (table, log_of(table, chance=0.05, seed=4))
+    )
+    for all_labels, some in zip(known.points[1:-1], little.points[1:-1], strict=True):
+        width = [p.recall.high - p.recall.low for p in (all_labels, some)]
+        assert width[1] > 1.5 * width[0]
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/plan.md: every command, on a gate's log and on records, and what JSON holds."""
+    monkeypatch.chdir(tmp_path)
+    run_gate(Path("run.db"), explore=0.3)
+    write_records("records.jsonl", make_stream("sharp-signal", 500, 0))
+    commands = re.findall(r"^    gatekeeper (.*?)(?: +#.*)?$", PAGE.read_text(), re.MULTILINE)
+    assert len(commands) == 6
+    for command in commands:
+        assert main(command.split()) == 0, command
+        text = capsys.readouterr().out
+        assert text
+        if "--json" not in command:
+            assert all(len(line) <= 80 for line in text.splitlines()), command
+
+
+def test_the_answer_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The run's own policy, and random beside it."""
+    run_gate(tmp_path / "run.db", explore=0.3)
+    arguments = ["plan", str(tmp_path / "run.db"), "--residual-risk", "0.6", "--json"]
+    assert main([*arguments, "--recall", "0.8"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    own, random = result["policies"]
+    assert (own["policy"], random["policy"]) == ("threshold", "random")
+    assert own["recall"]["low"] <= own["recall"]["budget"] <= own["recall"]["high"]
+    assert random["recall"]["budget"] == pytest.approx(0.8)
+    assert own["residual_risk"] == {"target": 0.6, "budget": 0.0}  # 40 % of all are wrong
+    assert [point["budget"] for point in own["curve"]][:2] == [0.0, 0.02]
+    assert main([*arguments, "--policy", "random"]) == 0
+    (only,) = json.loads(capsys.readouterr().out)["policies"]
+    assert only["recall"] is None
+
+
+def test_what_a_file_cannot_show_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_records(tmp_path / "records.jsonl", make_stream("inverted-homogeneous", 400, 0))
+    arguments = ["plan", str(tmp_path / "records.jsonl"), "--residual-risk", "0.05"]
+    assert main(arguments) == 0
+    assert "cannot show it at any budget" in " ".join(capsys.readouterr().out.split())
+    assert main([*arguments, "--recall", "0.999"]) == 0
+    assert "not short of verifying everything" in " ".join(capsys.readouterr().out.split())
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_gate(tmp_path / "blind.db", explore=0.0)
+    table = make_stream("usual", 300, 0)
+    write_records(tmp_path / "records.jsonl", table)
+    partial = replace(table, error=np.where(np.arange(300) < 200, table.error, np.nan))
+    write_records(tmp_path / "partial.jsonl", partial)
+    for file, more, why in (
+        ("blind.db", [], "no chance to be verified"),
+        ("partial.jsonl", [], "propensities"),
+        ("records.jsonl", ["--recall", "1.5"], "--recall=1.5"),
+        ("records.jsonl", ["--residual-risk", "0"], "--residual-risk=0.0"),
+        ("records.jsonl", ["--policy", "best"], "unknown"),
+        ("none.jsonl", [], "cannot be read"),
+    ):
+        assert main(["plan", str(tmp_path / file), *more]) == 2
+        said = capsys.readouterr()
+        assert why in said.err
+        assert (said.err.count("\n"), said.out) == (1, "")

@@ -1,0 +1,71 @@
+"""The closing table's numbers, against counting and against the distribution of random draws."""
+
+import random
+from math import isnan
+from statistics import fmean, pstdev
+
+import pytest
+
+from gatekeeper import Decision, GateResult, Outcome, Reason, Signals, Verdict
+from gatekeeper.analysis.summary import summarise
+
+SIGNALS = Signals(0.1, -0.2, 0.9)
+
+
+def result(i: int, *, verify: bool, wrong: bool | None, reason: Reason) -> GateResult:
+    verdict = {True: Verdict.FAILED, False: Verdict.PASSED, None: Verdict.INFRA_ERROR}[wrong]
+    return GateResult(f"r{i}", SIGNALS, Decision(verify, reason), Outcome(verdict))
+
+
+def run(
+    labels: list[bool], chosen: set[int], *, audited: bool, warmup: int = 10
+) -> list[GateResult]:
+    """A warm-up with every second output wrong, then the labels; unchosen ones maybe audited."""
+    first = [result(i, verify=True, wrong=i % 2 == 0, reason=Reason.WARMUP) for i in range(warmup)]
+    rest = [
+        result(warmup + i, verify=i in chosen, wrong=wrong, reason=Reason.POLICY)
+        if i in chosen or audited
+        else GateResult(f"r{warmup + i}", SIGNALS, Decision(False, Reason.POLICY))
+        for i, wrong in enumerate(labels)
+    ]
+    return first + rest
+
+
+def test_counts_with_every_label_known() -> None:
+    labels = [True] * 6 + [False] * 14
+    summary = summarise(run(labels, {0, 1, 2, 10}, audited=True))
+    assert (summary.outputs, summary.warmup_verified, summary.warmup_errors) == (30, 10, 5)
+    assert (summary.evaluated, summary.verified, summary.errors_found) == (20, 4, 3)
+    assert (summary.errors, summary.best_found, summary.hit_rate) == (6, 4, 0.75)
+    assert summary.random_found == 4 * 6 / 20
+
+
+def test_unknown_labels_are_estimated_from_the_warmup_or_left_unknown() -> None:
+    labels = [True] * 6 + [False] * 14
+    summary = summarise(run(labels, {0, 1, 2, 10}, audited=False))
+    assert (summary.all_checked, summary.errors, summary.best_found) == (False, None, None)
+    assert summary.random_found == 4 * 0.5
+    assert isnan(summary.above_random)
+    assert summarise(run(labels, {0}, audited=False, warmup=0)).random_found is None
+    assert summarise([]).random_found is None
+
+
+def test_what_could_not_be_told_is_neither_right_nor_wrong() -> None:
+    results = run([True, False], {0, 1}, audited=True)
+    lost = result(99, verify=True, wrong=None, reason=Reason.POLICY)
+    summary = summarise([*results, lost])
+    assert (summary.verified, summary.errors_found, summary.could_not_tell) == (2, 1, 1)
+    assert not summary.all_checked
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_above_random_is_measured_in_deviations_of_random_draws(seed: int) -> None:
+    """Over many uniform draws it has mean 0 and standard deviation 1."""
+    rng = random.Random(seed)
+    labels = [rng.random() < 0.3 for _ in range(60)]
+    scores = [
+        summarise(run(labels, set(rng.sample(range(60), 12)), audited=True)).above_random
+        for _ in range(2000)
+    ]
+    assert abs(fmean(scores)) < 0.08
+    assert abs(pstdev(scores) - 1.0) < 0.06

@@ -1,0 +1,121 @@
+"""`gatekeeper run`, as its user meets it: the real command, the bundled model, real verdicts."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from logged_runs import events, final_state
+
+from gatekeeper.adapters.bundled import BundledModel
+from gatekeeper.io.tasks import read_tasks
+from gatekeeper.maths import MathChecker
+from gatekeeper.sandbox import LocalSandbox
+from gatekeeper.verifiers import ByKind
+
+ROOT = Path(__file__).parents[2]
+TASKS = ROOT / "gatekeeper" / "bundled" / "tasks.jsonl"
+N = 112
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tasks") / "tasks.jsonl"
+    path.write_text("".join(TASKS.read_text().splitlines(keepends=True)[:N]))
+    return path
+
+
+def command(tasks: Path, log: Path, policy: str) -> list[str]:
+    options = ["--policy", policy, "--budget", "0.3", "--sandbox", "local", "--seed", "3"]
+    return [sys.executable, "-m", "gatekeeper", "run", str(tasks), *options, "--log", str(log)]
+
+
+@pytest.mark.parametrize("policy", ["cst", "hga"])
+def test_killed_ten_times_a_run_ends_as_if_it_had_never_been(
+    tasks: Path, tmp_path: Path, policy: str
+) -> None:
+    """kill -9 at random moments loses nothing, charges nothing twice and changes no decision."""
+    rng = random.Random(7)
+    whole, broken = tmp_path / "whole.db", tmp_path / "broken.db"
+    subprocess.run(command(tasks, whole, policy), check=True, capture_output=True)
+    total = events(whole)
+    for kill in range(KILLS):
+        target = (kill + rng.random()) * total / KILLS  # somewhere in each tenth of the run
+        child = subprocess.Popen(
+            command(tasks, broken, policy), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while events(broken) < target and child.poll() is None:
+            time.sleep(0.002)
+        time.sleep(rng.random() * 0.01)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    subprocess.run(command(tasks, broken, policy), check=True, capture_output=True)
+    assert final_state(broken, policy, N) == final_state(whole, policy, N)
+
+
+def test_ctrl_c_stops_with_one_line_and_the_same_command_goes_on(
+    tasks: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.db"
+    child = subprocess.Popen(
+        command(tasks, log, "threshold"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job in a shell's background inherits that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while events(log) < 60 and child.poll() is None:
+        time.sleep(0.002)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate()
+    assert (child.returncode, out) == (130, "")
+    assert err.count("\n") == 1
+    assert "the same command goes on" in err
+    again = subprocess.run([*command(tasks, log, "threshold"), "--json"], capture_output=True)
+    assert json.loads(again.stdout)["outputs"] == N
+
+
+def test_a_budget_of_one_verifies_everything(tasks: Path, tmp_path: Path) -> None:
+    log = tmp_path / "run.db"
+    ran = subprocess.run(
+        [*command(tasks, log, "cst"), "--budget", "1", "--json"], check=True, capture_output=True
+    )
+    summary = json.loads(ran.stdout)
+    assert (summary["warmup_verified"], summary["verified"]) == (50, N - 50)
+    assert (summary["spent"], summary["cap"]) == (N - 50, N - 50)
+    assert summary["errors_found"] == summary["errors"] == summary["best_found"]
+
+
+def test_checking_the_rest_tells_the_truth_and_changes_nothing(tasks: Path, tmp_path: Path) -> None:
+    """`--check-all` finds what verifying everything plainly finds, outside budget and policy."""
+    plain, checked = tmp_path / "plain.db", tmp_path / "checked.db"
+    subprocess.run(command(tasks, plain, "cst"), check=True, capture_output=True)
+    ran = subprocess.run(
+        [*command(tasks, checked, "cst"), "--check-all", "--json"], check=True, capture_output=True
+    )
+    summary = json.loads(ran.stdout)
+
+    listed = read_tasks(tasks)
+    answers = BundledModel().generate(
+        [task["prompt"] for task in listed], ids=[task["id"] for task in listed]
+    )
+    with closing(ByKind({"code": LocalSandbox(), "math": MathChecker()})) as verifier:
+        wrong = [verifier.verify(a, t).error for a, t in zip(answers, listed, strict=True)]
+    assert summary["warmup_errors"] == sum(wrong[:50])
+    assert summary["errors"] == sum(wrong[50:])
+    assert summary["verified"] == summary["spent"] <= summary["cap"] == round(0.3 * (N - 50), 9)
+    assert summary["errors_found"] <= summary["best_found"]
+    assert summary["random_found"] == summary["verified"] * sum(wrong[50:]) / (N - 50)
+
+    (state, status, decisions, verdicts), with_audits = (
+        final_state(log, "cst", N) for log in (plain, checked)
+    )
+    assert with_audits == (state, replace(status, audited=N - len(verdicts)), decisions, verdicts)

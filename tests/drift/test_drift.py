@@ -1,0 +1,497 @@
+"""Drift: the test's guarantee, what it notices, and what gate and policies do about it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import inf, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gatekeeper import Budget, Candidate, Decision, Generation, Policy, Reason, VerificationGate
+from gatekeeper.analysis.replay import outcome_of
+from gatekeeper.cli import main as cli
+from gatekeeper.cli import run as run_command
+from gatekeeper.drift.fingerprint import Fingerprint
+from gatekeeper.drift.guard import RELEARNING, Guard
+from gatekeeper.drift.monitor import ALPHA, PATIENCE, STAKES, TOLERANCE, Monitor
+from gatekeeper.errors import BadInputError, LogMismatchError
+from gatekeeper.io.records import RecordTable, records_of_log
+from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
+from gatekeeper.log.run import read_run
+from gatekeeper.paper.stress import Recipe, make_stream
+from gatekeeper.policies import T0, Threshold, make_policy
+from gatekeeper.protocols import ObservingPolicy
+from gatekeeper.report.report import report
+from gatekeeper.testing import ScriptedVerifier, check_policy, make_generation
+from gatekeeper.types import Calibration, GateStatus
+from gatekeeper.verifiers import ByKind
+
+
+def test_the_wealth_is_that_of_bets_begun_at_every_label() -> None:
+    """Against the mixture written out: a product for each start, side and stake."""
+    rng = np.random.default_rng(3)
+    labels, ps = rng.integers(0, 2, 60).tolist(), rng.random(60).tolist()
+    monitor = Monitor(alpha=1e-9)
+    for label, p in zip(labels, ps, strict=True):
+        monitor.observe(label, p)
+
+    def gain(kappa: float, label: int, p: float) -> float:
+        return 1.0 + kappa * (label - min(p + TOLERANCE, 1.0)) / min(p + TOLERANCE, 1.0)
+
+    wealth = 1.0
+    for start in range(60):
+        begun = PATIENCE / (start + PATIENCE) - PATIENCE / (start + 1 + PATIENCE)
+        bets = [
+            prod(gain(kappa, label, p) for label, p in side)
+            for kappa in STAKES
+            for side in (
+                list(zip(labels, ps, strict=True))[start:],
+                [(1 - label, 1.0 - p) for label, p in zip(labels, ps, strict=True)][start:],
+            )
+        ]
+        wealth += begun * (float(np.mean(bets)) - 1.0)
+    assert monitor.wealth == pytest.approx(wealth, rel=1e-12)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_false_alarms_stay_below_alpha_at_the_edge_of_the_tolerance(side: int) -> None:
+    """1,000 streams of 400 labels, each off by the whole tolerance; looked at after every one."""
+    rng = np.random.default_rng(7)
+    alarms = 0
+    for _ in range(1000):
+        p = rng.uniform(0.1, 0.9, 400)
+        labels = (rng.random(400) < p + side * TOLERANCE).astype(int)
+        monitor = Monitor()
+        for label, predicted in zip(labels.tolist(), p.tolist(), strict=True):
+            monitor.observe(label, predicted)
+        alarms += monitor.drifted
+    assert alarms <= 1000 * ALPHA
+
+
+@pytest.mark.parametrize(("before", "after", "why"), [(0.3, 0.7, "more"), (0.7, 0.3, "fewer")])
+def test_a_late_change_is_noticed(before: float, after: float, why: str) -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        monitor = Monitor()
+        for label in (rng.random(1000) < before).tolist():
+            monitor.observe(int(label), before)
+        assert (monitor.drifted, monitor.why) == (False, "")
+        for label in (rng.random(200) < after).tolist():
+            monitor.observe(int(label), before)
+        assert (monitor.drifted, monitor.why) == (True, f"{why} errors than predicted")
+
+
+def test_a_monitor_goes_on_from_its_state_and_begins_anew() -> None:
+    rng = np.random.default_rng(5)
+    labels = (rng.random(300) < 0.6).astype(int).tolist()
+    whole, halves = Monitor(), Monitor()
+    for i, label in enumerate(labels):
+        if i == 20:
+            state = json.loads(json.dumps(halves.state()))
+            halves = Monitor()
+            halves.restore(state)
+        whole.observe(label, 0.2)
+        halves.observe(label, 0.2)
+        assert (whole.state(), whole.wealth) == (halves.state(), halves.wealth)
+    assert whole.drifted
+    at_alarm = whole.state()
+    whole.observe(0, 0.2)
+    assert whole.state() == at_alarm  # it stays, and takes no more bets
+    whole.reset()
+    assert (whole.state(), whole.wealth) == (Monitor().state(), 1.0)
+
+
+@pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"alpha": 1.0}, {"tolerance": 0.0}])
+def test_a_test_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(BadInputError, match=next(iter(bad))):
+        Monitor(**bad)
+
+
+# -- a policy under watch -------------------------------------------------------------------------
+
+
+def go_through(policy: Policy, table: RecordTable, *, restart: int = -1) -> list[Decision]:
+    """Decide on all, each label following at once; at `restart` from its own state, as JSON."""
+    decisions = []
+    for t, record in enumerate(table):
+        if t == restart:
+            state = json.loads(json.dumps(policy.state()))
+            policy = guarded()
+            policy.restore(state)
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        decision = policy.decide(candidate)
+        if isinstance(policy, ObservingPolicy):
+            policy.observe(candidate, decision)
+        if decision.verify:
+            policy.update(candidate, decision, outcome_of(record.error or 0, 1.0))
+        decisions.append(decision)
+    return decisions
+
+
+def guarded() -> Guard:
+    return Guard(Threshold(0.3, seed=2), rate=0.3, seed=2)
+
+
+TURNED = Recipe(error_rate=(0.2,), then=Recipe(error_rate=(0.8,)))  # the rate of errors, at once
+
+
+@pytest.mark.parametrize("name", ["calibrated", "hga", "mp-adapt", "random", "threshold"])
+def test_a_guarded_policy_keeps_the_contract(name: str) -> None:
+    def make() -> Guard:
+        return Guard(make_policy(name, 0.3, horizon=300, seed=3), seed=3)
+
+    check_policy(make, n=300, seed=1)
+
+
+@pytest.mark.parametrize("name", ["calibrated", "cst", "cst-memory", "hga", "threshold"])
+def test_while_nothing_drifts_a_guarded_policy_decides_as_ever(name: str) -> None:
+    table = make_stream("missing-signals", 900, 5)
+    plain = make_policy(name, 0.2, horizon=900, seed=1)
+    guard = Guard(make_policy(name, 0.2, horizon=900, seed=1))
+    assert guard.calibration is Calibration.COLD
+    assert repr(go_through(guard, table)) == repr(go_through(plain, table))  # NaN equals NaN
+    assert (guard.calibration, guard.why) == (Calibration.VALID, "")
+    assert guard.state()["policy"] == plain.state() or repr(guard.state()["policy"]) == repr(
+        plain.state()
+    )
+
+
+@pytest.mark.parametrize("error", [0, 1])
+def test_labels_that_all_agree_are_predicted(error: int) -> None:
+    """A model that is never wrong, or always, has not drifted."""
+    guard = guarded()
+    for record in make_stream("usual", 600, 3):
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        decision = guard.decide(candidate)
+        guard.observe(candidate, decision)
+        guard.update(candidate, decision, outcome_of(error, 1.0))
+    assert guard.calibration is Calibration.VALID
+
+
+def test_on_drift_it_draws_uniformly_and_learns_again() -> None:
+    guard, table = guarded(), make_stream(TURNED, 1600, 4)
+    phases, known = [], []
+    for t, record in enumerate(table):
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        phases.append(guard.phase)
+        decision = guard.decide(candidate)
+        guard.observe(candidate, decision)
+        if phases[-1] == RELEARNING:
+            assert decision.propensity == 0.3
+            assert decision.reason is (Reason.EXPLORE if decision.verify else Reason.POLICY)
+        else:
+            assert (decision.reason is Reason.WARMUP) == (t < T0)  # never again
+        if decision.verify:
+            guard.update(candidate, decision, outcome_of(record.error or 0, 1.0))
+        known.append(guard.calibration)
+    first = known.index(Calibration.DRIFTED)
+    assert first > 800
+    assert guard.why == "more errors than predicted"
+    begun, ended = phases.index(RELEARNING), 1600 - phases[::-1].index(RELEARNING)
+    assert phases[begun:ended] == [RELEARNING] * (ended - begun)
+    fresh = guard.state()["policy"]["warmup"]
+    assert len(fresh["ids"]) == T0
+    assert int(fresh["ids"][0][1:]) > first  # its new warm-up is from after the alarm
+    assert known[-1] is Calibration.VALID
+
+
+def test_a_guard_goes_on_from_its_state_in_the_middle_of_a_drift() -> None:
+    table = make_stream(TURNED, 1600, 4)
+    whole = go_through(guarded(), table)
+    relearning = [t for t, d in enumerate(whole) if d.reason is Reason.EXPLORE]
+    for t in (400, relearning[0] + 1, relearning[len(relearning) // 2], relearning[-1] + 1, 1500):
+        assert repr(go_through(guarded(), table, restart=t)) == repr(whole)
+
+
+def test_labels_from_before_a_drift_teach_nothing_after_it() -> None:
+    """Verdicts come late: what was decided before is no part of the new warm-up."""
+    guard, table = guarded(), list(make_stream(TURNED, 400, 4))
+    for record in table[:100]:
+        candidate = Candidate(record.id, record.signals, record.cost_estimate)
+        guard.observe(candidate, guard.decide(candidate))
+    guard.relearn()
+    before = guard.state()
+    first = Candidate(table[0].id, table[0].signals, table[0].cost_estimate)
+    guard.update(first, Decision(True, Reason.WARMUP), outcome_of(1, 1.0))
+    after = guard.state()
+    assert before.pop("pending").keys() - after.pop("pending").keys() == {first.id}
+    assert repr(before) == repr(after)
+
+
+# -- what a gate does about it ---------------------------------------------------------------------
+
+
+def outputs(n: int, models: str = "a") -> list[Generation]:
+    """Outputs of one model after the other, in parts of equal size."""
+    rng = np.random.default_rng(1)
+    return [
+        replace(
+            make_generation(f"g{i}", seed=i, prompt_tokens=int(rng.integers(5, 200))),
+            model=models[i * len(models) // n],
+        )
+        for i in range(n)
+    ]
+
+
+def labels(n: int, *rates: float) -> dict[str, Any]:
+    """Errors at these rates, in parts of equal size."""
+    rng = np.random.default_rng(2)
+    return {f"g{i}": int(rng.random() < rates[i * len(rates) // n]) for i in range(n)}
+
+
+def gate_of(n: int, log: Log, rates: Sequence[float] = (0.4,), **more: Any) -> VerificationGate:
+    settings: dict[str, Any] = {
+        "policy": "threshold",
+        "budget": Budget(fraction=0.3),
+        "verifier": ScriptedVerifier(labels(n, *rates), cost=0.5),
+    }
+    return VerificationGate(log=log, **settings | more)
+
+
+def said(log: Log) -> list[tuple[str, Any]]:
+    return [
+        (e.kind, e.data["status"] if e.kind == "calibration" else e.data["models"])
+        for e in log.events()
+        if e.kind in ("calibration", "fingerprint")
+    ]
+
+
+@pytest.mark.parametrize("policy", ["threshold", "calibrated", "hga"])
+def test_another_model_is_drift_at_once(policy: str) -> None:
+    n, log = 900, MemoryLog()
+    gate = gate_of(n, log, policy=policy)
+    stream = outputs(n, "ab")
+    for output in stream[: n // 2]:
+        gate.maybe_verify(output)
+    status = gate.status()
+    assert (status.calibration, status.drift) == (Calibration.VALID, "")
+    results = [gate.maybe_verify(output) for output in stream[n // 2 :]]
+    relearning = [r for r in results if gate.phase_of(r.id) == RELEARNING]
+    assert relearning == results[: len(relearning)]
+    granted = {0.3: True, 0.03: False}  # what is drawn beside, where the budget has no room
+    for result in relearning:
+        assert round(result.decision.propensity, 12) in granted
+        assert result.decision.reason in (
+            *(Reason.EXPLORE, Reason.POLICY),
+            Reason.BUDGET_EXHAUSTED,
+        )
+    verified = sum(r.verified for r in relearning)
+    assert verified == T0
+    status = gate.status()
+    assert (status.calibration, status.drift) == (Calibration.VALID, "model 'b' instead of 'a'")
+    assert (status.warmup_seen, status.warmup_verified) == (T0, T0)
+    assert said(log) == [
+        ("fingerprint", []),
+        ("fingerprint", ["a"]),
+        ("calibration", "valid"),
+        ("fingerprint", ["a", "b"]),
+        ("calibration", "drifted"),
+        ("calibration", "valid"),
+    ]
+    gate.maybe_verify(replace(make_generation("again"), model="a"))
+    assert gate.status().calibration is Calibration.VALID  # one that is known comes back
+
+
+def test_labels_against_all_predictions_are_drift() -> None:
+    n, log = 1600, MemoryLog()
+    gate = gate_of(n, log, (0.1, 0.9))
+    status = [gate.maybe_verify(output) and gate.status() for output in outputs(n)]
+    drifted = [s.calibration for s in status].index(Calibration.DRIFTED)
+    assert n // 2 < drifted
+    assert status[drifted].drift == "more errors than predicted"
+    assert status[-1].calibration is Calibration.VALID
+    assert all(s.spent + s.held <= s.cap for s in status)
+
+
+def test_report_only_says_so() -> None:
+    n, stream = 1600, outputs(1600)
+    plain = VerificationGate(
+        "threshold", budget=Budget(fraction=0.3), verifier=ScriptedVerifier(labels(n, 0.1, 0.9))
+    )
+    gate = gate_of(n, MemoryLog(), (0.1, 0.9), on_drift="report")
+    plain._ask(plain.policy)  # nobody watches it
+    for output in stream:
+        assert repr(gate.maybe_verify(output).decision) == repr(plain.maybe_verify(output).decision)
+    status = gate.status()
+    assert (status.calibration, status.drift) == (Calibration.DRIFTED, "more errors than predicted")
+
+    swapped = gate_of(n, MemoryLog(), on_drift="report")
+    for output in outputs(400, "ab"):
+        swapped.maybe_verify(output)
+    assert swapped.status().calibration is Calibration.DRIFTED
+    assert swapped.status().phase == "steady"
+
+
+@pytest.mark.parametrize("unit", ["verifications", "seconds", "usd"])
+@pytest.mark.parametrize("bound", [{"fraction": 0.2}, {"fraction": 0.2, "horizon": 700}])
+def test_the_cap_holds_while_it_relearns(unit: Any, bound: dict[str, Any]) -> None:
+    n = 700
+    budget = Budget(unit=unit, max_cost=None if unit == "verifications" else 1.0, **bound)
+    gate = gate_of(n, MemoryLog(), budget=budget)
+    for output in outputs(n, "abc"):
+        gate.maybe_verify(output)
+        status = gate.status()
+        assert status.spent + status.held <= status.cap
+    assert status.drift == "model 'c' instead of 'a' or 'b'"
+    assert status.overrun == 0.0
+    assert status.warmup_verified == T0
+    assert status.spent > 0.85 * status.cap
+
+
+@pytest.mark.parametrize("size", [1, 16])
+@pytest.mark.parametrize("policy", ["threshold", "calibrated"])
+def test_a_resume_in_a_drift_goes_on_as_if_nothing_had_been(policy: str, size: int) -> None:
+    """Decision by decision, the log event by event; by another model, then by labels."""
+    n = 1200
+
+    def run(cuts: Sequence[int]) -> list[Event]:
+        log, stream = MemoryLog(), outputs(n, "aab")
+        for start, end in pairwise((0, *cuts, n)):
+            gate = gate_of(n, log, (0.1, 0.1, 0.1, 0.9), policy=policy)
+            for i in range(start, end, size):
+                gate.verify_batch([(g, None) for g in stream[i : min(i + size, end)]])
+        return list(log.events())
+
+    def settled(events: list[Event]) -> list[Event]:
+        return [e for e in events if e.kind != "outcome"]  # as fast as their threads
+
+    whole = run([])
+    at = [i for i, event in enumerate(whole) if event.data.get("status") == "drifted"]
+    cuts = [sum(e.kind == "decided" for e in whole[:i]) // size * size + 2 * size for i in at]
+    assert len(cuts) == (2 if policy == "threshold" else 1)
+    assert settled(run([320, *cuts])) == settled(whole)
+
+
+def test_what_another_process_is_told_may_be_drift() -> None:
+    """Another template and another verifier are; what is not said is not."""
+    n, log, stream = 500, MemoryLog(), outputs(500)
+
+    class Stricter(ScriptedVerifier):
+        pass
+
+    def status_of(part: slice, **more: Any) -> GateStatus:
+        gate = gate_of(n, log, **more)
+        for output in stream[part]:
+            gate.maybe_verify(output)
+        return gate.status()
+
+    assert status_of(slice(0, 100), prompt_template="Q: {}").calibration is Calibration.VALID
+    assert status_of(slice(0), verifier=None).calibration is Calibration.VALID
+    status = status_of(slice(0), prompt_template="Question: {}")
+    assert (status.calibration, status.drift) == (Calibration.DRIFTED, "another prompt template")
+    assert status_of(slice(100, 400), prompt_template="Question: {}").calibration is (
+        Calibration.VALID
+    )
+    status = status_of(slice(0), verifier=Stricter(labels(n, 0.4)))
+    assert status.drift == "another verifier, or another setting of it"
+    assert "Question" not in repr(list(log.events()))  # a hash of the template is kept
+    with pytest.raises(LogMismatchError, match="on_drift='relearn'"):
+        gate_of(n, log, on_drift="report")
+
+
+def test_a_verifier_is_known_by_what_its_verdicts_depend_on() -> None:
+    class Timed:
+        def __init__(self, limit: float = inf, *, workers: int = 2) -> None:
+            self.limit, self.workers = limit, workers
+            self.calls = 0  # it counts, which is no setting
+
+        def verify(self, generation: Generation, task: Any) -> Any: ...
+
+    def of(verifier: Timed) -> dict[str, Any]:
+        found = Fingerprint.of(None, ByKind({"code": verifier}))
+        assert Fingerprint.of_data(json.loads(json.dumps(found.data(), allow_nan=False))) == found
+        return found.data()["verifier"]["verifiers"]["code"]
+
+    used = Timed(workers=4)
+    used.calls = 7
+    assert of(used) == of(Timed()) != of(Timed(2.0))
+    assert of(Timed(2.0))["limit"] == 2.0
+    assert of(used)["type"].endswith("Timed")
+
+
+def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
+    """What it decided stands, drift or not; it is watched from here on."""
+    n, log, stream = 1600, MemoryLog(), outputs(1600)
+    old = gate_of(n, log, (0.1, 0.9), on_drift="report")  # decides as if nobody watched
+    for output in stream[:1400]:
+        old.maybe_verify(output)
+    assert old.status().calibration is Calibration.DRIFTED
+    before = MemoryLog()
+    before.configure(log.settings())
+    before.append(e for e in log.events() if e.kind not in ("calibration", "fingerprint"))
+    gate = gate_of(n, before, (0.1, 0.9))
+    assert said(before) == [("fingerprint", ["a"])]
+    assert (gate.status().calibration, gate.status().phase) == (Calibration.COLD, "steady")
+    for output in stream[1400:]:
+        gate.maybe_verify(output)
+    again = gate_of(n, before, (0.1, 0.9))
+    assert again.status() == gate.status()
+    assert again.status().calibration is Calibration.VALID
+
+
+# -- what people see of it -------------------------------------------------------------------------
+
+
+def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) -> None:
+    n, path = 400, tmp_path / "run.db"
+    verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
+    with gate_of(n, SQLiteLog(path), prompt_template="Q: {}", verifier=verifier) as gate:
+        for output in outputs(n, "ab"):
+            gate.maybe_verify(output, {"kind": "math"})
+    run = read_run(path)
+    assert [s.calibration for s in run.standings] == ["valid", "drifted", "valid"]
+    assert (run.standings[1].after, run.standings[1].why) == (n // 2, "model 'b' instead of 'a'")
+    assert run.ledger.seen == gate.status().seen
+    assert run.ledger.spent == gate.status().spent
+    assert len(records_of_log(path)) == n
+    page = re.sub(r"<[^>]*>", " ", report(path))
+    for text in (
+        "Does what was learned still hold?",
+        "number 201",
+        "drifted: what had been learned no longer held",
+        "model &#x27;b&#x27; instead of &#x27;a&#x27;",
+        "a, b",
+        "math: ScriptedVerifier",
+        "from outputs drawn at random within the budget",
+    ):
+        assert text in page
+
+
+@pytest.mark.parametrize("on_drift", ["relearn", "report"])
+def test_run_says_when_it_drifts(
+    on_drift: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 320
+    tasks = [
+        {"id": f"g{i}", "prompt": f"{i} - {i} = ?", "kind": "math", "gold": "0"} for i in range(n)
+    ]
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    answers = {output.id: output for output in outputs(n, "ab")}
+    monkeypatch.setattr(run_command, "_generate", lambda args: lambda _, ids: map(answers.get, ids))
+    verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
+    monkeypatch.setattr(run_command, "_verifier", lambda tasks, args: verifier)
+    how = ["--policy", "cst", "--budget", "0.4", "--on-drift", on_drift]
+    log = tmp_path / "run.db"
+
+    assert cli(["run", str(path), "--log", str(log), *how]) == 0
+    out, err = capsys.readouterr()
+    assert err == "gatekeeper: drifted by output 192: model 'b' instead of 'a'\n"
+    now = "learned again" if on_drift == "relearn" else "went on with that"
+    assert "had learned drifted: model 'b' instead of 'a'." in " ".join(out.split())
+    assert now in " ".join(out.split())
+
+    assert cli(["run", str(path), "--log", str(log), *how, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["drift"] == "model 'b' instead of 'a'"
+    assert told["calibration"] == ("valid" if on_drift == "relearn" else "drifted")

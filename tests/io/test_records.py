@@ -1,0 +1,413 @@
+"""What a user relies on: records come back as they were written, and a bad line is named."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatekeeper import (
+    CST,
+    BadInputError,
+    Budget,
+    LogError,
+    Outcome,
+    Record,
+    Signals,
+    Verdict,
+    VerificationGate,
+)
+from gatekeeper.io.records import (
+    RecordTable,
+    load_records,
+    read_records,
+    records_of_log,
+    write_records,
+)
+from gatekeeper.log import Event, SQLiteLog
+from gatekeeper.testing import ScriptedVerifier, make_generation
+
+GOOD: dict[str, Any] = {"id": "a", "h1": 0.5, "cost_estimate": 2, "cost": 1.5, "error": 1}
+FIELDS = {*GOOD, "h2", "h3", "stratum", "group", "benefit", "propensity", "verified"}
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+PACKED = gzip.compress(lines(GOOD).encode(), mtime=0)
+CORRUPT = PACKED[:12] + bytes(byte ^ 255 for byte in PACKED[12:])
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., RecordTable]:
+    def read(*rows: dict[str, Any], **more: Any) -> RecordTable:
+        path = tmp_path / "records.jsonl"
+        path.write_text(lines(*rows))
+        return read_records(path, **more)
+
+    return read
+
+
+# -- round trip --------------------------------------------------------------------------------
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+signal = st.one_of(finite, st.just(nan), st.just(-inf))
+positive = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
+texts = st.text(min_size=1)
+json_values = st.recursive(
+    st.none() | st.booleans() | finite | st.integers(-(2**70), 2**70) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=4,
+)
+
+
+@st.composite
+def a_record(draw: st.DrawFn, id_: str) -> Record:
+    error = draw(st.sampled_from([0, 1, None]))
+    verified = draw(st.sampled_from([True, False, None]))
+    unverified = error is None or verified is False
+    return Record(
+        id_,
+        Signals(draw(signal), draw(signal), draw(signal)),
+        draw(positive),
+        draw(positive | st.just(nan) if unverified else positive),
+        error,  # type: ignore[arg-type]
+        stratum=draw(st.none() | st.integers(0, 2**40)),
+        group=draw(st.none() | texts),
+        benefit=draw(st.sampled_from([0, 1, None])),
+        propensity=draw(st.none() | st.floats(0, 1)),
+        verified=verified,
+        meta=draw(st.dictionaries(st.text().filter(lambda k: k not in FIELDS), json_values)),
+    )
+
+
+some_records = st.lists(texts, min_size=1, max_size=6, unique=True).flatmap(
+    lambda ids: st.tuples(*(a_record(id_) for id_ in ids))
+)
+
+
+@settings(deadline=None)
+@given(records=some_records, packed=st.booleans())
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, records: tuple[Record, ...], packed: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"round.jsonl{'.gz' if packed else ''}"
+    write_records(path, records)
+    table = read_records(path)
+    assert list(map(repr, table)) == list(map(repr, records))  # NaN equals NaN
+    assert list(map(repr, RecordTable.of(records))) == list(map(repr, records))
+    first = path.read_bytes()
+    write_records(path, table)
+    assert path.read_bytes() == first
+    assert not list(path.parent.glob("*.part"))
+    for line in (gzip.decompress(first) if packed else first).splitlines():
+        json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+@settings(deadline=None)
+@given(records=some_records, data=st.data())
+def test_take_is_indexing(records: tuple[Record, ...], data: st.DataObject) -> None:
+    index = data.draw(st.lists(st.integers(0, len(records) - 1)))
+    table = RecordTable.of(records)
+    taken = list(table.take(np.array(index, dtype=np.intp)))
+    assert list(map(repr, taken)) == [repr(records[i]) for i in index]
+    mask = np.isin(np.arange(len(records)), index)
+    kept = [repr(r) for r, keep in zip(records, mask, strict=True) if keep]
+    assert list(map(repr, table.take(mask))) == kept
+
+
+def test_unknown_fields_stay_where_they_were(
+    read: Callable[..., RecordTable], tmp_path: Path
+) -> None:
+    first = GOOD | {"model": {"name": "m", "scores": [1, nan]}, "meta": {"k": 1}}
+    table = read(first, GOOD | {"id": "b"})
+    assert table.meta is not None
+    assert table.meta[0].keys() == {"model", "meta"}
+    assert table.meta[1] == {}
+    write_records(tmp_path / "out.jsonl", table)
+    again = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert again == [
+        GOOD | {"model": {"name": "m", "scores": [1, None]}, "meta": {"k": 1}},
+        GOOD | {"id": "b"},
+    ]
+
+
+def test_lenient_forms(read: Callable[..., RecordTable]) -> None:
+    """What other tools write: ids as numbers, labels as 1.0, NaN for null."""
+    a, b, c = read(
+        GOOD | {"id": 7, "h1": nan, "h2": "-inf", "h3": -inf, "error": 1.0, "group": 3},
+        GOOD | {"id": "b", "error": nan, "cost": nan, "benefit": nan, "verified": 1},
+        GOOD | {"id": "c", "cost": None, "verified": False, "h1": None, "stratum": 2.0},
+    )
+    assert (a.id, a.group, a.error) == ("7", "3", 1)
+    assert repr(a.signals) == repr(Signals(nan, -inf, -inf))
+    assert (b.error, b.benefit, b.verified) == (None, None, True)
+    assert np.isnan([b.cost, c.cost]).all()
+    assert c.stratum == 2
+
+
+def test_optional_columns_are_absent_or_full(read: Callable[..., RecordTable]) -> None:
+    table = read(GOOD, GOOD | {"id": "b", "stratum": 1, "group": "g", "propensity": 0.5})
+    assert len(table) == 2
+    assert table.stratum is not None
+    assert table.propensity is not None
+    assert table.stratum.tolist() == [-1, 1]
+    assert table.group == [None, "g"]
+    assert np.array_equal(table.propensity, [nan, 0.5], equal_nan=True)
+    assert table.benefit is table.verified is table.meta is None
+
+
+# -- bad input ---------------------------------------------------------------------------------
+
+BAD = [
+    *(("id", value) for value in ("", True, 1.5, [], None)),
+    *((h, value) for h in ("h1", "h2", "h3") for value in (inf, "inf", "0.5", True, [1], 10**400)),
+    *(
+        (cost, value)
+        for cost in ("cost", "cost_estimate")
+        for value in (0, -1, nan, inf, -inf, "2", True, None, [], 10**400, 0.0)
+    ),
+    *(("error", value) for value in (2, -1, 0.5, "1", True, False, inf, [])),
+    *(("stratum", value) for value in (-1, 0.5, "1", True, inf)),
+    *(("group", value) for value in ("", 1.5, True, [])),
+    *(("benefit", value) for value in (2, "1", True)),
+    *(("propensity", value) for value in (-0.1, 1.1, "1", True)),
+    *(("verified", value) for value in (2, "true", [])),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD)
+def test_a_bad_value_names_file_line_and_field(
+    read: Callable[..., RecordTable], name: str, value: object
+) -> None:
+    with pytest.raises(BadInputError, match=rf"records\.jsonl, line 2: field '{name}' is "):
+        read(GOOD, GOOD | {"id": "b", name: value})
+
+
+@pytest.mark.parametrize("name", ["id", "cost_estimate", "cost", "error"])
+def test_a_missing_field_is_named(read: Callable[..., RecordTable], name: str) -> None:
+    row = {key: value for key, value in GOOD.items() if key != name}
+    with pytest.raises(BadInputError, match=f"line 1: field '{name}' is missing"):
+        read(row)
+
+
+def test_an_id_stands_once(read: Callable[..., RecordTable]) -> None:
+    with pytest.raises(BadInputError, match="line 3: field 'id' is '1', which an earlier"):
+        read(GOOD, GOOD | {"id": 1}, GOOD | {"id": "1"})
+
+
+def test_bad_lines_are_skipped_whole(read: Callable[..., RecordTable]) -> None:
+    """A refused line leaves nothing behind, not even its id."""
+    bad: list[BadInputError] = []
+    bad_row = GOOD | {"id": "b", "group": "g", "propensity": 2}
+    table = read(GOOD, bad_row, GOOD, bad_row | {"propensity": 1}, skip_bad=True, on_bad=bad.append)
+    assert table.ids == ["a", "b"]
+    assert table.group == [None, "g"]
+    assert ["line 2" in str(bad[0]), "line 3" in str(bad[1])] == [True, True]
+    with pytest.raises(BadInputError, match="holds no good record"):
+        read({}, skip_bad=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b"", "holds no record"),
+        ("a.jsonl", b"\n \n", "holds no record"),
+        ("a.jsonl.gz", lines(GOOD).encode(), "cannot be read: Not a gzipped file"),
+        ("a.jsonl.gz", PACKED[:-9], "cannot be read"),
+        ("a.jsonl", PACKED, "line 1: not UTF-8"),
+        ("a.jsonl.gz", CORRUPT, "cannot be read: Error -3 while decompressing"),
+        ("a.jsonl", b"[1]\n", "line 1: a JSON object is needed"),
+        ("a.jsonl", b"{\n", "line 1: not JSON"),
+        ("a.jsonl", lines(GOOD)[:-1].encode() + b" {}\n", "line 1: not JSON: after column"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInputError, match=message) as error:
+        load_records(tmp_path / name)
+    assert name in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["absent.jsonl", "."])
+def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInputError, match="cannot be read"):
+        load_records(tmp_path / name)
+
+
+def a_plain_record(**changes: Any) -> Record:
+    return Record(
+        **({"id": "a", "signals": Signals(1, -1, 1), "cost_estimate": 1, "cost": 1, "error": 1})
+        | changes  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        a_plain_record(cost=nan),
+        a_plain_record(cost_estimate=0),
+        a_plain_record(signals=Signals(inf, 0, 0)),
+        a_plain_record(error=2),
+        a_plain_record(meta={"cost": 1}),
+        a_plain_record(meta={"x": object()}),
+    ],
+)
+def test_what_could_not_be_read_is_not_written(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("as before")
+    with pytest.raises(BadInputError, match="id='a': "):
+        write_records(path, [a_plain_record(id="first"), record])
+    assert path.read_text() == "as before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_equal_ids_are_not_written(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="an earlier record has"):
+        write_records(tmp_path / "out.jsonl", [a_plain_record()] * 2)
+    with pytest.raises(BadInputError, match="cannot be written"):
+        write_records(tmp_path / "no" / "out.jsonl", [a_plain_record()])
+
+
+def test_a_file_may_be_written_over_itself(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    write_records(path, [a_plain_record()])
+    write_records(path, (record for record in read_records(path)))
+    assert len(read_records(path)) == 1
+
+
+# -- a gate's log ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["verifications", "usd"])
+def test_a_log_gives_what_the_gate_saw(tmp_path: Path, unit: Any) -> None:
+    path = tmp_path / "run.db"
+    labels: Any = {f"g{i}": int(i % 3 == 0) for i in range(120)} | {"g3": None}
+    generations = [
+        make_generation(f"g{i}", tokens=i % 9, seed=i, prompt_tokens=10 + i) for i in range(120)
+    ]
+    with VerificationGate(
+        CST(0.3, warmup=20),
+        budget=Budget(total=60, unit=unit, max_cost=1.0),
+        verifier=ScriptedVerifier(labels, cost=0.25),
+        log=path,
+        on_unavailable="pass",
+    ) as gate:
+        results = gate.verify_batch((generation, None) for generation in generations)
+        unverified = [r.id for r in results if not r.decision.verify]
+        outcome = Outcome(Verdict.FAILED, cost=0.5)
+        results = [
+            gate.report_outcome(r.id, outcome) if r.id == unverified[0] else r for r in results
+        ]
+        table = load_records(path)  # while the gate has it open
+    assert table.ids == [r.id for r in results]
+    for record, result in zip(table, results, strict=True):
+        signals, decision = result.signals, result.decision
+        assert repr(record.signals) == repr(Signals(signals.h1, signals.h2, signals.h3))
+        assert record.stratum == decision.stratum
+        assert record.propensity == decision.propensity
+        assert record.error == (None if result.outcome is None else result.outcome.error)
+        assert record.verified == (result.verified and result.id != unverified[0])
+        charge = 1.0 if unit == "verifications" else 0.5 if result.id == unverified[0] else 0.25
+        assert record.cost == charge if record.error is not None else np.isnan(record.cost)
+    assert (table.cost_estimate > 0).all()
+    write_records(tmp_path / "run.jsonl", table)
+    assert list(map(repr, load_records(tmp_path / "run.jsonl"))) == list(map(repr, table))
+
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    records_of_log(path)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
+
+
+def test_other_databases_and_empty_logs_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    with VerificationGate(CST(0.3), budget=Budget(total=5), log=path, verifier=None):
+        pass
+    with pytest.raises(BadInputError, match="holds no record"):
+        load_records(path)
+    with pytest.raises(LogError, match="does not exist"):
+        records_of_log(tmp_path / "absent.db")
+    (tmp_path / "bad.db").write_bytes(b"SQLite format 3\0 and then nothing of the kind")
+    with pytest.raises(LogError):
+        load_records(tmp_path / "bad.db")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A folder to read in and not to write to, which root must step down for."""
+    if os.geteuid():
+        tmp_path.chmod(0o500)
+        yield tmp_path
+        tmp_path.chmod(0o700)
+        return
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        os.seteuid(0)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """As its owner, who may write."""
+    me, mode = os.geteuid(), folder.stat().st_mode
+    if os.getuid() == 0:
+        os.seteuid(0)
+    folder.chmod(0o755)
+    yield
+    folder.chmod(mode)
+    os.seteuid(me)
+
+
+def a_finished_log(path: Path) -> None:
+    with SQLiteLog(path) as log:
+        log.append([Event("learned", "g", {})])
+    path.chmod(0o644)  # its owner shares it: a log is nobody else's to read
+
+
+def test_a_log_in_a_folder_of_others_is_read(elsewhere: Path) -> None:
+    path = elsewhere / "run.db"
+    with writable(elsewhere):
+        a_finished_log(path)
+    before = sorted(elsewhere.iterdir())
+    with SQLiteLog(path, read_only=True) as log:
+        assert [event.id for event in log.events()] == ["g"]
+        with pytest.raises(LogError):
+            log.configure({"a": 1})
+    assert sorted(elsewhere.iterdir()) == before
+
+    # What stands in the write-ahead log only, after a crash, is not passed over in silence.
+    with writable(elsewhere):
+        with SQLiteLog(path) as log:
+            log.append([Event("learned", "h", {})])
+            left = {name: (elsewhere / name).read_bytes() for name in ("run.db", "run.db-wal")}
+        for name, content in left.items():
+            (elsewhere / name).write_bytes(content)
+    with pytest.raises(LogError, match=r"events stand in run\.db-wal\. Copy both"):
+        SQLiteLog(path, read_only=True)
+
+
+def test_reading_leaves_nothing_beside_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    a_finished_log(path)
+    before = sorted(tmp_path.iterdir()), path.read_bytes()
+    with SQLiteLog(path, read_only=True) as log:
+        assert len(list(log.events())) == 1
+    assert (sorted(tmp_path.iterdir()), path.read_bytes()) == before

@@ -1,0 +1,173 @@
+"""The README's program runs as it stands: the real openai client against a server on loopback."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatekeeper.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def completion(text: str) -> dict:
+    """A chat completion as OpenAI sends it, one token long."""
+    token = {"token": text, "bytes": list(text.encode()), "logprob": -0.2}
+    other = {"token": "?", "bytes": [63], "logprob": -1.9}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-4o-mini-2024-07-18",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": text, "refusal": None},
+                "logprobs": {"content": [{**token, "top_logprobs": [token, other]}]},
+            }
+        ],
+        "usage": {"prompt_tokens": 21, "completion_tokens": 1, "total_tokens": 22},
+    }
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers the README's two questions, the second one wrongly."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert request["logprobs"] is True
+        first = "3/4" in request["messages"][0]["content"]
+        body = json.dumps(completion(r"\boxed{19/12}" if first else r"\boxed{6}")).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def base_url():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_readme_program_gates_an_openai_call(base_url: str, tmp_path: Path) -> None:
+    """And run again with the same log it asks, decides and charges nothing twice."""
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(program.splitlines()) <= 35
+    env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url, "PATH": "/usr/bin:/bin"}
+    for told in (["q1 passed warmup", "q2 failed warmup"], []):
+        ran = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.splitlines() == told
+
+
+def test_the_page_on_openai_runs(base_url: str, tmp_path: Path) -> None:
+    """docs/openai.md, as it stands, with a gate and a client of the package's own."""
+    page = (ROOT / "docs" / "openai.md").read_text()
+    given = (
+        "from openai import OpenAI\nfrom gatekeeper import Budget, VerificationGate\n"
+        "from gatekeeper.maths import MathChecker\n"
+        "gate = VerificationGate('cst', budget=Budget(fraction=0.2), verifier=MathChecker())\n"
+    )
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    told = "print(result.outcome.verdict, gate.result_of(response).id)\ngate.close()\n"
+    env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url, "PATH": "/usr/bin:/bin"}
+    ran = subprocess.run(
+        [sys.executable, "-c", given + "".join(blocks) + told],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "passed q1\n"), ran.stderr
+
+
+def test_the_page_on_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/replay.md: every command, on a file of the documented shape, and the program."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(0)
+    with open("records.jsonl", "w") as out:
+        for i in range(300):
+            doubt, cost = rng.random(), rng.lognormvariate(0, 0.3)
+            line = {"id": f"r{i}", "h1": doubt, "h2": doubt - 1, "h3": doubt, "cost": cost}
+            line |= {"cost_estimate": cost, "error": int(rng.random() < doubt)}
+            out.write(json.dumps(line) + "\n")
+    page = (ROOT / "docs" / "replay.md").read_text()
+    commands = re.findall(r"^    gatekeeper (.*)$", page, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        assert main([*command.split(), *(["--seeds", "2"] if "replay" in command else [])]) in (
+            0,
+            3,
+            4,
+        )
+    assert Path("report.html").stat().st_size > 10_000
+    assert len(Path("decisions.jsonl").read_text().splitlines()) > 250
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("Estimate(mean=") == 2
+
+
+def test_the_page_on_sandboxes_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/sandbox.md: the program, and `verify code` on every shape of tests it names."""
+    page = (ROOT / "docs" / "sandbox.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "passed literal\n"), ran.stderr
+    double = "def f(x):\n    return 2 * x"
+    items: dict[str, dict[str, Any]] = {
+        "mbpp": {"code": double, "tests": ["assert f(2) == 4"], "test_setup_code": ""},
+        "humaneval": {
+            "code": "    return 2 * x\n",
+            "prompt": 'def f(x):\n    """Twice."""\n',
+            "test": "def check(candidate):\n    for i in range(9): assert candidate(i) == i + i",
+            "entry_point": "f",
+        },
+        "functions": {
+            "code": double,
+            "test": "from solution import f\n\ndef test_f():\n    assert sum(map(f, [1, 2])) == 6",
+        },
+        "apps": {
+            "code": "print(2 * int(input()))",
+            "input_output": json.dumps({"inputs": ["2\n"], "outputs": ["4\n"]}),
+        },
+        "livecodebench": {
+            "code": "class Solution:\n    def f(self, x):\n        return 2 * x",
+            "tests": [{"input": "2", "output": "4", "testtype": "functional"}],
+            "fn_name": "f",
+        },
+    }
+    path, out = tmp_path / "items.jsonl", tmp_path / "verdicts.jsonl"
+    path.write_text("".join(json.dumps({"id": id_, **item}) + "\n" for id_, item in items.items()))
+    command = ["verify", "code", str(path), "--sandbox", "local", "--out", str(out)]
+    assert main(command) == 0
+    assert "5 items in" in capsys.readouterr().out
+    verdicts = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(v["id"], v["verdict"]) for v in verdicts] == [(id_, "passed") for id_ in items]
+    assert [v["evaluation"] for v in verdicts] == [
+        "literal",
+        "judge",
+        "judge",
+        "literal",
+        "literal",
+    ]

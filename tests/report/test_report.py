@@ -1,0 +1,295 @@
+"""The page: whole, self-contained, honest about what is not known, and safe to open."""
+
+import json
+import os
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.analysis.experiment import compare, replay_names
+from gatekeeper.cli import main
+from gatekeeper.errors import MissingDependencyError
+from gatekeeper.io.records import load_records
+from gatekeeper.report import report as report_module
+from gatekeeper.report.report import report
+from gatekeeper.testing import ScriptedVerifier, make_generation
+
+HOSTILE = "<script src='http://evil.example/x.js'>alert(1)</script>\"&$\x00"
+VOID = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Reads a page as strictly as it was written: what is opened is closed, in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def records(n: int, *, seed: int = 0, **change: object) -> list[dict[str, object]]:
+    rng = np.random.default_rng(seed)
+    made = []
+    for i in range(n):
+        y = int(rng.random() < 0.4)
+        h = rng.normal(size=3) + y
+        cost = float(rng.lognormal(3, 0.4))
+        made.append(
+            {"id": f"r{i}", "h1": h[0], "h2": h[1], "h3": h[2]}
+            | {"cost_estimate": cost, "cost": cost, "error": y}
+            | change
+        )
+    return made
+
+
+def write(path: Path, lines: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def run_log(path: Path, n: int, *, broken: int = 0, settings: object = None) -> VerificationGate:
+    """A finished run of a gate whose verifier cannot tell about the last `broken` outputs."""
+    labels: dict[str, int | None] = {f"o{i}": int(i % 3 == 0) for i in range(n)}
+    labels |= {f"o{i}": None for i in range(n - broken, n)}
+    gate = VerificationGate(
+        "cst",
+        budget=Budget(fraction=0.3, horizon=n),
+        verifier=ScriptedVerifier(labels),  # type: ignore[arg-type]
+        log=path,
+        on_unavailable="pass",
+        settings={"note": settings},
+    )
+    with gate:
+        for i in range(n):
+            output = make_generation(f"o{i}", seed=i, tokens=1 + i % 17, prompt_tokens=20 + i % 60)
+            gate.maybe_verify(output, force=i >= n - broken)
+    return gate
+
+
+def check(text: str, *, drawings: int) -> Page:
+    page = Page(text)
+    names = [tag for tag, _ in page.tags]
+    assert names.count("svg") == names.count("figure") == drawings
+    assert not {"script", "link", "img", "iframe", "object", "base", "form"} & set(names)
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for tag, attrs in page.tags:
+        for name, value in attrs.items():
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href", "xlink:href", "style", "srcset", "data", "action"):
+                assert "//" not in (value or ""), (tag, name, value)
+            if name in ("href", "xlink:href"):
+                assert (value or "").removeprefix("#") in ids
+    assert "@import" not in text
+    assert "nan" not in page.text.lower().split()
+    return page
+
+
+def test_the_page_of_records(tmp_path: Path) -> None:
+    path = write(tmp_path / "records.jsonl", records(300))
+    text = report(path)
+    page = check(text, drawings=4)
+    wrong = sum(int(str(r["error"])) for r in records(300))
+    assert (
+        f"300 records, 300 with a known label; {wrong / 300:.1%} of these are wrong." in page.text
+    )
+    assert "CST: one per cost stratum" in page.text
+    assert "the best possible choice, which knows all labels" in page.text
+    assert "step by step are left out" not in page.text
+    assert report(path) == text
+    assert "at a budget of 20%" in page.text
+    assert "at a budget of 35%" in check(report(path, beta=0.35), drawings=4).text
+
+
+def test_policies_are_those_of_replay(tmp_path: Path) -> None:
+    """The table has every policy, with the figures that `gatekeeper replay` prints."""
+    path = write(tmp_path / "records.jsonl", records(300))
+    page = check(report(path, beta=0.3), drawings=4)
+    found = compare(load_records(path), replay_names(), [0.3])
+    for name, words in (report_module.POLICIES | report_module.LEARNERS).items():
+        hit, gain = (
+            found.estimate(name, 0.3, "hit_rate"),
+            found.difference(name, "threshold", 0.3, "hit_rate"),
+        )
+        shown = f"{words} {hit.mean:.1%}"
+        assert f"{shown} ± {100 * hit.margin:.1f}" in page.text or hit.margin < 0.0005
+        assert shown in page.text
+        if name != "threshold":
+            difference = f"{100 * gain.mean:+.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
+            assert difference in page.text
+
+
+def test_many_records_leave_learners_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_module, "MANY", 299)
+    text = report(write(tmp_path / "records.jsonl", records(300)))
+    page = check(text, drawings=4)
+    assert "policies that learn step by step are left out" in page.text
+    assert "3 random orders by the paper's protocol" in page.text
+    assert "MP-Adapt" not in page.text
+
+
+def test_the_page_of_a_run(tmp_path: Path) -> None:
+    """Its figures are the gate's own, and a verifier that could not tell is no wrong output."""
+    gate = run_log(tmp_path / "run.db", 200, broken=7)
+    status = gate.status()
+    assert status.unresolved == 7
+    page = check(report(tmp_path / "run.db"), drawings=4)
+    shown = page.text
+    assert f"200 outputs were seen. The first {status.warmup_verified} were verified" in shown
+    assert f"the gate verified {status.verified}, and {status.errors_found} were wrong" in shown
+    assert f"spent after the warm-up {status.spent:g} verifications" in shown
+    assert f"allowed so far {status.cap:g} verifications" in shown
+    assert f"spent on the warm-up {status.warmup_spent:g} verifications" in shown
+    assert "For 7 selected outputs there is no verdict" in shown
+    assert "could not tell: the verifier itself failed; not counted as wrong 7 0" in shown
+    assert "asked for by the caller 7 7 0 0" in shown
+    assert "policy CST" in shown
+    assert "at a budget of 30%" in shown
+    assert "only outputs that were picked for verification have a label" in shown
+    assert "Not every output was checked" in shown
+    assert re.search(r"Not to be said: \d+ of 200 records have no label", shown)
+
+
+def test_audits_from_outside_are_kept_apart(tmp_path: Path) -> None:
+    gate = run_log(tmp_path / "run.db", 120)
+    ids = [f"o{i}" for i in range(120)]
+    with VerificationGate(
+        "cst",
+        budget=gate.budget,
+        verifier=gate.verifier,
+        log=tmp_path / "run.db",
+        settings={"note": None},
+    ) as again:
+        unchecked = [id_ for id_ in ids if (found := again.find(id_)) and not found.verified]
+        for id_ in unchecked:
+            again.report_outcome(id_, "passed")
+        status = again.status()
+    page = check(report(tmp_path / "run.db"), drawings=5)
+    assert f"spent after the warm-up {status.spent:g} verifications" in page.text
+    assert "Not every output was checked" not in page.text
+    errors = status.errors_found + status.warmup_errors
+    assert f"right {120 - len(unchecked) - errors} {len(unchecked)}" in page.text
+
+
+def test_text_from_the_file_stays_text(tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)>&.jsonl"
+    lines = records(80, group=HOSTILE, **{HOSTILE: HOSTILE})
+    lines = [line | {"id": f"{HOSTILE}{i}"} for i, line in enumerate(lines)]
+    page = check(report(write(tmp_path / name, lines)), drawings=4)
+    assert name in page.text
+    run_log(tmp_path / "run.db", 150, settings=HOSTILE)
+    text = report(tmp_path / "run.db")
+    page = check(text, drawings=4)
+    assert "alert(1)" in page.text  # in the table of settings, as text
+    assert "\x00" not in text
+    text.encode()
+
+
+@pytest.mark.parametrize(
+    ("n", "change"),
+    [
+        (1, {}),
+        (49, {}),
+        (50, {}),
+        (51, {}),
+        (52, {}),
+        (200, {"error": None, "cost": None}),
+        (200, {"error": 1}),
+        (200, {"error": 0}),
+        (200, {"h1": None, "h2": None, "h3": None}),
+        (200, {"h1": 1.0, "h2": 1.0, "h3": 1.0}),
+        (200, {"cost_estimate": 2.0}),
+        (200, {"h2": None}),
+        (200, {"cost_estimate": 1e300, "cost": 1e-300}),
+    ],
+)
+def test_thin_and_odd_files_give_a_page_too(
+    n: int, change: dict[str, object], tmp_path: Path
+) -> None:
+    text = report(write(tmp_path / "thin.jsonl", records(n, **change)))
+    drawings = 2 + ('id="risk-' in text) + ('id="gain-' in text)
+    check(text, drawings=drawings)
+    assert text.count("Not to be said") == 4 - drawings
+
+
+def test_a_run_that_has_hardly_begun(tmp_path: Path) -> None:
+    run_log(tmp_path / "run.db", 3)
+    page = check(report(tmp_path / "run.db"), drawings=3)
+    assert "3 outputs were seen. The first 3 were verified as a warm-up." in page.text
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["report", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = write(tmp_path / "good.jsonl", records(60))
+    out = tmp_path / "report.html"
+    empty = write(tmp_path / "empty.jsonl", [])
+    assert "absent.jsonl cannot be read" in refused(capsys, tmp_path / "absent.jsonl", "-o", out)
+    assert "cannot be read" in refused(capsys, tmp_path, "-o", out)
+    assert "holds no record" in refused(capsys, empty, "-o", out)
+    other = tmp_path / "other.txt"
+    other.write_text("hello\n")
+    assert "line 1" in refused(capsys, other, "-o", out)
+    (tmp_path / "fake.db").write_bytes(b"SQLite format 3\x00 and then nothing")
+    assert "is not a log" in refused(capsys, tmp_path / "fake.db", "-o", out)
+    with VerificationGate("cst", budget=Budget(fraction=0.2), log=tmp_path / "new.db"):
+        pass
+    assert "decided on nothing yet" in refused(capsys, tmp_path / "new.db", "-o", out)
+    assert "beta=1.0" in refused(capsys, good, "-o", out, "--beta", "1")
+    assert not out.exists()
+    assert "cannot be written" in refused(capsys, good, "-o", tmp_path / "none" / "r.html")
+    assert "cannot be written" in refused(capsys, good, "-o", tmp_path)
+    assert "the file to report on itself" in refused(capsys, good, "-o", good)
+    if os.path.exists("/dev/full"):
+        assert "cannot be written" in refused(capsys, good, "-o", "/dev/full")
+
+
+def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "good.jsonl", [*records(80), {"id": "bad"}])
+    out = tmp_path / "r.html"
+    assert main(["report", str(path), "-o", str(out), "--skip-bad"]) == 0
+    said = capsys.readouterr()
+    assert str(out) in said.out
+    assert "line 81" in said.err
+    check(out.read_text(), drawings=4)
+
+
+def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"llm-gatekeeper\[plots\]"):
+        report(write(tmp_path / "r.jsonl", records(60)))
