@@ -6,6 +6,7 @@ that was attacked.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,11 +35,13 @@ BACKENDS: Mapping[str, Callable[..., DockerSandbox | LocalSandbox]] = {
 }
 # The tests are judged in the same way everywhere; what differs is the fence.
 FENCE = ("resources", "isolation", "hosts", "honest")
+# `.ci/as-user` asks for those alone: the others have been judged by root in the same way.
+EVERYWHERE = os.environ.get("GATEKEEPER_ATTACKS") != "fence"
 CASES = [
     pytest.param(backend, program, id=f"{backend}-{program}")
     for backend in BACKENDS
     for program in PROGRAMS
-    if backend != "landlock" or program.family in FENCE
+    if (EVERYWHERE and backend != "landlock") or program.family in FENCE
 ]
 
 
