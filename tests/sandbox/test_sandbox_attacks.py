@@ -33,8 +33,8 @@ BACKENDS: Mapping[str, Callable[..., DockerSandbox | LocalSandbox]] = {
     "namespaces": partial(LocalSandbox, isolation="namespaces", timeout=LIMIT, workers=1),
     "landlock": partial(LocalSandbox, isolation="landlock", timeout=LIMIT, workers=1),
 }
-# Tests are judged in the same way everywhere; what differs is the fence. So CI runs the whole corpus
-# on one back end, and what tries fences on all.
+# Tests are judged in the same way everywhere; what differs is the fence. So CI runs the whole
+# corpus on one back end, and what tries fences on all.
 FENCE = ("resources", "isolation", "hosts", "honest")
 WHOLE = os.environ.get("GATEKEEPER_CORPUS_ON", "docker namespaces").split()
 CASES = [
