@@ -81,12 +81,11 @@ class Batcher:
         return value
 
 
-def batched(program: ast.Module) -> ast.Module:
-    """The program, with the loops changed that allow it."""
-    for node in ast.walk(program):
+def batched(nodes: Iterable[ast.AST]) -> None:
+    """Change the loops of a program that allow it; `nodes` are all of it."""
+    for node in nodes:
         if isinstance(node, ast.For) and (call := _the_call(node)):
             _change(node, call)
-    return program
 
 
 def _change(loop: ast.For, call: ast.Call) -> None:

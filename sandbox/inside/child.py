@@ -148,9 +148,12 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
         sys.modules.setdefault(name, sys.modules["candidate"])
     count = namespace[collect.COUNTER] = collect.Count()
     for test in tests:
-        program = collect.counted(ast.parse(test), frozenset(told["theirs"]))
+        program = ast.parse(test)
+        nodes = list(ast.walk(program))
+        collect.counted(nodes, frozenset(told["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
-        for _, item in collect.items(program, namespace, collect.check(program, namespace, told)):
+        check = collect.check(program, namespace, told)
+        for _, item in collect.items(program, nodes, namespace, check):
             item()
         count.check()
         if not count.reached:

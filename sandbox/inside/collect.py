@@ -13,7 +13,7 @@ import inspect
 import io
 import types
 import unittest
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ class Count:
     Attributes
     ----------
     reached
-        How many statements that assert something have been reached.
+        How often a block that asserts something has been reached.
     bodies
         Of each test function that something of the candidate's decorates: whether its body came to
         its end when it last ran. A decorator may run it often, but not leave it out.
@@ -130,47 +130,49 @@ def _notes(handler: ast.excepthandler) -> bool:
     )
 
 
-class _Counting(ast.NodeTransformer):
-    """Puts a call of the counter before each statement that asserts something itself.
+def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
+    """Have a program tell its `Count` what runs; `nodes` are all of it, `theirs` the candidate's.
 
-    And has it note the end of test functions that are decorated with names of `theirs`.
+    A call of the counter goes before the first statement of a block that asserts something itself:
+    whoever gets to another one of the block has been there. Test functions that are decorated with
+    names of `theirs` have their end noted.
     """
+    for node in nodes:
+        if isinstance(node, ast.Lambda):
+            if any(map(asserts, ast.walk(node.body))):
+                both = [_counting(node.body), node.body]
+                node.body = ast.copy_location(ast.BoolOp(ast.Or(), both), node.body)
+        elif isinstance(node, _BLOCKS) and not swallows(node):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                _note_end(node, theirs)
+            for field in ("body", "orelse", "finalbody"):
+                _count_in(getattr(node, field, []))
 
-    def __init__(self, theirs: frozenset[str]) -> None:
-        self._theirs = theirs
 
-    def _decorated(self, node: Any) -> Any:
-        names = {n.id for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
-        if node.name.startswith(("test", "check")) and names & self._theirs:
-            note = ast.Attribute(ast.Name(COUNTER, ast.Load()), "body", ast.Load())
-            node.decorator_list.append(ast.copy_location(note, node))
-            ast.fix_missing_locations(node)
-        return self.generic_visit(node)
+_BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # what may have statements inside
+_INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # what runs by itself
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
-        if any(map(asserts, ast.walk(node.body))):
-            call = ast.copy_location(ast.Call(ast.Name(COUNTER, ast.Load()), [], []), node.body)
-            node.body = ast.copy_location(ast.BoolOp(ast.Or(), [call, node.body]), node.body)
-            ast.fix_missing_locations(node)
-        return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = _decorated  # noqa: N815 - names of ast's
+def _counting(node: ast.expr | ast.stmt) -> ast.Call:
+    """A call of the counter, at the place of that node."""
+    places = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    place = {name: getattr(node, name) for name in places}
+    return ast.Call(ast.Name(COUNTER, ast.Load(), **place), [], [], **place)
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        if swallows(node):
-            return node
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(node, field, None)
-            if isinstance(block, list):
-                setattr(node, field, [new for old in block for new in self._counted(old)])
-        return node
 
-    def _counted(self, statement: ast.stmt) -> list[ast.stmt]:
-        if not (any(map(asserts, _own(statement))) or _decides(statement)):
-            return [statement]
-        call = ast.Call(ast.Name(COUNTER, ast.Load()), [], [])
-        return [ast.fix_missing_locations(ast.copy_location(ast.Expr(call), statement)), statement]
+def _note_end(node: ast.FunctionDef | ast.AsyncFunctionDef, theirs: frozenset[str]) -> None:
+    names = {n.id for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
+    if node.name.startswith(("test", "check")) and names & theirs:
+        note = ast.Attribute(ast.Name(COUNTER, ast.Load()), "body", ast.Load())
+        node.decorator_list.append(ast.copy_location(note, node))
+        ast.fix_missing_locations(node)
+
+
+def _count_in(block: list[ast.stmt]) -> None:
+    for number, statement in enumerate(block):
+        if _asserts_itself(statement) or _decides(statement):
+            block.insert(number, ast.copy_location(ast.Expr(_counting(statement)), statement))
+            return
 
 
 def _decides(statement: ast.AST) -> bool:
@@ -190,30 +192,29 @@ def _fails(statement: ast.AST) -> bool:
     return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
 
 
-def _own(statement: ast.AST) -> Iterator[ast.AST]:
-    """A statement without the statements inside it."""
-    yield statement
-    for child in ast.iter_child_nodes(statement):
-        inner = ast.stmt | ast.excepthandler | ast.match_case | ast.Lambda
-        if not isinstance(child, inner):
-            yield from _own(child)
-
-
-def counted(program: ast.Module, theirs: frozenset[str]) -> ast.Module:
-    """The program, telling its `Count` what runs; `theirs` are the candidate's names."""
-    made: ast.Module = _Counting(theirs).visit(program)
-    return made
+def _asserts_itself(statement: ast.AST) -> bool:
+    """Whether a statement asserts something, without the statements inside it."""
+    todo = [statement]
+    while todo:
+        node = todo.pop()
+        if asserts(node):
+            return True
+        todo += [n for n in ast.iter_child_nodes(node) if not isinstance(n, _INNER)]
+    return False
 
 
 def items(
-    program: ast.Module, names: dict[str, Any], candidate: tuple[str, Any] | None
+    program: ast.Module,
+    nodes: Sequence[ast.AST],
+    names: dict[str, Any],
+    candidate: tuple[str, Any] | None,
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What has to be run after a test program was executed, each with its name.
 
     Parameters
     ----------
-    program
-        The program as written: what it defines counts, in this order.
+    program, nodes
+        The program: what it defines counts, in this order. All nodes of it, as written.
     names
         Its global names.
     candidate
@@ -224,7 +225,7 @@ def items(
         check = names[candidate[0]]
         yield "check", functools.partial(_finish, check, candidate[1])
     tests = {name: names[name] for name in _defined(program) if name in dict.keys(names)}
-    if tests and _uses_pytest(program):
+    if tests and _uses_pytest(program, nodes):
         yield "pytest", functools.partial(_run_pytest, {**names, **tests})
         return
     module = _Module(names)
@@ -303,8 +304,8 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _top_level(getattr(node, "orelse", []))
 
 
-def _uses_pytest(program: ast.Module) -> bool:
-    imported = [node for node in ast.walk(program) if isinstance(node, ast.Import | ast.ImportFrom)]
+def _uses_pytest(program: ast.Module, nodes: Sequence[ast.AST]) -> bool:
+    imported = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     roots = {
         a.name.partition(".")[0] for n in imported if isinstance(n, ast.Import) for a in n.names
     }

@@ -193,12 +193,13 @@ def judge(
         sys.meta_path.insert(0, _Importer(names, told["modules"]))
         where = "in the setup code"
         theirs = frozenset(told["theirs"])
-        _execute(setup, "setup.py", names, guard, theirs)
+        if setup.strip():
+            _execute(setup, "setup.py", names, guard, theirs)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
-            program = _execute(test, TEST_FILE, names, guard, theirs)
+            program, nodes = _execute(test, TEST_FILE, names, guard, theirs)
             check = collect.check(program, names, told)
-            for case, run in collect.items(program, names, check):
+            for case, run in collect.items(program, nodes, names, check):
                 where = f"in test {number}, {case}"
                 run()
             count.check()
@@ -258,13 +259,16 @@ def _line(error: BaseException, test: str) -> str:
 
 def _execute(
     source: str, file: str, names: _Names, guard: Guard, theirs: frozenset[str]
-) -> ast.Module:
+) -> tuple[ast.Module, list[ast.AST]]:
+    """Run a program; gives it, and the nodes of it as it is written."""
     program = ast.parse(source)
-    guard.helpers |= {node.name for node in ast.walk(program) if _helps(node)}  # type: ignore[attr-defined]
-    guard.asserting = frozenset(_asserting(program, guard.helpers))
-    program = batching.batched(collect.counted(program, theirs))
+    nodes = list(ast.walk(program))
+    guard.helpers |= {node.name for node in nodes if _helps(node)}  # type: ignore[attr-defined]
+    guard.asserting = frozenset(_asserting(nodes, guard.helpers))
+    collect.counted(nodes, theirs)
+    batching.batched(nodes)
     exec(compile(program, file, "exec", dont_inherit=True), names)
-    return program
+    return program, nodes
 
 
 def _helps(node: ast.AST) -> bool:
@@ -274,7 +278,7 @@ def _helps(node: ast.AST) -> bool:
     return any(map(collect.asserts, ast.walk(node)))
 
 
-def _asserting(program: ast.Module, helpers: Collection[str]) -> Iterator[int]:
+def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[int]:
     """Lines that assert, and those of a `with` before one: nobody may leave from there unseen."""
 
     def asserts(node: ast.AST) -> bool:
@@ -282,7 +286,7 @@ def _asserting(program: ast.Module, helpers: Collection[str]) -> Iterator[int]:
         name = getattr(function, "id", None) or getattr(function, "attr", None)
         return collect.asserts(node) or name in helpers
 
-    for node in ast.walk(program):
+    for node in nodes:
         if asserts(node):
             yield from range(node.lineno, node.end_lineno + 1)  # type: ignore[attr-defined]
         elif isinstance(node, ast.With | ast.AsyncWith):
