@@ -12,7 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
-from gatekeeper.sandbox.usage import ABOUT, is_class, is_scalar, makes, name_of, taken_as_data
+from gatekeeper.sandbox.usage import (
+    ABOUT,
+    dotted,
+    is_class,
+    is_scalar,
+    makes,
+    name_of,
+    taken_as_data,
+)
 
 __all__ = ["problem_of"]
 
@@ -49,15 +57,9 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
 }
 
 
-def problem_of(
-    trees: Sequence[ast.Module],
-    nodes: Sequence[ast.AST],
-    theirs: set[str],
-    modules: frozenset[str],
-) -> str:
-    for tree in trees:
-        for found in _decorated(tree, theirs):
-            return found
+def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[str]) -> str:
+    for found in _decorated(nodes, theirs):
+        return found
     known = _Names(
         theirs=frozenset(theirs),
         modules=modules,
@@ -71,9 +73,9 @@ def problem_of(
     return _classes_as_data(nodes, theirs)
 
 
-def _decorated(tree: ast.Module, theirs: set[str]) -> Iterator[str]:
+def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
     """Classes of tests that the candidate would replace; of functions the judge looks inside."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
             for decorator in node.decorator_list:
                 if theirs & {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}:
@@ -104,7 +106,7 @@ def _shared_state(node: ast.AST, names: _Names) -> str:
             if name in names.theirs and name not in names.raised:
                 return f"{node.name} extends {name}, a class of the candidate's"
     if isinstance(node, ast.Attribute):
-        owner = ast.unparse(node.value)
+        owner = dotted(node.value)
         if owner == _INNARDS.get(node.attr) or node.attr == "__subclasses__":
             return f"{owner}.{node.attr} is about the candidate's process"
         known = (owner, node.attr) in _STREAMS or node.attr in REPLACEABLE.get(owner, ())
@@ -119,7 +121,7 @@ def _shared_state(node: ast.AST, names: _Names) -> str:
         return f"{function.id}: tests and candidate would share files"
     owner = ""
     if isinstance(function, ast.Attribute):
-        owner = ast.unparse(function.value)
+        owner = dotted(function.value)
         on_files = owner in ("os", "os.path", "shutil") and function.attr in _FILE_CALLS
         on_paths = names.paths and function.attr in _PATH_CALLS
         if on_files or on_paths or owner.startswith("tempfile"):
@@ -128,17 +130,15 @@ def _shared_state(node: ast.AST, names: _Names) -> str:
     of_python = isinstance(function, ast.Name) or owner in ("os", "builtins", "importlib")
     if name in _RUNS and of_python and not all(isinstance(a, ast.Constant) for a in node.args):
         return f"{name} would run what the candidate gave in the process of the tests"
-    if isinstance(function, ast.Attribute) and ast.unparse(function.value) in _PICKLES:
-        own = [
-            a for a in node.args if isinstance(a, ast.Call) and ast.unparse(a.func).endswith("s")
-        ]
+    if owner in _PICKLES:
+        own = [a for a in node.args if isinstance(a, ast.Call) and dotted(a.func).endswith("s")]
         if names.classes or (name in ("load", "loads") and not own):
-            return f"{ast.unparse(function)} runs or copies what the candidate gave"
+            return f"{dotted(function)} runs or copies what the candidate gave"
     if isinstance(function, ast.Name) and name in _INNARDS:
         return f"{name} is about the candidate's process"
     if name == "patch":
         return _patched(node, names.modules)
-    if ast.unparse(function).endswith(("patch.object", "monkeypatch.setattr")):
+    if dotted(function).endswith(("patch.object", "monkeypatch.setattr")):
         return _patched_object(node, names.modules)
     return ""
 
@@ -153,7 +153,7 @@ def _is_raised(name: str, nodes: Sequence[ast.AST]) -> bool:
             kinds = [node.type, *getattr(node.type, "elts", ())]
         elif isinstance(node, ast.Raise):
             kinds = [node.exc, getattr(node.exc, "func", None)]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("raises", "Raises")):
+        elif isinstance(node, ast.Call) and dotted(node.func).endswith(("raises", "Raises")):
             kinds = [*node.args]
         if any(isinstance(kind, ast.Name) and kind.id == name for kind in kinds):
             return True

@@ -14,16 +14,15 @@ __all__ = ["Reached"]
 class Reached:
     """The assertions that a run reaches: those of top-level code, of tests, and what they call."""
 
-    def __init__(self, trees: Sequence[ast.Module], entry: str | None) -> None:
+    def __init__(
+        self, trees: Sequence[ast.Module], nodes: Sequence[ast.AST], entry: str | None
+    ) -> None:
         self.functions: dict[str, list[ast.AST]] = {}
-        for tree in trees:
-            for node in ast.walk(tree):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                    self.functions.setdefault(getattr(node, "name", ""), []).append(node)
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                self.functions.setdefault(getattr(node, "name", ""), []).append(node)
         body = [node for tree in trees for node in tree.body]
-        self._collected = _collected(
-            [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
-        )
+        self._collected = _collected([node for node in nodes if isinstance(node, ast.ClassDef)])
         guards = [node for node in body if _is_main_guard(node)]
         roots = [node for node in body if node not in guards]
         self.nodes = self._follow(roots, entry)

@@ -110,8 +110,9 @@ class Reading:
         }
 
 
+@functools.lru_cache(maxsize=16)  # the candidates of a task come one after the other
 def read_tests(
-    setup: str, tests: Sequence[str], *, entry: str | None, modules: frozenset[str]
+    setup: str, tests: tuple[str, ...], *, entry: str | None, modules: frozenset[str]
 ) -> Reading:
     """Read a task's tests.
 
@@ -148,10 +149,10 @@ def read_tests(
     if any(map(wants_fixtures, trees)):
         needs |= {"pytest"}
     theirs = own | brought | asked
-    reached = Reached(trees, entry)
+    reached = Reached(trees, nodes, entry)
     return Reading(
         void=_void(nodes, theirs, reached, entry),
-        problem=problem_of(trees, nodes, theirs, modules),
+        problem=problem_of(nodes, theirs, modules),
         needs=needs,
         modules=modules,
         asked=frozenset(asked),
@@ -222,7 +223,7 @@ def imported(program: ast.AST) -> Iterator[str]:
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.partition(".")[0]
-        elif not isinstance(node, ast.Try):
+        elif not isinstance(node, ast.Try | ast.expr):
             yield from imported(node)
 
 

@@ -140,11 +140,12 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
     simple = "*" not in imports and _only_imports(setup, imports)
     if len(literal) == len(tests) and simple:  # as nearly all of MBPP
         return Suite(setup, imports, tuple(dedented), literal, reading=_reading_of(imports))
-    reading = read_tests(setup, dedented, entry=entry, modules=_MODULES)
+    texts = tuple(dedented)
+    reading = read_tests(setup, texts, entry=entry, modules=_MODULES)
     return Suite(
         setup=setup,
         imports=imports,
-        tests=tuple(dedented),
+        tests=texts,
         literal=_literal(dedented, setup, imports, reading),
         entry=entry,
         reading=reading,
@@ -188,7 +189,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
     with _readable("test", test):
         program = parse_python(test)
     functions = ast.FunctionDef | ast.AsyncFunctionDef
-    defined = [node.name for node in ast.walk(program) if isinstance(node, functions)]
+    defined = (node.name for node in ast.walk(program) if isinstance(node, functions))
     on_top = [node.name for node in program.body if isinstance(node, functions)]
     if "check" in on_top and not entry:
         raise BadInputError("test defines check(candidate): give the function's name, entry_point")
@@ -202,7 +203,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
     module = task.get("module")
     modules = _MODULES | {module} if isinstance(module, str) else _MODULES
     setup = f"{provided}\n{setup}"
-    reading = read_tests(setup, [test], entry=entry, modules=modules)
+    reading = read_tests(setup, (test,), entry=entry, modules=modules)
     statements = _check_statements(program, entry) if entry else None
     return Suite(
         setup=setup,

@@ -5,11 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-__all__ = ["ABOUT", "is_class", "is_scalar", "makes", "name_of", "taken_as_data"]
+__all__ = ["ABOUT", "dotted", "is_class", "is_scalar", "makes", "name_of", "taken_as_data"]
 
 
 def name_of(node: ast.AST) -> str:
     return getattr(node, "id", None) or getattr(node, "name", None) or ""
+
+
+def dotted(node: ast.AST) -> str:
+    """`ast.unparse`, without what that takes for a name such as `os.path.exists`."""
+    names, base = [], node
+    while isinstance(base, ast.Attribute):
+        names.append(base.attr)
+        base = base.value
+    if not isinstance(base, ast.Name):
+        return ast.unparse(node)
+    return ".".join([base.id, *reversed(names)])
 
 
 def is_class(name: str, nodes: Sequence[ast.AST]) -> bool:

@@ -790,7 +790,7 @@ def hostile(*replies: bytes) -> list[tuple[bytes, str]]:
     thread = threading.Thread(target=speak)
     thread.start()
     try:
-        tests = ["x = f(3)\nassert x == 9"]
+        tests = ("x = f(3)\nassert x == 9",)
         judge(
             ours,
             lambda kind, text: said.append((kind, text)),

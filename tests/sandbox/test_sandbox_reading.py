@@ -5,11 +5,13 @@ No candidate has a part in any of it.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 import pytest
 
 from gatekeeper.sandbox.reading import Reading, read_tests
+from gatekeeper.sandbox.usage import dotted
 
 
 def read(*tests: str, setup: str = "", entry: str | None = None) -> Reading:
@@ -155,3 +157,10 @@ def test_what_only_one_process_could_answer(test: str, words: str) -> None:
 )
 def test_what_looks_like_it_and_can_be_judged(test: str) -> None:
     assert not read(test).problem
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "a.b", "os.path.exists", "(a + b).c", "f().g", "a[0].b", "1"]
+)
+def test_a_dotted_name_is_written_as_python_writes_it(text: str) -> None:
+    assert dotted(ast.parse(text, mode="eval").body) == text
