@@ -35,6 +35,7 @@ _MODULES = (
     "collect",
     "judge",
     "child",
+    "warmup",
     "lockdown",
     "files",
     "supervisor",

@@ -46,7 +46,7 @@ from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import describe, judge
 from gatekeeper.sandbox.inside.remote import JudgePeer
 
-__all__ = ["work"]
+__all__ = ["serve", "work"]
 
 
 def work(connection: socket.socket) -> None:
@@ -64,7 +64,7 @@ def work(connection: socket.socket) -> None:
             stream = socket.socket(fileno=descriptor)
             judge(stream, send, reading=reading, setup=setup, tests=tests)
         case "serve":
-            _serve(socket.socket(fileno=descriptor), *texts)
+            serve(socket.socket(fileno=descriptor), *texts)
         case "script":
             _script(send, descriptor, *texts)
         case _:
@@ -184,7 +184,7 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
         send(b"E", f"in the code: {describe(error)}")
 
 
-def _serve(connection: socket.socket, candidate: str, imports: str) -> None:
+def serve(connection: socket.socket, candidate: str, imports: str) -> None:
     """Run the candidate when the judge says so, then answer what it asks."""
     module = _module()
 

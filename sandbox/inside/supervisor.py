@@ -50,6 +50,7 @@ from gatekeeper.sandbox.inside.lockdown import (
     keep_signals_in,
     landlock_version,
 )
+from gatekeeper.sandbox.inside.warmup import warm_up
 
 __all__ = ["main"]
 
@@ -138,6 +139,8 @@ class Supervisor:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         self._say({"ready": platform.python_version(), "modules": sorted(_modules())})
+        with contextlib.suppress(OSError):  # no process just now: it is only slower without
+            warm_up()
         gc.collect()
         gc.set_threshold(10_000, 10, 10)  # most candidates are done before it is worth it
         gc.freeze()  # the collector need not touch, and so copy, what all children share

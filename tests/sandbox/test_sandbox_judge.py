@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from gatekeeper.sandbox.base import Sandbox
+from gatekeeper.sandbox.inside import warmup
 from gatekeeper.sandbox.inside.codec import encode, frame, head
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.handles import CandidatePeer, Handle
@@ -911,3 +912,11 @@ def test_frames_of_its_own_get_it_nothing(reply: bytes) -> None:
     said = hostile(*OPENING, reply + (answer(encode(8)) if asked else b""), answer(encode(9)))
     assert [kind for kind, _ in said][-1] in (b"E", b"G"), said
     assert not any(kind in (b"P", b"D", b"I") for kind, _ in said), said
+
+
+def test_the_warm_up_judges_and_leaves_nothing_behind() -> None:
+    said = read_tests("", (warmup.TEST,), entry=None, modules=frozenset({"solution"})).told(None)
+    assert said == warmup.READING
+    path, modules = [*sys.meta_path], {*sys.modules}
+    assert warmup.warm_up()
+    assert sys.meta_path == path and "candidate" not in {*sys.modules} - modules
