@@ -60,10 +60,12 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
 def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[str]) -> str:
     for found in _decorated(nodes, theirs):
         return found
+    raised = _raised(nodes)
+    errors = ("Error", "Exception", "Warning")  # how their names end
     known = _Names(
         theirs=frozenset(theirs),
         modules=modules,
-        raised=frozenset(name for name in theirs if _is_raised(name, nodes)),
+        raised=frozenset(n for n in theirs if n in raised or n.endswith(errors)),
         paths=any(isinstance(n, ast.Name | ast.alias) and name_of(n) in _PATHS for n in nodes),
         classes=any(is_class(name, nodes) for name in theirs),
     )
@@ -143,21 +145,17 @@ def _shared_state(node: ast.AST, names: _Names) -> str:
     return ""
 
 
-def _is_raised(name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Whether a name is that of an exception: by how it ends, or by how it is used."""
-    if name.endswith(("Error", "Exception", "Warning")):
-        return True
+def _raised(nodes: Sequence[ast.AST]) -> set[str]:
+    """Names that are used as those of exceptions."""
+    kinds: list[ast.AST | None] = []
     for node in nodes:
-        kinds: list[ast.AST | None] = []
         if isinstance(node, ast.ExceptHandler):
-            kinds = [node.type, *getattr(node.type, "elts", ())]
+            kinds += [node.type, *getattr(node.type, "elts", ())]
         elif isinstance(node, ast.Raise):
-            kinds = [node.exc, getattr(node.exc, "func", None)]
+            kinds += [node.exc, getattr(node.exc, "func", None)]
         elif isinstance(node, ast.Call) and dotted(node.func).endswith(("raises", "Raises")):
-            kinds = [*node.args]
-        if any(isinstance(kind, ast.Name) and kind.id == name for kind in kinds):
-            return True
-    return False
+            kinds += node.args
+    return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
 
 
 def _patched_object(node: ast.Call, modules: frozenset[str]) -> str:

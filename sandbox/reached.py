@@ -37,13 +37,13 @@ class Reached:
         todo: list[tuple[ast.AST, bool]] = [(root, True) for root in roots]
         while todo:
             node, top = todo.pop()
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and top:
+            if top and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 run = node.name.startswith(("test", "runTest"))
                 run = run or (node.name == "check" and entry is not None)
                 todo += [(decorator, False) for decorator in node.decorator_list]
                 if not run or id(node) in seen:
                     continue
-            elif isinstance(node, ast.ClassDef) and top:
+            elif top and isinstance(node, ast.ClassDef):
                 functions = ast.FunctionDef | ast.AsyncFunctionDef
                 collected = node.name in self._collected
                 todo += [

@@ -919,4 +919,5 @@ def test_the_warm_up_judges_and_leaves_nothing_behind() -> None:
     assert said == warmup.READING
     path, modules = [*sys.meta_path], {*sys.modules}
     assert warmup.warm_up()
-    assert sys.meta_path == path and "candidate" not in {*sys.modules} - modules
+    assert sys.meta_path == path
+    assert "candidate" not in {*sys.modules} - modules
