@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 
 __all__ = ["Markup", "definitions", "element", "figure", "page", "section", "table"]
 
@@ -75,9 +76,13 @@ def page(title: str, *children: Markup) -> str:
             "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
         ),
         element("title", title),
-        element("style", Markup(_STYLE)),
+        element("style", Markup(f"\n{_stylesheet()}")),
     )
     return f"<!DOCTYPE html>\n{element('html', head, element('body', *children), lang='en')}\n"
+
+
+def _stylesheet() -> str:
+    return files("gatekeeper.report").joinpath("report.css").read_text(encoding="utf-8")
 
 
 def _printable(text: str) -> str:
@@ -85,48 +90,3 @@ def _printable(text: str) -> str:
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
-
-
-_STYLE = """
-:root { color-scheme: light dark; --line: #8885; --soft: #8882; --mark: #2380bf; }
-* { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
-  margin: 0 auto; max-width: 54rem; padding: 1.5rem 1rem 4rem; overflow-wrap: break-word; }
-h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .25rem; }
-h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; padding-top: .75rem;
-  border-top: 1px solid var(--line); }
-p, ul { margin: .5rem 0; max-width: 44rem; }
-.subtitle, .caption, figcaption { opacity: .78; font-size: .875rem; }
-.short { border-left: 4px solid var(--mark); background: var(--soft); margin: 1.25rem 0;
-  padding: .75rem 1rem; }
-.short p { margin: .35rem 0; }
-.caution { border-left: 4px solid #d55e00; padding-left: .75rem; }
-dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .75rem;
-  margin: .75rem 0; }
-dt { opacity: .78; font-size: .875rem; }
-dd { margin: 0; font-weight: 600; }
-.words { grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); }
-.words dd { font-weight: 400; }
-.words dt { opacity: 1; font-weight: 600; }
-summary { cursor: pointer; opacity: .78; font-size: .875rem; }
-.table { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; min-width: min(100%, 26rem);
-  font-variant-numeric: tabular-nums; font-size: .9375rem; }
-th { font-weight: 600; vertical-align: bottom; border-bottom: 2px solid var(--line); }
-th, td { padding: .3rem .75rem .3rem 0; text-align: left; }
-td { border-bottom: 1px solid var(--line); vertical-align: top; }
-.number { text-align: right; padding-left: .75rem; white-space: nowrap; }
-th.number { white-space: normal; }
-td.word { white-space: nowrap; }
-td.phrase { min-width: 13rem; }
-figure { margin: 1.25rem 0; }
-.drawing { overflow-x: auto; }
-.drawing svg { display: block; width: 100%; min-width: 21rem; max-width: 44rem; height: auto; }
-@media (max-width: 32rem) {
-  table { font-size: .8125rem; min-width: 0; }
-  th, td { padding: .25rem .4rem .25rem 0; }
-  .number { padding-left: .4rem; }
-  td.phrase { min-width: 8rem; }
-}
-@media print { section { break-inside: avoid; } }
-"""

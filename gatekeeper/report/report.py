@@ -28,6 +28,7 @@ from gatekeeper.log.run import Run, read_run
 from gatekeeper.policies import T0
 from gatekeeper.report import figures
 from gatekeeper.report.html import Markup, definitions, element, figure, page, section, table
+from gatekeeper.stats.risk_coverage import aurc
 from gatekeeper.types import Calibration, FloatArray, GateResult, Reason, Verdict
 
 __all__ = ["report"]
@@ -456,7 +457,7 @@ def _signal(seen: _Seen) -> Markup:
             ),
         )
     orderings = {"score ÷ cost": (s / records.cost_estimate)[use], "score": s[use]}
-    best = min(figures.aurc(values, y) for values in orderings.values())
+    best = min(aurc(values, y) for values in orderings.values())
     drawn = figures.risk_coverage_figure(orderings, y)
     return section(
         title,
@@ -465,7 +466,7 @@ def _signal(seen: _Seen) -> Markup:
             "p",
             "Accept the least doubtful outputs first, and see how many of the accepted are wrong. "
             f"An ordering that knows nothing keeps the base rate, {y.mean():.1%}; one that knew "
-            f"everything would average {figures.aurc(y, y):.1%}; the better of the two here "
+            f"everything would average {aurc(y, y):.1%}; the better of the two here "
             f"averages {best:.1%}"
             + ("." if best < y.mean() else ", which is no better than knowing nothing."),
         ),

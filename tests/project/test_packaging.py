@@ -232,7 +232,7 @@ def test_the_wheel_has_everything(tmp_path: Path) -> None:
     assert wheel.name.startswith("llm_gatekeeper-")
     inside = set(zipfile.ZipFile(wheel).namelist())
 
-    expected = {"gatekeeper/py.typed"}
+    expected = {"gatekeeper/py.typed", "gatekeeper/report/report.css"}
     for module, file in modules():
         if not module.startswith("gatekeeper.examples"):
             folder = module if file.stem == "__init__" else module.rpartition(".")[0]

@@ -1,0 +1,54 @@
+"""A figure as a file, as markup of a page, or as a data URI."""
+
+from __future__ import annotations
+
+import base64
+import re
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.report.figures.style import INK, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["inline_svg", "png_uri", "save"]
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a file on a white ground; the suffix says the format (svg, png, pdf).
+
+    Raises BadInputError where it cannot be written.
+    """
+    path = Path(path)
+    try:
+        with styled():
+            # A date would make two files of the same figure differ.
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            figure.savefig(path, facecolor="white", metadata=metadata)
+    except (OSError, ValueError) as e:
+        raise BadInputError(f"figure {str(path)!r} cannot be written: {e}") from e
+
+
+def inline_svg(figure: Figure, *, prefix: str) -> str:
+    """An <svg> element for a page: transparent, in the page's text colour, nothing loaded.
+
+    `prefix` starts every id inside, so that two figures of one page do not meet.
+    """
+    buffer = BytesIO()
+    with styled():
+        figure.savefig(buffer, format="svg", transparent=True)
+    svg = buffer.getvalue().decode()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
+
+
+def png_uri(figure: Figure) -> str:
+    """A data URI, for what shows no SVG (mail, notebooks of some hosts)."""
+    buffer = BytesIO()
+    with styled():
+        figure.savefig(buffer, format="png", facecolor="white")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -1,0 +1,60 @@
+"""Risk–coverage curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gatekeeper.report.figures.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    POINTS,
+    legend_above,
+    new_figure,
+    styled,
+)
+from gatekeeper.stats.risk_coverage import risk_coverage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["risk_coverage_figure"]
+
+
+def risk_coverage_figure(orderings: Mapping[str, ArrayLike], labels: ArrayLike) -> Figure:
+    """Error rate among the accepted outputs against their share, for several scores.
+
+    orderings   name → scores (n,), larger = more doubtful; drawn in this order
+    labels      (n,) in {0, 1}
+
+    "random" (the base rate) and "oracle" (all errors last) are always added.
+    """
+    y = np.asarray(labels, dtype=np.float64)
+    with styled():
+        figure = new_figure(6.4, 3.9)
+        axes = figure.add_subplot()
+        curves = {**orderings, "random": np.zeros_like(y), "oracle": y}
+        for (name, scores), colour, dash in zip(
+            curves.items(), cycle(COLOURS), cycle(DASHES), strict=False
+        ):
+            risk = risk_coverage(scores, y)
+            shown = np.unique(np.linspace(0, risk.size - 1, POINTS).astype(int))
+            extra = {"color": INK, "lw": 1.2} if name in ("random", "oracle") else {"color": colour}
+            axes.plot(
+                (shown + 1) / risk.size * 100,
+                risk[shown],
+                ls=dash,
+                label=f"{name}, AURC {risk.mean():.3f}",
+                **extra,
+            )
+        axes.set_xlim(0, 100)
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel("coverage: accepted, least doubtful first, %")
+        axes.set_ylabel("error rate among the accepted")
+        legend_above(figure, columns=2)
+    return figure

@@ -1,0 +1,91 @@
+"""What all figures share: colours, settings of matplotlib, an empty figure, the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gatekeeper.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "INK",
+    "MARKERS",
+    "POINTS",
+    "check_installed",
+    "legend_above",
+    "new_figure",
+    "styled",
+]
+
+INK = "#3b3f46"  # `inline_svg` turns it into the page's text colour
+COLOURS = ("#2380BF", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "D", "^", "v", "P")
+DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
+POINTS = 400  # of a curve: what can be seen
+STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": INK,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 10.5,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlecolor": INK,
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 100,
+    "font.family": "sans-serif",
+    "font.size": 10.5,
+    "grid.alpha": 0.18,
+    "grid.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 6.5,
+    "savefig.dpi": 160,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "gatekeeper",  # ids by content, not by chance
+    "text.color": INK,
+    "text.parse_math": False,  # a "$" in a name is a "$"
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+def check_installed() -> None:
+    """Raises MissingDependencyError where figures cannot be made: for whoever begins long work."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError("matplotlib", extra="plots", needed_for="a figure") from None
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Our settings for as long as a figure is made or written; then the caller's own again."""
+    check_installed()
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Size in inches. A canvas of its own (Agg): no window, no global state."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
+
+
+def legend_above(figure: Figure, *, columns: int) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns)

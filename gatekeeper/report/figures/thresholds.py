@@ -1,0 +1,84 @@
+"""Score distributions of the strata, with the thresholds that select among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.report.figures.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    POINTS,
+    legend_above,
+    new_figure,
+    styled,
+)
+from gatekeeper.stats.density import density
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["threshold_figure"]
+
+
+def threshold_figure(
+    scores: Sequence[ArrayLike],
+    *,
+    global_threshold: float,
+    thresholds: Sequence[float],
+    names: Sequence[str] | None = None,
+    xlabel: str = "score ÷ cost",
+) -> Figure:
+    """Where each stratum's scores lie, and what share of them either threshold selects.
+
+    scores       K arrays of shape (n_k,); a stratum that is empty or does not vary gets a mark
+    thresholds   τ_k, (K,); NaN where there is none
+    """
+    if len(thresholds) != len(scores):
+        raise BadInputError(f"thresholds={thresholds!r:.80}: one per stratum is needed")
+    values: list[NDArray[np.float64]] = [np.asarray(s, dtype=np.float64) for s in scores]
+    names = [f"Q{k}" for k in range(1, len(values) + 1)] if names is None else names
+    everything = np.concatenate([*values, [global_threshold], thresholds])
+    low, high = _range_of(everything[np.isfinite(everything)])
+    grid = np.linspace(low, high, POINTS)
+    with styled():
+        figure = new_figure(6.8, 0.9 + 0.95 * max(1, len(values)))
+        panels: Any = figure.subplots(len(values), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, x, name, own in zip(panels, values, names, thresholds, strict=True):
+            curve = density(x, grid)
+            if np.isfinite(curve).all():
+                axes.fill_between(grid, curve, color=COLOURS[5], alpha=0.35, lw=0)
+                axes.plot(grid, curve, color=INK, lw=1.1)
+                axes.set_ylim(0.0, 1.12 * curve.max())
+            elif x.size:
+                axes.axvline(float(x[0]), color=INK, lw=3, alpha=0.5)
+            axes.axvline(
+                global_threshold, color=COLOURS[1], ls=DASHES[1], label="one threshold for all"
+            )
+            axes.axvline(own, color=COLOURS[0], label="the stratum's own threshold")
+            note = "no scores"
+            if x.size:
+                for_all, by_own = np.mean(x > global_threshold), np.mean(x > own)
+                note = f"selected: {for_all:.0%}, {by_own:.0%}"
+            axes.text(1.0, 0.95, note, transform=axes.transAxes, ha="right", va="top", fontsize=9.5)
+            axes.set_ylabel(name, rotation=0, ha="right", va="center", fontweight="bold")
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+        panels[-1].set_xlim(low, high)
+        panels[-1].set_xlabel(xlabel)
+        legend_above(figure, columns=2)
+    return figure
+
+
+def _range_of(values: NDArray[np.float64]) -> tuple[float, float]:
+    """What to show of these values: all but a thin tail, and some room around."""
+    if not values.size:
+        return 0.0, 1.0
+    low, high = np.quantile(values, (0.002, 0.995))
+    room = 0.06 * (high - low) or max(abs(high), 1.0) * 0.1
+    return float(low - room), float(high + room)

@@ -1,0 +1,63 @@
+"""Verifications and the errors they found, cumulated over the stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gatekeeper.report.figures.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    POINTS,
+    legend_above,
+    new_figure,
+    styled,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["timeline_figure"]
+
+
+def timeline_figure(
+    verified: ArrayLike, wrong: ArrayLike, *, warmup: int, rate: float | None
+) -> Figure:
+    """How verifications and the errors they found added up over the stream.
+
+    verified, wrong   (n,) booleans in stream order: verified by the gate, and found wrong
+    warmup            how many come first and are all verified; they are shaded
+    rate              verifications per output that the budget allows after it; None: no such line
+    """
+    v, w = np.asarray(verified, dtype=bool), np.asarray(wrong, dtype=bool)
+    shown = np.unique(np.linspace(0, v.size, 2 * POINTS).astype(int))
+    with styled():
+        figure = new_figure(6.4, 3.6)
+        axes = figure.add_subplot()
+        if warmup:
+            axes.axvspan(0, warmup, color=INK, alpha=0.09, lw=0, label="warm-up")
+        for values, name, colour, dash in (
+            (v, "verified", COLOURS[0], DASHES[0]),
+            (w, "of these, wrong", COLOURS[1], DASHES[1]),
+        ):
+            total = np.concatenate(([0], np.cumsum(values)))
+            axes.plot(shown, total[shown], color=colour, ls=dash, label=name)
+        if rate is not None:
+            allowed = [v[:warmup].sum(), v[:warmup].sum() + rate * (v.size - warmup)]
+            axes.plot(
+                [warmup, v.size],
+                allowed,
+                color=INK,
+                ls=DASHES[2],
+                lw=1.2,
+                label="budget, spent evenly",
+            )
+        axes.set_xlim(0, max(1, v.size))
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("outputs seen")
+        axes.set_ylabel("outputs, added up")
+        legend_above(figure, columns=4)
+    return figure
