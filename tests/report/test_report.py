@@ -15,7 +15,8 @@ from gatekeeper.analysis.experiment import compare, replay_names
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.io.records import load_records
-from gatekeeper.report import report as report_module
+from gatekeeper.report import data as report_data
+from gatekeeper.report.labels import LEARNERS, POLICIES
 from gatekeeper.report.report import report
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -134,7 +135,7 @@ def test_policies_are_those_of_replay(tmp_path: Path) -> None:
     path = write(tmp_path / "records.jsonl", records(300))
     page = check(report(path, beta=0.3), drawings=4)
     found = compare(load_records(path), replay_names(), [0.3])
-    for name, words in (report_module.POLICIES | report_module.LEARNERS).items():
+    for name, words in (POLICIES | LEARNERS).items():
         hit, gain = (
             found.estimate(name, 0.3, "hit_rate"),
             found.difference(name, "threshold", 0.3, "hit_rate"),
@@ -148,7 +149,7 @@ def test_policies_are_those_of_replay(tmp_path: Path) -> None:
 
 
 def test_many_records_leave_learners_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_module, "MANY", 299)
+    monkeypatch.setattr(report_data, "MANY", 299)
     text = report(write(tmp_path / "records.jsonl", records(300)))
     page = check(text, drawings=4)
     assert "policies that learn step by step are left out" in page.text

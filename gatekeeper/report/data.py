@@ -1,0 +1,133 @@
+"""All that the page says, from one reading of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.analysis.diagnosis import Diagnosis, diagnose
+from gatekeeper.analysis.estimates import Estimates, estimate
+from gatekeeper.analysis.experiment import Comparison, Protocol, compare
+from gatekeeper.analysis.summary import Summary, summarise
+from gatekeeper.analysis.vectorised import fixed_score, strata_of
+from gatekeeper.arguments import check_beta
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.records import RecordTable, is_log, load_records
+from gatekeeper.log.run import Run, read_run
+from gatekeeper.policies import T0
+from gatekeeper.report.labels import LEARNERS, POLICIES
+from gatekeeper.types import FloatArray, GateResult
+
+__all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
+
+BETA = 0.2  # the budget at which a record file is looked at, unless told
+STRATA = 4
+BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5)
+MANY = 20_000  # records: what learns step by step would keep the reader waiting
+SEEDS, SEEDS_OF_MANY = 10, 3
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReplays:
+    """Built-in policies on the records with a known label and cost."""
+
+    names: list[str]  # of the policies at β
+    at_beta: Comparison
+    over_budgets: Comparison  # of POLICIES alone
+    seeds: int
+    without_learners: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """A gate's log, with what is counted in it."""
+
+    log: Run
+    results: list[GateResult]  # in the order of deciding
+    summary: Summary
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """What every section looks at."""
+
+    name: str  # of the file
+    records: RecordTable
+    run: RunData | None  # where the file is a log
+    beta: float
+    diagnosis: Diagnosis
+    scores: FloatArray  # (N,): s in [0, 1]; NaN without a signal
+    stratum: NDArray[np.intp]  # (N,): 0 … STRATA - 1, by expected cost
+    rate: Estimates | None  # of errors among all, where propensities are known
+    replays: PolicyReplays | None  # where enough labels are known
+
+    @cached_property
+    def labelled(self) -> NDArray[np.bool_]:
+        return np.isfinite(self.records.error)
+
+
+def read_data(
+    path: str | Path,
+    *,
+    beta: float | None,
+    skip_bad: bool,
+    on_bad: Callable[[BadInputError], None],
+) -> ReportData:
+    records = load_records(path, skip_bad=skip_bad, on_bad=on_bad)
+    run = read_run(path) if is_log(path) else None
+    beta = check_beta(beta if beta is not None else _beta_of(run))
+    warmup = _warmup_of(run)
+    diagnosis = diagnose(records, beta=beta, strata=STRATA, warmup=warmup)
+    return ReportData(
+        name=Path(path).name,
+        records=records,
+        run=None if run is None else _counted(run),
+        beta=beta,
+        diagnosis=diagnosis,
+        scores=fixed_score(records.h, records.cost_estimate, records.error, warmup=warmup),
+        stratum=strata_of(records.cost_estimate, STRATA, warmup=warmup),
+        rate=estimate(records) if records.propensity is not None else None,
+        replays=_replay(records, beta, diagnosis),
+    )
+
+
+def _counted(run: Run) -> RunData:
+    results = list(run.results.values())
+    return RunData(run, results, summarise(results))
+
+
+def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyReplays | None:
+    if diagnosis.absent is not None:
+        return None
+    known = records.take(np.isfinite(records.error) & np.isfinite(records.cost))
+    many = len(known) > MANY
+    protocol = Protocol(seeds=SEEDS_OF_MANY if many else SEEDS, evaluate="second-half")
+    names = list(POLICIES)
+    names[-1:-1] = [] if many else LEARNERS  # the oracle is last
+    betas, warmup = sorted({*BUDGETS, beta}), diagnosis.warmup
+    over = compare(known, list(POLICIES), betas, protocol, warmup=warmup)
+    at_beta = over if many else compare(known, names, [beta], protocol, warmup=warmup)
+    return PolicyReplays(names, at_beta, over, protocol.seeds, many)
+
+
+def _beta_of(run: Run | None) -> float:
+    """The rate of the log's budget or policy; BETA where there is none."""
+    if run is not None:
+        fraction = run.ledger.budget.fraction
+        if fraction == 1.0:  # what the policy would do with less is the question
+            return BETA
+        for value in (fraction, run.settings["policy"].get("beta")):
+            if isinstance(value, float) and 0.0 < value < 1.0:
+                return value
+    return BETA
+
+
+def _warmup_of(run: Run | None) -> int:
+    """T0 of the log's policy; the usual one where it has none."""
+    given = None if run is None else run.settings["policy"].get("warmup")
+    return given if isinstance(given, int) and given > 0 else T0

@@ -1,0 +1,80 @@
+"""What a gate's budget bought: errors found, account, course of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gatekeeper.analysis.summary import Summary
+from gatekeeper.log.run import Run
+from gatekeeper.report import figures
+from gatekeeper.report import formatting as fmt
+from gatekeeper.report.data import ReportData
+from gatekeeper.report.html import Markup, definitions, figure, section, table
+from gatekeeper.types import GateResult, Reason
+
+__all__ = ["budget"]
+
+
+def budget(data: ReportData) -> Markup | None:
+    if data.run is None:
+        return None
+    run = data.run
+    return section(
+        "What the budget bought",
+        _bought(run.summary),
+        _account(run.log),
+        _timeline(run.log, run.results),
+    )
+
+
+def _bought(summary: Summary) -> Markup:
+    estimated = "" if summary.all_checked else " (estimated from the warm-up)"
+    rows = [
+        ("seen", summary.outputs, None),
+        ("warm-up, all verified", summary.warmup_verified, summary.warmup_errors),
+        ("decided on after the warm-up", summary.evaluated, summary.errors),
+        ("verified by the gate", summary.verified, summary.errors_found),
+        (f"the same number at random{estimated}", summary.verified, summary.random_found),
+        ("the best possible choice", summary.verified, summary.best_found),
+    ]
+    return table(
+        ("", "outputs", "wrong", "share wrong"),
+        [
+            (name, str(n), fmt.count(wrong), "" if wrong is None else fmt.share(wrong, n))
+            for name, n, wrong in rows
+        ],
+        caption="The gate's choice beside what chance would have found for the same money, and "
+        "what nobody could beat. The share wrong among the verified is the hit rate. An empty "
+        "cell: not known, because not every output was checked.",
+    )
+
+
+def _account(run: Run) -> Markup:
+    ledger, unit = run.ledger, run.ledger.budget.unit
+    pairs = [
+        ("spent after the warm-up", f"{ledger.spent:g} {unit}"),
+        ("allowed so far", f"{ledger.cap:g} {unit}"),
+        ("spent on the warm-up", f"{ledger.warmup_spent:g} {unit}"),
+    ]
+    if ledger.held or ledger.warmup_held:
+        pairs.append(("reserved, not yet settled", f"{ledger.held + ledger.warmup_held:g} {unit}"))
+    if ledger.overrun:
+        pairs.append(("taken beyond the reservations", f"{ledger.overrun:g} {unit}"))
+    return definitions(pairs)
+
+
+def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:
+    budget = run.ledger.budget
+    mine = [r.verified and r.id not in run.audited for r in results]
+    wrong = [m and r.outcome is not None and r.outcome.error == 1
+             for m, r in zip(mine, results, strict=True)]  # fmt: skip
+    warmup = sum(r.decision.reason is Reason.WARMUP for r in results)
+    rate = budget.fraction if budget.unit == "verifications" else None
+    drawn = figures.timeline_figure(mine, wrong, warmup=warmup, rate=rate)
+    return figure(
+        figures.inline_svg(drawn, prefix="timeline"),
+        label="Outputs verified and found wrong, added up over the run",
+        caption="From left to right, outputs in the order they came; upwards, how many of them "
+        "the gate had verified, and how many of those were wrong. Where the lines run close "
+        "together nearly every check found an error.",
+    )
