@@ -32,6 +32,7 @@ class Run:
     settings: Mapping[str, Any]
     ledger: Ledger
     results: dict[str, GateResult] = field(default_factory=dict)
+    cost_estimates: dict[str, float] = field(default_factory=dict)  # ĉ, by id
     audited: set[str] = field(default_factory=set)  # ids with a verdict from outside the budget
     fingerprint: Mapping[str, Any] | None = None  # the last one; old logs have none
     standings: list[Standing] = field(default_factory=list)  # its changes; cold until the first
@@ -64,6 +65,7 @@ def _take(run: Run, kind: str, id_: str, data: Mapping[str, Any]) -> None:
         if decision.verify:
             run.ledger.reserve(id_, hold)
         run.results[id_] = GateResult(id_, candidate.signals, decision)
+        run.cost_estimates[id_] = candidate.cost_estimate
     elif kind == "outcome":
         charged = run.ledger.settle(id_, nan if data["taken"] is None else data["taken"])
         outcome = replace(encoding.outcome_of(data), cost=charged)

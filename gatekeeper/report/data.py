@@ -17,7 +17,7 @@ from gatekeeper.analysis.summary import Summary, summarise
 from gatekeeper.analysis.vectorised import fixed_score, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.records import RecordTable, is_log, load_records
+from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_run
 from gatekeeper.log.run import Run, read_run
 from gatekeeper.policies import T0
 from gatekeeper.report.labels import LEARNERS, POLICIES
@@ -78,8 +78,11 @@ def read_data(
     skip_bad: bool,
     on_bad: Callable[[BadInputError], None],
 ) -> ReportData:
-    records = load_records(path, skip_bad=skip_bad, on_bad=on_bad)
     run = read_run(path) if is_log(path) else None
+    if run is None:
+        records = read_records(path, skip_bad=skip_bad, on_bad=on_bad)
+    else:
+        records = records_of_run(run, path)
     beta = check_beta(beta if beta is not None else _beta_of(run))
     warmup = _warmup_of(run)
     diagnosis = diagnose(records, beta=beta, strata=STRATA, warmup=warmup)

@@ -3,9 +3,12 @@
 import json
 import os
 import re
+import sqlite3
 import sys
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +17,9 @@ from gatekeeper import Budget, VerificationGate
 from gatekeeper.analysis.experiment import compare, replay_names
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
+from gatekeeper.io import jsonl
 from gatekeeper.io.records import load_records
+from gatekeeper.log import SQLiteLog
 from gatekeeper.report import data as report_data
 from gatekeeper.report.labels import LEARNERS, POLICIES
 from gatekeeper.report.report import report
@@ -177,6 +182,29 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert "only outputs that were picked for verification have a label" in shown
     assert "Not every output was checked" in shown
     assert re.search(r"Not to be said: \d+ of 200 records have no label", shown)
+
+
+def test_the_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = write(tmp_path / "records.jsonl", records(60))
+    run_log(tmp_path / "run.db", 60)
+    calls: Counter[str] = Counter()
+
+    def count(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            calls[name] += 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(jsonl, "_open")
+    count(sqlite3, "connect")
+    count(SQLiteLog, "events")
+    report(lines)
+    assert calls == {"_open": 1}
+    report(tmp_path / "run.db")
+    assert calls == {"_open": 1, "connect": 1, "events": 1}
 
 
 def test_audits_from_outside_are_kept_apart(tmp_path: Path) -> None:

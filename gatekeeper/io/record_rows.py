@@ -1,0 +1,196 @@
+"""One record as a row: its fields checked, whether they come from a line or from a `Record`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf, nan
+from numbers import Integral, Real
+from sys import float_info, intern
+from typing import Any, NamedTuple
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Record
+
+__all__ = ["Row", "RowCheck", "rows_of"]
+
+LARGEST = float_info.max
+NUMBERS = frozenset({float, int})
+ALWAYS = frozenset({"id", "h1", "h2", "h3", "cost_estimate", "cost", "error"})
+
+
+class Row(NamedTuple):
+    """One record, checked. Absent numbers are NaN; `optional` has only the fields present."""
+
+    id: str
+    h1: float
+    h2: float
+    h3: float
+    cost_estimate: float
+    cost: float
+    error: float
+    optional: Mapping[str, Any]
+    meta: Mapping[str, Any]
+
+
+def rows_of(records: Iterable[Record]) -> Iterator[Row]:
+    """Records as rows, held to the same rules as lines."""
+    check = RowCheck()
+    for record in records:
+        h = record.signals
+        data = {
+            "id": record.id,
+            "h1": h.h1,
+            "h2": h.h2,
+            "h3": h.h3,
+            "cost_estimate": record.cost_estimate,
+            "cost": record.cost,
+            "error": record.error,
+            **{name: getattr(record, name) for name in OPTIONAL},
+        }
+        try:
+            clash = sorted(data.keys() & record.meta.keys())
+            if clash:
+                raise BadInputError(f"meta has {clash[0]!r}, a name that every record uses itself")
+            yield check(data | dict(record.meta))
+        except BadInputError as e:
+            raise BadInputError(f"id={record.id!r:.80}: {e}") from None
+
+
+class RowCheck:
+    """The fields of one record as a row, whose id must be new.
+
+    Nearly every value passes the first test of its line; the functions below say what is wrong
+    with the others, or convert them.
+    """
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+
+    def __call__(self, data: Mapping[str, Any]) -> Row:
+        get: Callable[[str], Any] = data.get
+        id_ = get("id")
+        if not (type(id_) is str and id_):
+            id_ = _text("id", id_)
+        h1 = get("h1")
+        if not (type(h1) is float and -inf <= h1 <= LARGEST):
+            h1 = _signal("h1", h1)
+        h2 = get("h2")
+        if not (type(h2) is float and -inf <= h2 <= LARGEST):
+            h2 = _signal("h2", h2)
+        h3 = get("h3")
+        if not (type(h3) is float and -inf <= h3 <= LARGEST):
+            h3 = _signal("h3", h3)
+        estimate = get("cost_estimate")
+        if not (type(estimate) in NUMBERS and 0 < estimate <= LARGEST):
+            estimate = _cost("cost_estimate", estimate)
+        error = get("error")
+        if not (type(error) is int and 0 <= error <= 1):
+            error = _binary("error", _there("error", data))
+        cost = get("cost")
+        if not (type(cost) in NUMBERS and 0 < cost <= LARGEST):
+            cost = _there("cost", data)
+            unverified = error != error or get("verified") in (False, 0)
+            cost = nan if unverified and _is_null(cost) else _cost("cost", cost)
+        optional: dict[str, Any] = {}
+        meta: dict[str, Any] = {}
+        if not ALWAYS.issuperset(data):
+            for name, value in data.items():
+                if name in OPTIONAL:
+                    if not _is_null(value):
+                        optional[name] = OPTIONAL[name](name, value)
+                elif name not in ALWAYS:
+                    meta[name] = value
+        if id_ in self._ids:
+            raise BadInputError(f"field 'id' is {id_!r:.80}, which an earlier record has")
+        self._ids.add(id_)
+        return Row(id_, h1, h2, h3, estimate, cost, error, optional, meta)
+
+
+def _is_null(value: object) -> bool:
+    return value is None or value != value
+
+
+def _there(name: str, data: Mapping[str, Any]) -> Any:
+    if name not in data:
+        raise BadInputError(f"field {name!r} is missing: null says that it is unknown")
+    return data[name]
+
+
+def _number(name: str, value: object, *, needed: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        if value is None:
+            raise BadInputError(f"field {name!r} is missing or null: {needed} is needed")
+        raise BadInputError(f"field {name!r} is {value!r:.80}: {needed} is needed")
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadInputError(f"field {name!r} is {value!r:.80}: too large") from None
+
+
+def _signal(name: str, value: object) -> float:
+    if _is_null(value):
+        return nan
+    if value == "-inf":
+        return -inf
+    number = _number(name, value, needed="a number, null or '-inf'")
+    if number == inf:
+        raise BadInputError(f"field {name!r} is {value!r}: a finite number or '-inf' is needed")
+    return number
+
+
+def _cost(name: str, value: object) -> float:
+    number = _number(name, value, needed="a number above 0")
+    if not 0.0 < number < inf:
+        raise BadInputError(f"field {name!r} is {value!r}: a finite number above 0 is needed")
+    return number
+
+
+def _binary(name: str, value: object) -> float:
+    if _is_null(value):
+        return nan
+    number = _number(name, value, needed="0, 1 or null")
+    if number not in (0.0, 1.0):
+        raise BadInputError(f"field {name!r} is {value!r}: 0, 1 or null is needed")
+    return number
+
+
+def _flag(name: str, value: object) -> float:
+    return float(value) if isinstance(value, bool) else _binary(name, value)
+
+
+def _share(name: str, value: object) -> float:
+    number = _number(name, value, needed="a number in [0, 1]")
+    if not 0.0 <= number <= 1.0:
+        raise BadInputError(f"field {name!r} is {value!r}: a number in [0, 1] is needed")
+    return number
+
+
+def _stratum(name: str, value: object) -> float:
+    number = _number(name, value, needed="a whole number of at least 0")
+    if not (0 <= number < 2**53 and number.is_integer()):
+        raise BadInputError(f"field {name!r} is {value!r}: a whole number of at least 0 is needed")
+    return number
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(value)
+    if value is None:
+        raise BadInputError(f"field {name!r} is missing or null: a string is needed")
+    if not (isinstance(value, str) and value):
+        raise BadInputError(f"field {name!r} is {value!r:.80}: a non-empty string is needed")
+    return str(value)
+
+
+def _group(name: str, value: object) -> str:
+    # Few groups, many records: one string for each.
+    return intern(value if type(value) is str and value else _text(name, value))
+
+
+OPTIONAL: Mapping[str, Callable[[str, Any], Any]] = {
+    "stratum": _stratum,
+    "group": _group,
+    "benefit": _binary,
+    "propensity": _share,
+    "verified": _flag,
+}
