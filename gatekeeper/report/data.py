@@ -1,4 +1,4 @@
-"""All that the page says, from one reading of the file."""
+"""Everything that the page shows, from one reading of the file."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from gatekeeper.types import FloatArray, GateResult
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
 
-BETA = 0.2  # the budget at which a record file is looked at, unless told
+BETA = 0.2  # default budget for records
 STRATA = 4
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5)
-MANY = 20_000  # records: what learns step by step would keep the reader waiting
+MANY = 20_000  # records: policies that learn from every label would take too long
 SEEDS, SEEDS_OF_MANY = 10, 3
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyReplays:
-    """Built-in policies on the records with a known label and cost."""
+    """Replays of the built-in policies on the records with a known label and cost."""
 
     names: list[str]  # of the policies at β
     at_beta: Comparison
@@ -45,7 +45,7 @@ class PolicyReplays:
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """A gate's log, with what is counted in it."""
+    """A gate's log and the counts over it."""
 
     log: Run
     results: list[GateResult]  # in the order of deciding
@@ -54,17 +54,17 @@ class RunData:
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """What every section looks at."""
+    """The input of every section."""
 
     name: str  # of the file
     records: RecordTable
-    run: RunData | None  # where the file is a log
+    run: RunData | None  # None for records
     beta: float
     diagnosis: Diagnosis
     scores: FloatArray  # (N,): s in [0, 1]; NaN without a signal
     stratum: NDArray[np.intp]  # (N,): 0 … STRATA - 1, by expected cost
-    rate: Estimates | None  # of errors among all, where propensities are known
-    replays: PolicyReplays | None  # where enough labels are known
+    rate: Estimates | None  # error rate of all outputs; None without propensities
+    replays: PolicyReplays | None  # None with too few labels
 
     @cached_property
     def labelled(self) -> NDArray[np.bool_]:
@@ -78,6 +78,7 @@ def read_data(
     skip_bad: bool,
     on_bad: Callable[[BadInputError], None],
 ) -> ReportData:
+    """Read the file and compute what the page shows. Parameters and errors as in `report`."""
     run = read_run(path) if is_log(path) else None
     if run is None:
         records = read_records(path, skip_bad=skip_bad, on_bad=on_bad)
@@ -119,10 +120,10 @@ def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyRe
 
 
 def _beta_of(run: Run | None) -> float:
-    """The rate of the log's budget or policy; BETA where there is none."""
+    """The fraction of the log's budget or policy; BETA for records and where it is not set."""
     if run is not None:
         fraction = run.ledger.budget.fraction
-        if fraction == 1.0:  # what the policy would do with less is the question
+        if fraction == 1.0:  # everything is verified: show a policy with less
             return BETA
         for value in (fraction, run.settings["policy"].get("beta")):
             if isinstance(value, float) and 0.0 < value < 1.0:
@@ -131,6 +132,6 @@ def _beta_of(run: Run | None) -> float:
 
 
 def _warmup_of(run: Run | None) -> int:
-    """T0 of the log's policy; the usual one where it has none."""
+    """T0 of the log's policy; the default where it has none."""
     given = None if run is None else run.settings["policy"].get("warmup")
     return given if isinstance(given, int) and given > 0 else T0

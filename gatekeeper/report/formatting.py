@@ -1,4 +1,4 @@
-"""Numbers as the page shows them; a dash where there is none."""
+"""Numbers as text; a dash for NaN."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decimals(value: float, digits: int = 3) -> str:
 
 
 def difference(value: float, margin: float) -> str:
-    """Percentage points with their interval; empty for what is compared with itself."""
+    """Percentage points with their interval; empty for a comparison with itself."""
     if isnan(value) or value == margin == 0.0:
         return "–" if isnan(value) else ""
     return f"{100 * value:+.1f} ± {100 * margin:.1f}".replace("-", "−")

@@ -1,7 +1,7 @@
-"""Just enough HTML for one page: every string is escaped unless it is `Markup`.
+"""The HTML of one page: every string is escaped unless it is `Markup`.
 
-The page is self-contained: its style is inside, it has no script, and its content security policy
-forbids the browser to load anything.
+The page is self-contained: it contains its style sheet and no script, and its content security
+policy forbids the browser to load anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Markup(str):
 
 
 def element(tag: str, *children: str, **attributes: str) -> Markup:
-    """<tag …>children</tag>, with attributes as Python spells them: class_, aria_label."""
+    """<tag …>children</tag>; attribute names as Python writes them: class_, aria_label."""
     names = (name.rstrip("_").replace("_", "-") for name in attributes)
     given = "".join(f' {n}="{escape(v)}"' for n, v in zip(names, attributes.values(), strict=True))
     inside = "".join(c if isinstance(c, Markup) else escape(_printable(c)) for c in children)
@@ -34,10 +34,10 @@ def section(title: str, *children: Markup) -> Markup:
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, words: int = 1
 ) -> Markup:
-    """The caption explains the figures; the first `words` columns hold words, not numbers."""
+    """A table with a caption below; the first `words` columns hold text, the others numbers."""
     rows = [list(row) for row in rows]
     kinds = ["number"] * len(heads)
-    for i in range(words):  # phrases need room before they wrap
+    for i in range(words):  # long texts need a minimum width
         kinds[i] = "phrase" if any(len(row[i]) > 24 for row in rows) else "word"
     head = element(
         "tr",
@@ -61,7 +61,7 @@ def definitions(pairs: Iterable[tuple[str, str]], *, class_: str = "facts") -> M
 
 
 def figure(svg: str, *, label: str, caption: str) -> Markup:
-    """`svg` is trusted: what `gatekeeper.report.figures.inline_svg` made."""
+    """`svg` is trusted: the result of `gatekeeper.report.figures.inline_svg`."""
     drawing = element("div", Markup(svg), class_="drawing", role="img", aria_label=label)
     return element("figure", drawing, element("figcaption", caption))
 
@@ -86,7 +86,7 @@ def _stylesheet() -> str:
 
 
 def _printable(text: str) -> str:
-    """Without what no page can hold: control characters and lone surrogates."""
+    """With a replacement for what no page can contain: control characters, lone surrogates."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )

@@ -1,36 +1,37 @@
-"""What the page calls reasons, verdicts, states, policies and partitions."""
+"""The names that the page shows for reasons, verdicts, policies and partitions."""
 
 from __future__ import annotations
 
 from gatekeeper.types import Calibration, Reason, Verdict
 
-__all__ = ["CALIBRATIONS", "DRIFTED", "LEARNERS", "POLICIES", "REASONS", "RULES", "VERDICTS"]
+__all__ = ["DRIFTED", "LEARNERS", "PARTITIONS", "POLICIES", "POLICY_HEALTH", "REASONS", "VERDICTS"]
 
 REASONS = {
-    Reason.WARMUP: "warm-up: the first ones, all verified to learn what the signals look like",
-    Reason.POLICY: "the policy's choice, by score and threshold",
-    Reason.EXPLORE: "drawn at random, to keep learning",
-    Reason.CALIBRATION: "drawn at random, to measure what the policy needs to know",
-    Reason.BUDGET_EXHAUSTED: "wanted, and the budget had no room",
-    Reason.MISSING_SIGNAL: "came without log-probabilities: drawn at random",
-    Reason.FORCED: "asked for by the caller",
+    Reason.WARMUP: "warm-up: the first outputs, all verified",
+    Reason.POLICY: "policy: score compared with a threshold",
+    Reason.EXPLORE: "exploration: drawn at random",
+    Reason.CALIBRATION: "calibration: drawn at random, for labels that the policy needs first",
+    Reason.BUDGET_EXHAUSTED: "budget exhausted: selected by the policy, no budget left",
+    Reason.MISSING_SIGNAL: "missing signal: no log-probabilities, so drawn at random",
+    Reason.FORCED: "forced: requested by the caller",
 }
 VERDICTS = {
-    Verdict.PASSED: "right",
+    Verdict.PASSED: "correct",
     Verdict.FAILED: "wrong: a check failed",
-    Verdict.TIMEOUT: "wrong: it ran too long",
-    Verdict.RESOURCE_EXCEEDED: "wrong: it took too much memory, output or the like",
-    Verdict.NO_ANSWER: "wrong: nothing in it could be checked",
-    Verdict.INFRA_ERROR: "could not tell: the verifier itself failed; not counted as wrong",
+    Verdict.TIMEOUT: "wrong: time limit exceeded",
+    Verdict.RESOURCE_EXCEEDED: "wrong: memory, output or another limit exceeded",
+    Verdict.NO_ANSWER: "wrong: no answer to check",
+    Verdict.INFRA_ERROR: "no verdict: the verifier failed; not counted as wrong",
 }
-CALIBRATIONS = {
-    Calibration.COLD: "cold: too few labels to say",
-    Calibration.VALID: "valid: labels were as predicted",
-    Calibration.DRIFTED: "drifted: what had been learned no longer held",
+POLICY_HEALTH = {
+    Calibration.COLD: "cold: too few labels so far",
+    Calibration.VALID: "valid: labels agree with predictions",
+    Calibration.DRIFTED: "drifted: labels or their conditions changed",
 }
 DRIFTED = {
-    "relearn": " The policy then learned anew, from outputs drawn at random within the budget.",
-    "report": " The policy went on with what it had learned, as it was told to.",
+    "relearn": " The policy then learned from scratch, from outputs drawn at random within the "
+    "budget.",
+    "report": " The policy kept what it had learned (on_drift='report').",
 }
 POLICIES = {
     "random": "Random: drawn by lot",
@@ -45,10 +46,10 @@ LEARNERS = {
     "mp-adapt": "MP-Adapt: learns from every label what to look at",
     "mp-strat": "MP-Strat: the same in each cost stratum",
 }
-RULES = {
+PARTITIONS = {
     "none": "Threshold: one for all",
     "cost": "CST: one per cost stratum",
-    "random": "one per random group; a control, should bring nothing",
-    "signal": "one per level of the score; a control, should bring nothing",
-    "oracle": "the best possible choice, which knows all labels",
+    "random": "control: one per random group; no gain expected",
+    "signal": "control: one per level of the score; no gain expected",
+    "oracle": "best possible selection: all labels known",
 }

@@ -1,7 +1,7 @@
-"""One self-contained HTML page about a record file or a gate's log, for a reader new to all this.
+"""The report: one self-contained HTML page about a record file or a gate's log.
 
-It loads nothing from anywhere and has no script. Everything that comes from the file is escaped.
-The same file gives the same page. Needs the extra `plots`.
+The page loads nothing from the network and has no script. Everything that comes from the file is
+escaped. The same file gives the same page. Needs the extra `plots`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.report.data import read_data
+from gatekeeper.report.figures import check_installed
 from gatekeeper.report.html import element, page
 from gatekeeper.report.sections import SECTIONS
 
@@ -24,14 +25,31 @@ def report(
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> str:
-    """The page about this file.
+    """Make the page about a file, which is read once.
 
-    path   records (JSONL, gzip by suffix) or a gate's log (SQLite)
-    beta   budget for thresholds and comparisons, in (0, 1). Default: the log's own, 0.2 for records
+    Parameters
+    ----------
+    path
+        Records (JSON Lines, gzip by suffix) or a gate's log (SQLite), also while a gate writes it.
+    beta
+        Budget for thresholds and comparisons, a share of the full cost in (0, 1). Default: that
+        of the log; 0.2 for records.
+    skip_bad, on_bad
+        As in `gatekeeper.io.records.load_records`.
 
-    `skip_bad` and `on_bad` as in `load_records`. Raises BadInputError and LogError for a file that
-    is neither or holds nothing.
+    Returns
+    -------
+    str
+        HTML.
+
+    Raises
+    ------
+    BadInputError, LogError
+        For a file that is neither records nor a log, or that is empty; for another `beta`.
+    MissingDependencyError
+        Without matplotlib (extra `plots`).
     """
+    check_installed()
     data = read_data(path, beta=beta, skip_bad=skip_bad, on_bad=on_bad)
     sections = (section(data) for section in SECTIONS)
     return page(

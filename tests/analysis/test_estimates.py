@@ -380,7 +380,7 @@ def test_the_report_shows_them(explored: tuple[Path, list[GateResult], float]) -
         assert one is not None
         assert f"{one.value:.1%}" in page
         assert f"{100 * one.low:.1f} – {100 * one.high:.1f}%" in page
-    assert f"By estimate {numbers(found.assisted)[0]:.1%} of all are wrong" in page
+    assert f"An estimated {numbers(found.assisted)[0]:.1%} of all are wrong" in page
     lines = show(found)
     assert lines[0] == f"Error rate of all {N} outputs, with 95 % intervals:"
     assert json.loads(json.dumps(as_json(found)))["assisted"]["value"] == numbers(found.assisted)[0]

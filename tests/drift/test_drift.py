@@ -453,9 +453,9 @@ def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) ->
     assert len(records_of_log(path)) == n
     page = re.sub(r"<[^>]*>", " ", report(path))
     for text in (
-        "Does what was learned still hold?",
+        "Policy health",
         "number 201",
-        "drifted: what had been learned no longer held",
+        "drifted: labels or their conditions changed",
         "model &#x27;b&#x27; instead of &#x27;a&#x27;",
         "a, b",
         "math: ScriptedVerifier",

@@ -110,7 +110,7 @@ def test_files_are_written_and_what_cannot_be_is_said(tmp_path: Path) -> None:
     for path in (tmp_path / "none" / "f.svg", tmp_path / "f.nonsense"):
         with pytest.raises(BadInputError, match="cannot be written"):
             save(figure, path)
-    with pytest.raises(BadInputError, match="one per stratum"):
+    with pytest.raises(BadInputError, match="give one per stratum, 4 in all"):
         threshold_figure(SCORES, global_threshold=0.5, thresholds=[1.0])
     with pytest.raises(BadInputError, match="nothing to draw"):
         gain_figure([])

@@ -128,8 +128,8 @@ def test_the_page_of_records(tmp_path: Path) -> None:
         f"300 records, 300 with a known label; {wrong / 300:.1%} of these are wrong." in page.text
     )
     assert "CST: one per cost stratum" in page.text
-    assert "the best possible choice, which knows all labels" in page.text
-    assert "step by step are left out" not in page.text
+    assert "best possible selection: all labels known" in page.text
+    assert "that learn from every label are left out" not in page.text
     assert report(path) == text
     assert "at a budget of 20%" in page.text
     assert "at a budget of 35%" in check(report(path, beta=0.35), drawings=4).text
@@ -157,8 +157,8 @@ def test_many_records_leave_learners_out(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(report_data, "MANY", 299)
     text = report(write(tmp_path / "records.jsonl", records(300)))
     page = check(text, drawings=4)
-    assert "policies that learn step by step are left out" in page.text
-    assert "3 random orders by the paper's protocol" in page.text
+    assert "policies that learn from every label are left out" in page.text
+    assert "3 random orders, by the paper's protocol" in page.text
     assert "MP-Adapt" not in page.text
 
 
@@ -175,13 +175,13 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert f"allowed so far {status.cap:g} verifications" in shown
     assert f"spent on the warm-up {status.warmup_spent:g} verifications" in shown
     assert "For 7 selected outputs there is no verdict" in shown
-    assert "could not tell: the verifier itself failed; not counted as wrong 7 0" in shown
-    assert "asked for by the caller 7 7 0 0" in shown
+    assert "no verdict: the verifier failed; not counted as wrong 7 0" in shown
+    assert "forced: requested by the caller 7 7 0 0" in shown
     assert "policy CST" in shown
     assert "at a budget of 30%" in shown
-    assert "only outputs that were picked for verification have a label" in shown
-    assert "Not every output was checked" in shown
-    assert re.search(r"Not to be said: \d+ of 200 records have no label", shown)
+    assert "only outputs that were selected for verification have a label" in shown
+    assert "Not every output was verified" in shown
+    assert re.search(r"Cannot be computed: \d+ of 200 records have no label", shown)
 
 
 def test_the_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_the_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert calls == {"_open": 1, "connect": 1, "events": 1}
 
 
-def test_audits_from_outside_are_kept_apart(tmp_path: Path) -> None:
+def test_external_verdicts_are_kept_apart(tmp_path: Path) -> None:
     gate = run_log(tmp_path / "run.db", 120)
     ids = [f"o{i}" for i in range(120)]
     with VerificationGate(
@@ -223,9 +223,9 @@ def test_audits_from_outside_are_kept_apart(tmp_path: Path) -> None:
         status = again.status()
     page = check(report(tmp_path / "run.db"), drawings=5)
     assert f"spent after the warm-up {status.spent:g} verifications" in page.text
-    assert "Not every output was checked" not in page.text
+    assert "Not every output was verified" not in page.text
     errors = status.errors_found + status.warmup_errors
-    assert f"right {120 - len(unchecked) - errors} {len(unchecked)}" in page.text
+    assert f"correct {120 - len(unchecked) - errors} {len(unchecked)}" in page.text
 
 
 def test_text_from_the_file_stays_text(tmp_path: Path) -> None:
@@ -266,13 +266,14 @@ def test_thin_and_odd_files_give_a_page_too(
     text = report(write(tmp_path / "thin.jsonl", records(n, **change)))
     drawings = 2 + ('id="risk-' in text) + ('id="gain-' in text)
     check(text, drawings=drawings)
-    assert text.count("Not to be said") == 4 - drawings
+    assert text.count("Cannot be computed") == 4 - drawings
 
 
 def test_a_run_that_has_hardly_begun(tmp_path: Path) -> None:
     run_log(tmp_path / "run.db", 3)
     page = check(report(tmp_path / "run.db"), drawings=3)
     assert "3 outputs were seen. The first 3 were verified as a warm-up." in page.text
+    assert "Every output has a verdict: 33.3% of all are wrong." in page.text
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -1,9 +1,9 @@
 """The paper's figures, from plain arrays: each function returns a `matplotlib.figure.Figure`.
 
-Needs the extra `plots`; nothing here touches matplotlib before a figure is asked for, and pyplot
-never. Colours are those of Okabe and Ito, told apart by the colour-blind (the blue a bit lighter,
-for dark pages), and no meaning hangs on colour alone. `save` writes a file; `inline_svg` gives
-markup for a page, in the page's text colour, the same characters for the same figure.
+Needs the extra `plots`. matplotlib is imported when the first figure is made; pyplot is never
+imported. The colours are those of Okabe and Ito, safe for colour-blind readers (the blue is a bit
+lighter, for dark pages), and no meaning depends on colour alone. `save` writes a file; `inline_svg`
+returns markup for a page, in the page's text colour; equal figures give equal markup.
 """
 
 from gatekeeper.report.figures.correlation import Correlations, correlation_figure

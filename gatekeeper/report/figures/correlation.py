@@ -1,4 +1,4 @@
-"""How strongly score and error correlate in each cost stratum (the paper's Figure "quartile")."""
+"""Correlation of score and error in each cost stratum."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["Correlations", "correlation_figure"]
 
 SIGNIFICANT = 0.05  # two-sided p below which a marker is filled
-NEAR_RANDOM = 0.10  # ρ below which a signal is next to nothing (the paper's shaded band)
+NEAR_RANDOM = 0.10  # ρ below which a signal is close to random (the paper's shaded band)
 
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """ρ_k of one setting, stratum by stratum; NaN where a stratum has too few labels of a kind."""
+    """ρ_k of one setting, by stratum; NaN where a stratum has too few wrong or correct outputs."""
 
     name: str
     rho: Sequence[float]  # (K,), in [-1, 1]
@@ -37,9 +37,14 @@ class Correlations:
 
 
 def correlation_figure(settings: Sequence[Correlations]) -> Figure:
-    """How well the score tells wrong from right in each stratum (the paper's Figure "quartile").
+    """Correlation of score and error in each stratum (the paper's Figure "quartile").
 
-    Filled markers: p < 0.05; open ones: not told from 0. The band ρ < 0.10 is next to random.
+    Filled markers: p < 0.05; open markers: not significant. The band ρ < 0.10 is close to random.
+
+    Parameters
+    ----------
+    settings
+        One line each; drawn side by side. Without any, the axes stay empty.
     """
     with styled():
         figure = new_figure(6.4, 3.9)
@@ -48,7 +53,7 @@ def correlation_figure(settings: Sequence[Correlations]) -> Figure:
         axes.axhspan(-2.0, NEAR_RANDOM, color=INK, alpha=0.09, lw=0)
         axes.axhline(0.0, color=INK, lw=0.8)
         drawn = [0.0, 2.5 * NEAR_RANDOM]
-        width = 0.09 * min(len(settings) - 1, 4)  # side by side, so that none hides another
+        width = 0.09 * min(len(settings) - 1, 4)  # side by side, so that no marker hides another
         shifts = np.linspace(-width, width, len(settings)) if len(settings) > 1 else [0.0]
         for setting, shift, colour, marker in zip(
             settings, shifts, cycle(COLOURS), cycle(MARKERS), strict=False

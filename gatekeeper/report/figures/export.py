@@ -1,4 +1,4 @@
-"""A figure as a file, as markup of a page, or as a data URI."""
+"""A figure as a file, as markup for a page, or as a data URI."""
 
 from __future__ import annotations
 
@@ -18,9 +18,19 @@ __all__ = ["inline_svg", "png_uri", "save"]
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a file on a white ground; the suffix says the format (svg, png, pdf).
+    """Write a file with a white background.
 
-    Raises BadInputError where it cannot be written.
+    Parameters
+    ----------
+    figure
+        From any function of this package.
+    path
+        The suffix gives the format: svg, png or pdf.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be written, or the format is unknown.
     """
     path = Path(path)
     try:
@@ -35,7 +45,12 @@ def save(figure: Figure, path: str | Path) -> None:
 def inline_svg(figure: Figure, *, prefix: str) -> str:
     """An <svg> element for a page: transparent, in the page's text colour, nothing loaded.
 
-    `prefix` starts every id inside, so that two figures of one page do not meet.
+    Parameters
+    ----------
+    figure
+        From any function of this package.
+    prefix
+        Put before every id inside, so that the ids of two figures on one page differ.
     """
     buffer = BytesIO()
     with styled():
@@ -47,7 +62,7 @@ def inline_svg(figure: Figure, *, prefix: str) -> str:
 
 
 def png_uri(figure: Figure) -> str:
-    """A data URI, for what shows no SVG (mail, notebooks of some hosts)."""
+    """The figure as a PNG data URI, for programs that show no SVG (mail, some notebooks)."""
     buffer = BytesIO()
     with styled():
         figure.savefig(buffer, format="png", facecolor="white")

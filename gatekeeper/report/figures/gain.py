@@ -1,4 +1,4 @@
-"""What a policy gains over Threshold, by budget."""
+"""Gain of a policy over Threshold, by budget."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Gain", "GainPanel", "gain_figure"]
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A policy's hit rate minus Threshold's, over the budgets; in percentage points."""
+    """Hit rate of a policy minus that of Threshold, by budget; in percentage points."""
 
     policy: str
     mean: Sequence[float]  # (B,)
@@ -44,9 +44,20 @@ class GainPanel:
 
 
 def gain_figure(panels: Sequence[GainPanel]) -> Figure:
-    """What a policy gains over Threshold at each budget, with 95 % intervals; a panel a setting."""
+    """Gain of policies over Threshold at each budget, with 95 % intervals.
+
+    Parameters
+    ----------
+    panels
+        One per setting, at least one.
+
+    Raises
+    ------
+    BadInputError
+        Without a panel.
+    """
     if not panels:
-        raise BadInputError("panels=[]: there is nothing to draw")
+        raise BadInputError("panels=[]: nothing to draw; give at least one panel")
     with styled():
         columns = min(3, len(panels))
         rows = -(-len(panels) // columns)
@@ -68,6 +79,6 @@ def gain_figure(panels: Sequence[GainPanel]) -> Figure:
         for axes in grid[len(panels) :]:
             axes.remove()
         for axes in grid[::columns]:
-            axes.set_ylabel("hit rate − Threshold's, pp")
+            axes.set_ylabel("gain over Threshold, pp")
         legend_above(figure, columns=4)
     return figure

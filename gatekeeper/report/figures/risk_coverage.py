@@ -27,12 +27,21 @@ __all__ = ["risk_coverage_figure"]
 
 
 def risk_coverage_figure(orderings: Mapping[str, ArrayLike], labels: ArrayLike) -> Figure:
-    """Error rate among the accepted outputs against their share, for several scores.
-
-    orderings   name → scores (n,), larger = more doubtful; drawn in this order
-    labels      (n,) in {0, 1}
+    """Error rate among accepted outputs against the share accepted, for several scores.
 
     "random" (the base rate) and "oracle" (all errors last) are always added.
+
+    Parameters
+    ----------
+    orderings
+        Name → scores (n,), larger = more uncertain; drawn in this order.
+    labels
+        (n,) in {0, 1}; 1 is wrong.
+
+    Raises
+    ------
+    BadInputError
+        As `gatekeeper.stats.risk_coverage.risk_coverage`.
     """
     y = np.asarray(labels, dtype=np.float64)
     with styled():
@@ -54,7 +63,7 @@ def risk_coverage_figure(orderings: Mapping[str, ArrayLike], labels: ArrayLike) 
             )
         axes.set_xlim(0, 100)
         axes.set_ylim(bottom=0.0)
-        axes.set_xlabel("coverage: accepted, least doubtful first, %")
-        axes.set_ylabel("error rate among the accepted")
+        axes.set_xlabel("coverage: share accepted, most certain first, %")
+        axes.set_ylabel("error rate among accepted")
         legend_above(figure, columns=2)
     return figure

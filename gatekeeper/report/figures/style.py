@@ -1,4 +1,4 @@
-"""What all figures share: colours, settings of matplotlib, an empty figure, the legend."""
+"""Shared by all figures: colours, matplotlib settings, an empty figure, the legend."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INK = "#3b3f46"  # `inline_svg` turns it into the page's text colour
 COLOURS = ("#2380BF", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "D", "^", "v", "P")
 DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
-POINTS = 400  # of a curve: what can be seen
+POINTS = 400  # per curve: more cannot be seen
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": INK,
@@ -52,7 +52,7 @@ STYLE: dict[Any, Any] = {
     "lines.markersize": 6.5,
     "savefig.dpi": 160,
     "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "gatekeeper",  # ids by content, not by chance
+    "svg.hashsalt": "gatekeeper",  # ids depend on the content only
     "text.color": INK,
     "text.parse_math": False,  # a "$" in a name is a "$"
     "xtick.color": INK,
@@ -61,7 +61,13 @@ STYLE: dict[Any, Any] = {
 
 
 def check_installed() -> None:
-    """Raises MissingDependencyError where figures cannot be made: for whoever begins long work."""
+    """Check that figures can be made, before long work starts.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib (extra `plots`).
+    """
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -70,7 +76,7 @@ def check_installed() -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Our settings for as long as a figure is made or written; then the caller's own again."""
+    """Our settings while a figure is made or written; afterwards the caller's are restored."""
     check_installed()
     import matplotlib
 
@@ -79,7 +85,7 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Size in inches. A canvas of its own (Agg): no window, no global state."""
+    """An empty figure; size in inches. It has its own canvas (Agg): no window, no global state."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height))

@@ -33,17 +33,25 @@ def sweep_figure(
     low: Sequence[float] | None = None,
     high: Sequence[float] | None = None,
 ) -> Figure:
-    """Hit rate of MP-Syn against the strength ρ of a made-up signal (the paper's Figure "sweep").
+    """Hit rate of MP-Syn against the strength ρ of a synthetic signal (the paper's Figure "sweep").
 
-    rho, hit_rate   (R,) each; low, high: their 95 % interval
-    threshold       Threshold's hit rate on the real signal, a horizontal line
+    Parameters
+    ----------
+    rho, hit_rate
+        (R,) each.
+    threshold
+        Hit rate of Threshold on the real signal, drawn as a horizontal line.
+    points
+        Marked points.
+    low, high
+        (R,) each: 95 % interval of the hit rate.
     """
     with styled():
         figure = new_figure(6.4, 3.9)
         axes = figure.add_subplot()
         if low is not None and high is not None:
             axes.fill_between(rho, low, high, color=COLOURS[0], alpha=0.18, lw=0)
-        axes.plot(rho, hit_rate, "o-", color=COLOURS[0], ms=4, label="MP-Syn, made-up signal")
+        axes.plot(rho, hit_rate, "o-", color=COLOURS[0], ms=4, label="MP-Syn, synthetic signal")
         axes.axhline(threshold, color=COLOURS[1], ls=DASHES[1], label="Threshold, real signal")
         for point, colour, marker in zip(
             points, cycle(COLOURS[2:]), cycle(("D", "X", "^", "s")), strict=False

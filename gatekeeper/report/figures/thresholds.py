@@ -34,13 +34,30 @@ def threshold_figure(
     names: Sequence[str] | None = None,
     xlabel: str = "score ÷ cost",
 ) -> Figure:
-    """Where each stratum's scores lie, and what share of them either threshold selects.
+    """Score distribution of each stratum, and the share that either threshold selects.
 
-    scores       K arrays of shape (n_k,); a stratum that is empty or does not vary gets a mark
-    thresholds   τ_k, (K,); NaN where there is none
+    Parameters
+    ----------
+    scores
+        K arrays of shape (n_k,). A stratum with one distinct score gets a vertical line.
+    global_threshold
+        The common threshold.
+    thresholds
+        τ_k, (K,); NaN where there is none.
+    names
+        Of the strata; default: Q1, Q2, …
+    xlabel
+        Name of the score.
+
+    Raises
+    ------
+    BadInputError
+        If there is not one threshold per stratum.
     """
     if len(thresholds) != len(scores):
-        raise BadInputError(f"thresholds={thresholds!r:.80}: one per stratum is needed")
+        raise BadInputError(
+            f"thresholds={thresholds!r:.80}: give one per stratum, {len(scores)} in all"
+        )
     values: list[NDArray[np.float64]] = [np.asarray(s, dtype=np.float64) for s in scores]
     names = [f"Q{k}" for k in range(1, len(values) + 1)] if names is None else names
     everything = np.concatenate([*values, [global_threshold], thresholds])
@@ -57,14 +74,12 @@ def threshold_figure(
                 axes.set_ylim(0.0, 1.12 * curve.max())
             elif x.size:
                 axes.axvline(float(x[0]), color=INK, lw=3, alpha=0.5)
-            axes.axvline(
-                global_threshold, color=COLOURS[1], ls=DASHES[1], label="one threshold for all"
-            )
-            axes.axvline(own, color=COLOURS[0], label="the stratum's own threshold")
+            axes.axvline(global_threshold, color=COLOURS[1], ls=DASHES[1], label="common threshold")
+            axes.axvline(own, color=COLOURS[0], label="own threshold of the stratum")
             note = "no scores"
             if x.size:
-                for_all, by_own = np.mean(x > global_threshold), np.mean(x > own)
-                note = f"selected: {for_all:.0%}, {by_own:.0%}"
+                by_common, by_own = np.mean(x > global_threshold), np.mean(x > own)
+                note = f"selected: {by_common:.0%} by common, {by_own:.0%} by own"
             axes.text(1.0, 0.95, note, transform=axes.transAxes, ha="right", va="top", fontsize=9.5)
             axes.set_ylabel(name, rotation=0, ha="right", va="center", fontweight="bold")
             axes.set_yticks([])
@@ -76,7 +91,7 @@ def threshold_figure(
 
 
 def _range_of(values: NDArray[np.float64]) -> tuple[float, float]:
-    """What to show of these values: all but a thin tail, and some room around."""
+    """Range to show: all values but a thin tail, with a margin."""
     if not values.size:
         return 0.0, 1.0
     low, high = np.quantile(values, (0.002, 0.995))

@@ -1,4 +1,4 @@
-"""Verifications and the errors they found, cumulated over the stream."""
+"""Cumulative verifications and errors over the stream."""
 
 from __future__ import annotations
 
@@ -26,11 +26,16 @@ __all__ = ["timeline_figure"]
 def timeline_figure(
     verified: ArrayLike, wrong: ArrayLike, *, warmup: int, rate: float | None
 ) -> Figure:
-    """How verifications and the errors they found added up over the stream.
+    """Cumulative verifications and the errors they found, over the stream.
 
-    verified, wrong   (n,) booleans in stream order: verified by the gate, and found wrong
-    warmup            how many come first and are all verified; they are shaded
-    rate              verifications per output that the budget allows after it; None: no such line
+    Parameters
+    ----------
+    verified, wrong
+        (n,) booleans in stream order: verified by the gate; verified and wrong.
+    warmup
+        Length of the warm-up, which is shaded.
+    rate
+        Verifications per output that the budget allows after the warm-up; None draws no such line.
     """
     v, w = np.asarray(verified, dtype=bool), np.asarray(wrong, dtype=bool)
     shown = np.unique(np.linspace(0, v.size, 2 * POINTS).astype(int))
@@ -41,7 +46,7 @@ def timeline_figure(
             axes.axvspan(0, warmup, color=INK, alpha=0.09, lw=0, label="warm-up")
         for values, name, colour, dash in (
             (v, "verified", COLOURS[0], DASHES[0]),
-            (w, "of these, wrong", COLOURS[1], DASHES[1]),
+            (w, "verified and wrong", COLOURS[1], DASHES[1]),
         ):
             total = np.concatenate(([0], np.cumsum(values)))
             axes.plot(shown, total[shown], color=colour, ls=dash, label=name)
@@ -58,6 +63,6 @@ def timeline_figure(
         axes.set_xlim(0, max(1, v.size))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("outputs seen")
-        axes.set_ylabel("outputs, added up")
+        axes.set_ylabel("outputs, cumulative")
         legend_above(figure, columns=4)
     return figure

@@ -1,4 +1,4 @@
-"""The sections of the page: one file each, a function from the data to markup."""
+"""The sections of the page: one file and one function each, from the data to markup."""
 
 from collections.abc import Callable
 
@@ -31,4 +31,4 @@ SECTIONS: tuple[Callable[[ReportData], Markup | None], ...] = (
     controls,
     glossary,
 )
-"""In the order of the page. None where a section does not apply to the file."""
+"""In the order of the page. A section returns None if it does not apply to the file."""

@@ -1,4 +1,4 @@
-"""What the file is, and the settings of the run."""
+"""What the file contains, and the settings of the run."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ def about(data: ReportData) -> Markup:
     missing = np.isnan(records.h)
     pairs = [
         ("file", data.name),
-        ("kind", "record file" if data.run is None else "log of a gate"),
+        ("kind", "records" if data.run is None else "log of a gate"),
         ("outputs", f"{len(records):,}"),
         ("with a known label", f"{y.size:,} ({fmt.share(y.size, len(records))})"),
-        ("wrong, of those", f"{y.sum():,.0f} ({fmt.share(y.sum(), y.size)})"),
+        ("wrong, of labelled", f"{y.sum():,.0f} ({fmt.share(y.sum(), y.size)})"),
         ("expected cost ĉ", fmt.spread(records.cost_estimate)),
-        ("true cost c, where known", fmt.spread(records.cost[np.isfinite(records.cost)])),
-        ("without any signal", f"{missing.all(axis=1).sum():,}"),
+        ("actual cost c", fmt.spread(records.cost[np.isfinite(records.cost)])),
+        ("without a signal", f"{missing.all(axis=1).sum():,}"),
     ]
     if data.run is not None:
         budget = data.run.log.ledger.budget
         caps = (
-            None if budget.fraction is None else f"{budget.fraction:.0%} of checking everything",
-            None if budget.total is None else f"{budget.total:g} {budget.unit} in all",
+            None if budget.fraction is None else f"{budget.fraction:.0%} of the full cost",
+            None if budget.total is None else f"{budget.total:g} {budget.unit} in total",
         )
         pairs.append(("policy", _policy_of(data.run.log)))
         pairs.append(("budget", " and ".join(filter(None, caps))))
-    note = "Costs: smallest – middle – largest, in the file's unit."
+    note = "Costs: minimum – median – maximum, in the unit of the file."
     if missing.any(axis=0).any():
         absent = ", ".join(
             f"h{j + 1} on {n:,}" for j, n in enumerate(missing.sum(axis=0).tolist()) if n
         )
-        note += f" Signals missing: {absent} outputs."
+        note += f" Missing signals: {absent} outputs."
     return section(
-        "What this is about",
+        "About the data",
         definitions(pairs),
         element("p", note, class_="caption"),
         *([_settings(data.run.log)] if data.run is not None else []),
@@ -53,12 +53,14 @@ def _policy_of(run: Run) -> str:
 
 
 def _settings(run: Run) -> Markup:
-    """All that the log keeps of them, for whoever wants to repeat the run."""
+    """All settings, for readers who want to repeat the run."""
     rows = [
         (group, name, "not set" if value is None else str(value))
         for group, values in run.settings.items()
         for name, value in values.items()
     ]
-    caption = "The log refuses a gate with other settings. “more” is what the program added."
-    shown = table(("of", "setting", "value"), rows, caption=caption, words=3)
+    caption = (
+        "Only a gate with the same settings can continue this log. “more”: added by the program."
+    )
+    shown = table(("group", "setting", "value"), rows, caption=caption, words=3)
     return element("details", element("summary", "All settings in the log"), shown)

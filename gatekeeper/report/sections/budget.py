@@ -1,4 +1,4 @@
-"""What a gate's budget bought: errors found, account, course of the run."""
+"""Errors found for the budget, the account, and the course of the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def budget(data: ReportData) -> Markup | None:
         return None
     run = data.run
     return section(
-        "What the budget bought",
+        "Budget and errors found",
         _bought(run.summary),
         _account(run.log),
         _timeline(run.log, run.results),
@@ -32,10 +32,10 @@ def _bought(summary: Summary) -> Markup:
     rows = [
         ("seen", summary.outputs, None),
         ("warm-up, all verified", summary.warmup_verified, summary.warmup_errors),
-        ("decided on after the warm-up", summary.evaluated, summary.errors),
+        ("after the warm-up", summary.evaluated, summary.errors),
         ("verified by the gate", summary.verified, summary.errors_found),
-        (f"the same number at random{estimated}", summary.verified, summary.random_found),
-        ("the best possible choice", summary.verified, summary.best_found),
+        (f"same number at random{estimated}", summary.verified, summary.random_found),
+        ("best possible selection", summary.verified, summary.best_found),
     ]
     return table(
         ("", "outputs", "wrong", "share wrong"),
@@ -43,9 +43,9 @@ def _bought(summary: Summary) -> Markup:
             (name, str(n), fmt.count(wrong), "" if wrong is None else fmt.share(wrong, n))
             for name, n, wrong in rows
         ],
-        caption="The gate's choice beside what chance would have found for the same money, and "
-        "what nobody could beat. The share wrong among the verified is the hit rate. An empty "
-        "cell: not known, because not every output was checked.",
+        caption="The gate's selection, compared with a random selection of the same size and with "
+        "the best possible one. The share wrong among the verified outputs is the hit rate. An "
+        "empty cell is unknown, because not every output was verified.",
     )
 
 
@@ -59,7 +59,7 @@ def _account(run: Run) -> Markup:
     if ledger.held or ledger.warmup_held:
         pairs.append(("reserved, not yet settled", f"{ledger.held + ledger.warmup_held:g} {unit}"))
     if ledger.overrun:
-        pairs.append(("taken beyond the reservations", f"{ledger.overrun:g} {unit}"))
+        pairs.append(("cost above the reservations", f"{ledger.overrun:g} {unit}"))
     return definitions(pairs)
 
 
@@ -73,8 +73,8 @@ def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:
     drawn = figures.timeline_figure(mine, wrong, warmup=warmup, rate=rate)
     return figure(
         figures.inline_svg(drawn, prefix="timeline"),
-        label="Outputs verified and found wrong, added up over the run",
-        caption="From left to right, outputs in the order they came; upwards, how many of them "
-        "the gate had verified, and how many of those were wrong. Where the lines run close "
-        "together nearly every check found an error.",
+        label="Cumulative number of outputs verified and found wrong",
+        caption="Cumulative counts, in the order of arrival: outputs that the gate verified, and "
+        "those of them that were wrong. Where the two lines are parallel, nearly every "
+        "verification found an error.",
     )

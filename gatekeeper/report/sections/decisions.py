@@ -1,4 +1,4 @@
-"""Why outputs were verified or not, and what the verifier said."""
+"""Why outputs were verified or not, and the verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def decisions(data: ReportData) -> Markup | None:
         return None
     results = data.run.results
     return section(
-        "Why outputs were verified, or not", _reasons(results), _verdicts(data.run.log, results)
+        "Why outputs were verified or not", _reasons(results), _verdicts(data.run.log, results)
     )
 
 
@@ -36,30 +36,30 @@ def _reasons(results: Sequence[GateResult]) -> Markup:
             wrong = sum(r.outcome is not None and r.outcome.error == 1 for r in known)
             rows.append((words, str(len(group)), str(len(selected)), str(len(known)), str(wrong)))
     return table(
-        ("how it was decided", "outputs", "selected", "with a verdict", "wrong"),
+        ("reason", "outputs", "selected", "verdicts", "wrong"),
         rows,
-        caption="Each output counts once. Selected: to be verified. Selected without a verdict: "
-        "the verifier could not tell, or has not answered yet.",
+        caption="Each output counts once. A selected output has no verdict if the verifier failed "
+        "or has not answered yet.",
     )
 
 
 def _verdicts(run: Run, results: Sequence[GateResult]) -> Markup:
     by_gate: Counter[Verdict] = Counter()
-    outside: Counter[Verdict] = Counter()
+    external: Counter[Verdict] = Counter()
     for result in results:
         if result.outcome is not None:
-            (outside if result.id in run.audited else by_gate)[result.outcome.verdict] += 1
+            (external if result.id in run.audited else by_gate)[result.outcome.verdict] += 1
     waiting = sum(r.decision.verify and r.outcome is None for r in results)
     rows = [
-        (words, str(by_gate[verdict]), str(outside[verdict]))
+        (words, str(by_gate[verdict]), str(external[verdict]))
         for verdict, words in VERDICTS.items()
-        if by_gate[verdict] or outside[verdict] or verdict is Verdict.INFRA_ERROR
+        if by_gate[verdict] or external[verdict] or verdict is Verdict.INFRA_ERROR
     ]
     if waiting:
-        rows.append(("no answer yet", str(waiting), ""))
+        rows.append(("pending", str(waiting), ""))
     return table(
-        ("what the verifier said", "within the budget", "from outside"),
+        ("verdict", "within the budget", "external"),
         rows,
-        caption="“From outside” are checks that the budget did not pay for: a person's, or those "
-        "made afterwards to compare. The policy never learns from them.",
+        caption="External verdicts, such as those of a person or those made afterwards for "
+        "comparison, are not charged to the budget. The policy never learns from them.",
     )

@@ -21,10 +21,11 @@ def error_rate(data: ReportData) -> Markup | None:
     notes = [element("p", note) for note in (found.why, *found.notes)]
     if rows:
         caption = (
-            "The naive rate is that of the verified outputs. The other two are about all: each "
-            "verdict weighs one over the chance that its output had to be verified; the last one "
-            "uses the signals as well, and is the narrower the more they tell. Of 100 such "
-            "intervals about 95 hold the true rate."
+            "The naive rate covers only the verified outputs. The other two estimate the rate of "
+            "all outputs: each verdict is weighted by the inverse of the probability that its "
+            "output was selected. The last one also uses the signals: its interval is the "
+            "narrower, the better they predict errors. About 95 of 100 such intervals contain the "
+            "true rate."
         )
         heads = ("error rate", "verdicts", "estimate", "95 % interval")
         notes.insert(0, table(heads, rows, caption=caption))

@@ -1,4 +1,4 @@
-"""The words of the page."""
+"""The terms of the page."""
 
 from __future__ import annotations
 
@@ -7,20 +7,35 @@ from gatekeeper.report.html import Markup, definitions, section
 
 __all__ = ["glossary"]
 
-WORDS = (
-    ("hit rate", "of the outputs verified, the share that was wrong. More is better: the checks "
-     "went where the errors are."),
-    ("recall", "of all wrong outputs, the share that was found."),
-    ("signal, score", "what the model's own token probabilities say about its doubt, scaled to "
-     "0 … 1; larger is more doubtful."),
-    ("ρ (rho)", "how strongly score and error go together: 0 not at all, 1 perfectly. Below 0.10 "
-     "is next to random."),
-    ("stratum", "a quarter of the outputs by expected cost of verification: Q1 the cheapest, Q4 "
-     "the dearest."),
-    ("Threshold, CST", "two ways to choose: Threshold compares all outputs with each other; CST "
-     "compares each only with those of its own stratum."),
-)  # fmt: skip
+TERMS = (
+    (
+        "hit rate",
+        "share of the verified outputs that are wrong. Higher is better.",
+    ),
+    ("recall", "share of all wrong outputs that verification found."),
+    ("budget β", "share of the cost of verifying every output that may be spent."),
+    (
+        "signal, score",
+        "uncertainty computed from the token probabilities of the model. The score is scaled to "
+        "0 … 1; higher is more uncertain.",
+    ),
+    (
+        "ρ (rho)",
+        "correlation of score and error: 0 is none, 1 is perfect. Below 0.10 the score is close to "
+        "random.",
+    ),
+    (
+        "stratum",
+        "a quarter of the outputs by expected cost of verification: Q1 is the cheapest, Q4 the "
+        "most expensive.",
+    ),
+    (
+        "Threshold, CST",
+        "two policies: Threshold compares every output with one common threshold, CST with the "
+        "threshold of its stratum.",
+    ),
+)
 
 
 def glossary(data: ReportData) -> Markup:
-    return section("Words", definitions(WORDS, class_="words"))
+    return section("Glossary", definitions(TERMS, class_="words"))

@@ -1,4 +1,4 @@
-"""The box at the top: what a reader in a hurry should know."""
+"""The box at the top: the main results in a few sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatekeeper.report.html import Markup, element
 
 __all__ = ["in_short"]
 
-LUCK = 1.645  # standard deviations above random that chance exceeds one time in twenty
+SIGNIFICANT = 1.645  # standard deviations above random: p = 0.05, one-sided
 
 
 def in_short(data: ReportData) -> Markup:
@@ -29,31 +29,34 @@ def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
     verified, found = summary.verified, summary.errors_found
     sentences = [
         f"{summary.outputs} outputs were seen. The first {summary.warmup_verified} were verified "
-        f"as a warm-up. Of the {summary.evaluated} after them the gate verified {verified}"
+        f"as a warm-up. Of the next {summary.evaluated}, the gate verified {verified}"
         + (f", and {found} were wrong ({fmt.share(found, verified)})." if verified else ".")
     ]
     if verified and summary.random_found is not None:
-        how = "" if summary.all_checked else ", to judge by the warm-up"
+        how = "" if summary.all_checked else " (estimated from the warm-up)"
         sentences.append(
-            f"The same number drawn at random finds about {summary.random_found:.0f} wrong{how}."
+            "The same number of outputs drawn at random would have contained about "
+            f"{summary.random_found:.0f} wrong ones{how}."
         )
-    if summary.above_random < LUCK:
-        sentences.append("That difference is no better than luck would explain.")
+    if summary.above_random < SIGNIFICANT:
+        sentences.append("This difference is not statistically significant.")
     best = None if rate is None else rate.assisted
-    if not summary.all_checked and best is not None:
+    if not summary.all_checked and best is not None and best.low == best.high:
+        sentences.append(f"Every output has a verdict: {best.value:.1%} of all are wrong.")
+    elif not summary.all_checked and best is not None:
         sentences.append(
-            f"Not every output was checked. By estimate {best.value:.1%} of all are wrong "
-            f"({interval(best)})."
+            f"Not every output was verified. An estimated {best.value:.1%} of all are wrong "
+            f"(95 % interval: {interval(best)})."
         )
     elif not summary.all_checked:
         sentences.append(
-            "Not every output was checked, so how many errors remain is not known; the share of "
-            "errors among verified outputs is not the model's error rate, because doubtful ones "
-            "were picked."
+            "Not every output was verified, so the number of remaining errors is unknown. The "
+            "error rate among verified outputs is not the model's error rate, because uncertain "
+            "outputs were selected."
         )
     if summary.could_not_tell:
         sentences.append(
             f"For {summary.could_not_tell} selected outputs there is no verdict: the verifier "
-            "could not tell, or the run ended first. They count neither as wrong nor as right."
+            "failed, or the run ended first. They count neither as wrong nor as correct."
         )
     return sentences

@@ -19,15 +19,15 @@ def policies(data: ReportData) -> Markup:
     found, replays = data.diagnosis, data.replays
     title = "What would each policy have found?"
     if replays is None:
-        return section(title, element("p", f"Not to be said: {found.absent}."))
+        return section(title, element("p", f"Cannot be computed: {found.absent}."))
     return section(
         title,
         _at_beta(replays, data.beta),
         figure(
             figures.inline_svg(figures.gain_figure([_gains(replays.over_budgets)]), prefix="gain"),
-            label="Hit rate of CST and HGA above that of Threshold at several budgets",
-            caption="What CST and HGA hit above Threshold, by budget, with the same intervals. On "
-            "the line at 0 both are as good as Threshold.",
+            label="Hit rate of CST and HGA minus that of Threshold, by budget",
+            caption="Hit rate of CST and HGA minus that of Threshold, with 95 % intervals. At 0 "
+            " they are as good as Threshold.",
         ),
         _over_budgets(replays.over_budgets),
         *([_gate(found.gate)] if found.gate else []),
@@ -36,18 +36,18 @@ def policies(data: ReportData) -> Markup:
 
 def _at_beta(replays: PolicyReplays, beta: float) -> Markup:
     left_out = (
-        f" With more than {MANY:,} records, policies that learn step by step are left out here."
+        f" With more than {MANY:,} records, policies that learn from every label are left out."
     )
     return table(
         ("policy", "hit rate", "recall", "budget used", "above Threshold", "above random"),
         [_row(replays.at_beta, name, beta) for name in replays.names],
-        caption=f"Each replayed at a budget of {fmt.budget(beta)} in {replays.seeds} random "
-        "orders by the paper's protocol: a tenth of the labels that policies are shown is "
-        "flipped, and signals have noise added. What counts is the second half of each order; "
-        "the first is for policies that calibrate. Hit rate alone rewards not spending: read "
-        "it beside recall. Differences of hit rates are in percentage points. ± is the 95 % "
-        "interval over orders; a difference whose interval has 0 in it may be luck. A dash: in "
-        "some order nothing was verified." + (left_out if replays.without_learners else ""),
+        caption=f"Replays at a budget of {fmt.budget(beta)}, in {replays.seeds} random orders, by "
+        "the paper's protocol: 10 % of the labels shown to policies are flipped, and signals have "
+        "noise added. The second half of each order is evaluated; the first is for calibration. A "
+        "policy that spends little can have a high hit rate: compare recall too. Differences of "
+        "hit rates are in percentage points. ± is the 95 % interval over orders; a difference "
+        "whose interval contains 0 may be due to chance. A dash: in some order nothing was "
+        "verified." + (left_out if replays.without_learners else ""),
     )
 
 
@@ -64,8 +64,8 @@ def _over_budgets(over: Comparison) -> Markup:
             )
             for name, words in POLICIES.items()
         ],
-        caption="Same orders, same noise. A smaller budget is spent on the most doubtful "
-        "outputs first, so hit rates fall as it grows where the score is worth something.",
+        caption="Same orders and noise. A small budget covers only the most uncertain outputs, so "
+        "hit rates fall as the budget grows if the score is informative.",
     )
 
 
@@ -98,12 +98,13 @@ def _gains(comparison: Comparison) -> figures.GainPanel:
 def _gate(conditions: Sequence[Condition]) -> Markup:
     opens = all(condition.holds for condition in conditions)
     return table(
-        ("HGA uses CST if", "measured", "at least", ""),
+        ("HGA uses CST if", "measured", "at least", "holds"),
         [
             (c.name, fmt.decimals(c.value, 4), fmt.decimals(c.least, 4), "yes" if c.holds else "no")
             for c in conditions
         ],
-        caption="The policy HGA looks at the first half of the records and then uses CST if all "
-        f"three hold, else Threshold. Here it would use {'CST' if opens else 'Threshold'}. "
-        "Var_k(ρ_k) is the variance of ρ over strata; p_k are their error rates.",
+        caption="HGA measures these values on the first half of the records. It then uses CST if "
+        "all three conditions hold, otherwise Threshold. Here it would use "
+        f"{'CST' if opens else 'Threshold'}. "
+        "Var_k(ρ_k) is the variance of ρ over strata; p_k is the error rate of stratum k.",
     )

@@ -1,4 +1,4 @@
-"""Whether the score tells wrong outputs from right ones."""
+"""Whether the score separates wrong outputs from correct ones."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def signal(data: ReportData) -> Markup:
     after = np.arange(s.size) >= data.diagnosis.warmup
     use = data.labelled & after & np.isfinite(s)
     y = records.error[use]
-    title = "Does the signal know which outputs are wrong?"
+    title = "Does the score separate wrong outputs from correct ones?"
     if not 0 < y.sum() < y.size:
         return section(
             title,
             element(
                 "p",
-                f"Not to be said: of the {y.size} outputs with a label and a signal after the "
-                f"warm-up, {y.sum():.0f} are wrong; some of both kinds are needed.",
+                f"Cannot be computed: of the {y.size} outputs with a label and a signal after the "
+                f"warm-up, {y.sum():.0f} are wrong; both wrong and correct outputs are needed.",
             ),
         )
     orderings = {"score ÷ cost": (s / records.cost_estimate)[use], "score": s[use]}
@@ -38,29 +38,29 @@ def signal(data: ReportData) -> Markup:
         *_caution(data),
         element(
             "p",
-            "Accept the least doubtful outputs first, and see how many of the accepted are wrong. "
-            f"An ordering that knows nothing keeps the base rate, {y.mean():.1%}; one that knew "
-            f"everything would average {aurc(y, y):.1%}; the better of the two here "
-            f"averages {best:.1%}"
-            + ("." if best < y.mean() else ", which is no better than knowing nothing."),
+            "Outputs are accepted from the most certain to the most uncertain; the curve shows the "
+            "error rate among those accepted. A random order stays at the base rate, "
+            f"{y.mean():.1%}; a perfect order has a mean of {aurc(y, y):.1%}; the better of the "
+            f"two scores has a mean of {best:.1%}"
+            + ("." if best < y.mean() else ", which is no better than a random order."),
         ),
         figure(
             figures.inline_svg(drawn, prefix="risk"),
-            label="Error rate among accepted outputs against the share accepted",
+            label="Error rate among accepted outputs, by share accepted",
             caption=f"{y.size:,} labelled outputs after the warm-up. A lower curve is better. "
-            "AURC, the area under the curve, is the error rate averaged over all shares accepted.",
+            "AURC, the area under the curve, is the mean error rate over all shares accepted.",
         ),
     )
 
 
 def _caution(data: ReportData) -> Iterable[Markup]:
-    """Which outputs have a label may have depended on their scores: say so."""
+    """For a log without all labels: which outputs have one may depend on their scores."""
     if data.run is not None and not data.labelled.all():
         yield element(
             "p",
-            "Mind: only outputs that were picked for verification have a label here, mostly "
-            "the doubtful ones. What follows is about those, and shows less than the score "
-            "is worth. To have the rest checked too, outside the budget: ",
+            "Caution: only outputs that were selected for verification have a label here, mostly "
+            "uncertain ones. This section describes those only and understates the value of the "
+            "score. To verify the others too, outside the budget: ",
             element("code", "gatekeeper run … --check-all"),
             class_="caution",
         )

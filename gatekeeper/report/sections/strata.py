@@ -36,22 +36,22 @@ def strata(data: ReportData) -> Markup:
         [figures.Correlations("score and error", rho, p_value)]
     )
     return section(
-        "Can outputs of different cost be compared?",
+        "Can one score compare outputs of different cost?",
         element("p", found.conclusion),
         *(element("p", f"{note[:1].upper()}{note[1:]}.", class_="caution") for note in found.notes),
         table(
             ("stratum", "outputs", "labelled", "mean cost ĉ", "wrong", "ρ", "p"),
             rows,
-            caption="Strata: outputs by expected cost, cheapest first, with quarters of the "
-            "warm-up as borders; the warm-up itself is left out. ρ: how strongly score and error "
-            "go together among the labelled; p: how often chance alone gives as much.",
+            caption="Strata: outputs by expected cost, cheapest first. The borders are quartiles "
+            "of the warm-up, which is itself left out. ρ: correlation of score and error among "
+            "labelled outputs. p: probability of a correlation at least this strong by chance.",
         ),
         figure(
             figures.inline_svg(correlations, prefix="rho"),
             label="Correlation of score and error in each stratum",
-            caption="Filled: told from 0 with p < 0.05. In the grey band the score is next to "
-            "random. Where the points differ much, one ranking for all strata misleads. A stratum "
-            "with fewer than two right or two wrong outputs has no point.",
+            caption="Filled markers: ρ differs from 0 with p < 0.05. In the grey band the score is "
+            "close to random. If the markers differ much, one ranking for all strata is "
+            "misleading. A stratum with fewer than two correct or two wrong outputs has no marker.",
         ),
         _differences(found),
         _densities(data),
@@ -59,7 +59,7 @@ def strata(data: ReportData) -> Markup:
 
 
 def _differences(found: Diagnosis) -> Markup:
-    """What the conclusion rests on."""
+    """The tests behind the conclusion."""
     rows = [
         (
             "variance of ρ over strata, H",
@@ -67,20 +67,20 @@ def _differences(found: Diagnosis) -> Markup:
             fmt.p_value(found.dispersion_p),
         ),
         (
-            "the same, less what few labels alone make",
+            "H, corrected for sampling noise",
             fmt.decimals(found.dispersion_corrected, 4),
             "",
         ),
         (
-            "largest error rate minus smallest",
+            "largest minus smallest error rate",
             fmt.percent(found.base_rate_spread),
             fmt.p_value(found.base_rate_p),
         ),
     ]
     return table(
-        ("do strata differ?", "measured", "p"),
+        ("difference between strata", "value", "p"),
         rows,
-        caption="p: how often strata that are all alike would differ as much by chance.",
+        caption="p: probability of a difference at least this large if all strata are alike.",
     )
 
 
@@ -97,7 +97,7 @@ def _densities(data: ReportData) -> Markup:
     return figure(
         figures.inline_svg(drawn, prefix="densities"),
         label="Distribution of score divided by cost in each stratum, with both thresholds",
-        caption="How score ÷ cost spreads in each stratum. What lies right of a line is verified "
-        f"at a budget of {fmt.budget(data.beta)}. Percentages: the share right of the one "
-        "threshold for all (policy Threshold), and right of the stratum's own (policy CST).",
+        caption="Distribution of score ÷ cost in each stratum. Outputs to the right of a line are "
+        f"verified at a budget of {fmt.budget(data.beta)}. Percentages: share of the stratum "
+        "selected by the common threshold (policy Threshold) and by its own (policy CST).",
     )
