@@ -1,1 +1,1 @@
-"""What comes in and goes out: records, tasks, data sets, responses of providers."""
+"""Input and output: records, tasks, data sets, responses of providers."""

@@ -3,7 +3,7 @@
     read_tasks("mbpp.jsonl", convert=mbpp_task)
     load_tasks("google-research-datasets/mbpp", split="test", convert=mbpp_task)
 
-A task keeps the data set's own solution as `reference`, for whoever wants to try a verifier on it.
+A task keeps the solution of the data set as `reference`, for trying out a verifier.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ __all__ = ["FORMATS", "load_tasks", "math_task", "mbpp_task"]
 
 
 def mbpp_task(row: Mapping[str, Any]) -> Task:
-    """A row of MBPP: `task_id`, `text`, `code`, `test_list`, `test_setup_code`.
+    """Convert a row of MBPP: `task_id`, `text`, `code`, `test_list`, `test_setup_code`.
 
-    The prompt shows the tests, as in the paper that published MBPP: they name the function.
-    Raises BadInputError for another row.
+    The prompt shows the tests, as in the paper that published MBPP, since they name the function.
+
+    Raises
+    ------
+    BadInputError
+        If a field is missing or has another type.
     """
     tests = field(row, "test_list", list)
     listed = "\n".join(map(str, tests))
@@ -39,9 +43,12 @@ def mbpp_task(row: Mapping[str, Any]) -> Task:
 
 
 def math_task(row: Mapping[str, Any]) -> Task:
-    """A row of MATH-500: `unique_id`, `problem`, `solution`, `answer`, `subject`, `level`.
+    """Convert a row of MATH-500: `unique_id`, `problem`, `solution`, `answer`, `subject`, `level`.
 
-    Raises BadInputError for another row.
+    Raises
+    ------
+    BadInputError
+        If a field is missing or has another type.
     """
     return {
         "id": field(row, "unique_id", str),
@@ -56,14 +63,32 @@ def math_task(row: Mapping[str, Any]) -> Task:
 
 
 FORMATS: Mapping[str, Convert] = {"tasks": dict, "math": math_task, "mbpp": mbpp_task}
-"""By name: what a line of a file is, and how it becomes a task."""
+"""Formats of task files, by name, with the conversion of a line to a task."""
 
 
 def load_tasks(dataset: str, *, split: str, convert: Convert) -> list[Task]:
-    """A split of a data set of the Hugging Face hub, or of a folder as `datasets` reads it.
+    """Load a split of a data set from the Hugging Face hub, or from a folder `datasets` can read.
 
-    Raises MissingDependencyError without the package `datasets`, and BadInputError where the data
-    set cannot be had, has no rows, or has rows of another form.
+    Parameters
+    ----------
+    dataset
+        Name on the hub, or path of a folder.
+    split
+        For example "test".
+    convert
+        Converts a row to a task, for example `mbpp_task`.
+
+    Returns
+    -------
+    list of Task
+        In the order of the rows, at least one.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the package `datasets` (extra `datasets`).
+    BadInputError
+        If the data set cannot be loaded, has no rows, or has a row that `convert` refuses.
     """
     try:
         from datasets import load_dataset
@@ -73,14 +98,14 @@ def load_tasks(dataset: str, *, split: str, convert: Convert) -> list[Task]:
         ) from error
     log = logging.getLogger("huggingface_hub")
     level = log.level
-    log.setLevel(logging.ERROR)  # its retries, one by one: what we say of them is enough
+    log.setLevel(logging.ERROR)  # hide its messages about retries: our error reports the cause
     try:
         rows = load_dataset(dataset, split=split)
-    except Exception as e:  # of many kinds: no network, no such name, no such split
+    except Exception as e:  # of many types: no network, unknown name, unknown split
         reason = " ".join(str(e).split()) or type(e).__name__
         raise BadInputError(
-            f"dataset={dataset!r}, {split=!r} cannot be had: {reason:.300}; a file is read without "
-            "the hub (--data)"
+            f"dataset={dataset!r}, {split=!r} cannot be loaded: {reason:.300}; to work without the "
+            "hub, give a file (--data)"
         ) from e
     finally:
         log.setLevel(level)

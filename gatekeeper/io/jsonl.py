@@ -1,7 +1,7 @@
-"""JSON Lines, read so that a bad line is reported with its file, its number and what is wrong.
+"""Reading of JSON Lines: an error names the file, the line and the problem.
 
-A line may have 64 MiB, unpacked: a longer one is a bad line like any other, and no more of it than
-that is ever in memory, whatever a few kilobytes of gzip unpack to.
+A line may have at most `MAX_LINE` bytes (64 MiB) after decompression. A longer one is a bad line
+like any other, and at most that much of it is in memory, even if a small gzip file expands to more.
 """
 
 from __future__ import annotations
@@ -32,11 +32,28 @@ def read_jsonl(
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> Iterator[T]:
-    """`parse` of each line's object, in order; gzip by suffix, blank lines ignored.
+    """Parse each line of a file, in order. Blank lines are ignored.
 
-    A line that is no JSON object, or that is longer than MAX_LINE, or that `parse` refuses with
-    BadInputError, raises BadInputError naming file and line; with `skip_bad` it goes to `on_bad`
-    instead. A file that cannot be read raises BadInputError too.
+    Parameters
+    ----------
+    path
+        The file; decompressed if its suffix is `.gz`.
+    parse
+        Called with the JSON object of each line. It may raise BadInputError.
+    skip_bad
+        Skip bad lines: not JSON, not an object, longer than `MAX_LINE`, or refused by `parse`.
+    on_bad
+        Called with the error of each line skipped.
+
+    Yields
+    ------
+    T
+        What `parse` returned.
+
+    Raises
+    ------
+    BadInputError
+        For a bad line, unless `skip_bad`, naming file and line; and if the file cannot be read.
     """
     for number, line in enumerate(lines_of(path), 1):
         try:
@@ -56,9 +73,17 @@ def read_jsonl(
 
 
 def lines_of(path: str | Path) -> Iterator[bytes | None]:
-    """Each line with its end; gzip by suffix. None for a line that is longer than MAX_LINE.
+    """The lines of a file, with their ends, as bytes; None for one longer than `MAX_LINE`.
 
-    Raises BadInputError where the file cannot be read.
+    Parameters
+    ----------
+    path
+        The file; decompressed if its suffix is `.gz`. A byte order mark is skipped.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be read.
     """
     path = Path(path)
     try:
@@ -70,7 +95,7 @@ def lines_of(path: str | Path) -> Iterator[bytes | None]:
                     yield line
                     continue
                 yield None
-                while line and not line.endswith(b"\n"):  # the rest of it, a piece at a time
+                while line and not line.endswith(b"\n"):  # skip the rest, piece by piece
                     line = file.readline(1 << 20)
     except (OSError, EOFError, zlib.error) as e:
         reason = e.strerror if isinstance(e, OSError) and e.strerror else e
@@ -80,12 +105,29 @@ def lines_of(path: str | Path) -> Iterator[bytes | None]:
 def _open(path: Path) -> io.BufferedReader:
     if path.suffix != ".gz":
         return path.open("rb")
-    # GzipFile has what a BufferedReader asks of a raw file, and is slow when asked for lines.
+    # Iterating over the lines of a GzipFile is slow; a BufferedReader around it is not.
     return io.BufferedReader(gzip.open(path), 1 << 17)
 
 
 def field(data: Mapping[str, Any], name: str, kind: type[T], *, default: T | None = None) -> T:
-    """A field of the wanted type. Raises BadInputError where it is absent without a default."""
+    """A field of a JSON object.
+
+    Parameters
+    ----------
+    data
+        The object.
+    name
+        The field.
+    kind
+        The type it must have. A bool is not taken as an int.
+    default
+        Value if the field is missing or null; None: the field is required.
+
+    Raises
+    ------
+    BadInputError
+        If the field is missing without a default, or has another type.
+    """
     value = data.get(name, default)
     if value is None:
         raise BadInputError(f"field {name!r} is missing")
@@ -102,13 +144,13 @@ def _text(line: bytes) -> str:
 
 
 def _object(line: str) -> Mapping[str, Any]:
-    """`json.loads` of a stripped line, without its checks of type and of white space."""
+    """`json.loads` of a stripped line, without its checks of type and white space (faster)."""
     try:
         data, end = _decode(line)
     except (ValueError, RecursionError) as e:
         raise BadInputError(f"not JSON: {e}") from None
     if end < len(line):
-        raise BadInputError(f"not JSON: after column {end} comes {line[end:]!r:.40}")
+        raise BadInputError(f"not JSON: after column {end} follows {line[end:]!r:.40}")
     if not isinstance(data, dict):
         raise BadInputError(f"a JSON object is needed, not {type(data).__name__}")
     return data

@@ -15,31 +15,31 @@ __all__ = ["rows_of_run"]
 
 
 def rows_of_run(run: Run) -> Iterator[Row]:
-    """One row per output that the gate decided on, in the order of deciding."""
+    """One row per output, in the order of the decisions."""
     for result in run.results.values():
         yield _row(result, run.cost_estimates[result.id], result.id in run.audited, run)
 
 
-def _row(result: GateResult, cost_estimate: float, audited: bool, run: Run) -> Row:
+def _row(result: GateResult, cost_estimate: float, external: bool, run: Run) -> Row:
     h, decision, outcome = result.signals, result.decision, result.outcome
     known = outcome is not None and outcome.error is not None
     optional: dict[str, Any] = {
         "propensity": decision.propensity,
-        "verified": float(known and not audited),
+        "verified": float(known and not external),
     }
     if decision.stratum is not None:
         optional["stratum"] = decision.stratum
     cost = error = nan
     if outcome is not None and outcome.error is not None:
         error = float(outcome.error)
-        charge = _cost_of_audit(outcome, run.ledger.budget.unit) if audited else outcome.cost
-        # A charge of nothing says nothing of what a verification costs.
+        charge = _external_cost(outcome, run.ledger.budget.unit) if external else outcome.cost
+        # A charge of 0 is not the cost of a verification.
         cost = charge if charge is not None and 0 < charge < inf else nan
     return Row(result.id, h.h1, h.h2, h.h3, cost_estimate, cost, error, optional, {})
 
 
-def _cost_of_audit(outcome: Outcome, unit: Unit) -> float | None:
-    """What the gate would have been charged for it."""
+def _external_cost(outcome: Outcome, unit: Unit) -> float | None:
+    """What the gate would have been charged for an external verdict."""
     if unit == "verifications":
         return 1.0
     return outcome.cost if unit == "usd" else outcome.cost or outcome.seconds

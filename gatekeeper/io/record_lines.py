@@ -29,16 +29,12 @@ class _BinaryFile(Protocol):
 
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
-    """Write JSON Lines, gzip by suffix; the file appears when it is complete.
-
-    Reading it gives the same records. Raises BadInputError for what could not be read back,
-    naming the id, and where the file cannot be written.
-    """
+    """Write JSON Lines, gzip by suffix. The file appears when it is complete."""
     path = Path(path).resolve()
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with open(partial, "xb") as file:
-            if path.suffix == ".gz":  # without a time: equal records give equal files
+            if path.suffix == ".gz":  # no time stamp: equal records give equal files
                 with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                     _write(packed, rows)
             else:
@@ -65,13 +61,13 @@ def _write(file: _BinaryFile, rows: Iterable[Row]) -> None:
             line = json.dumps(data | _without_nan(dict(row.meta)), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as e:
             raise BadInputError(
-                f"id={row.id!r:.80}: meta={row.meta!r:.80}: only JSON values can be kept: {e}"
+                f"id={row.id!r:.80}: meta={row.meta!r:.80}: only JSON values can be written: {e}"
             ) from None
         file.write(line.encode() + b"\n")
 
 
 def _without_nan(value: Any) -> Any:
-    """NaN as null, which is how it is read, and infinities as strings."""
+    """NaN as null, and infinities as strings: JSON has neither."""
     if isinstance(value, float) and not isfinite(value):
         return None if value != value else str(value)
     if isinstance(value, Mapping):

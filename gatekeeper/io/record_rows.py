@@ -1,4 +1,4 @@
-"""One record as a row: its fields checked, whether they come from a line or from a `Record`."""
+"""One record as a row: checks of its fields, from a line of JSON or from a `Record`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALWAYS = frozenset({"id", "h1", "h2", "h3", "cost_estimate", "cost", "error"})
 
 
 class Row(NamedTuple):
-    """One record, checked. Absent numbers are NaN; `optional` has only the fields present."""
+    """A checked record. Missing numbers are NaN; `optional` has only the fields present."""
 
     id: str
     h1: float
@@ -33,7 +33,13 @@ class Row(NamedTuple):
 
 
 def rows_of(records: Iterable[Record]) -> Iterator[Row]:
-    """Records as rows, held to the same rules as lines."""
+    """Records as rows, checked by the same rules as lines.
+
+    Raises
+    ------
+    BadInputError
+        For a value that a file could not hold either, naming the id.
+    """
     check = RowCheck()
     for record in records:
         h = record.signals
@@ -50,17 +56,19 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
         try:
             clash = sorted(data.keys() & record.meta.keys())
             if clash:
-                raise BadInputError(f"meta has {clash[0]!r}, a name that every record uses itself")
+                raise BadInputError(
+                    f"meta has the key {clash[0]!r}, a field of every record: rename it"
+                )
             yield check(data | dict(record.meta))
         except BadInputError as e:
             raise BadInputError(f"id={record.id!r:.80}: {e}") from None
 
 
 class RowCheck:
-    """The fields of one record as a row, whose id must be new.
+    """Checks the fields of a record and returns a row. Its id must differ from all earlier ones.
 
-    Nearly every value passes the first test of its line; the functions below say what is wrong
-    with the others, or convert them.
+    Nearly all values pass the inline test (the fast path of `read_records`); the functions below
+    convert the others or raise the error.
     """
 
     def __init__(self) -> None:
@@ -112,7 +120,7 @@ def _is_null(value: object) -> bool:
 
 def _there(name: str, data: Mapping[str, Any]) -> Any:
     if name not in data:
-        raise BadInputError(f"field {name!r} is missing: null says that it is unknown")
+        raise BadInputError(f"field {name!r} is missing: write null if it is unknown")
     return data[name]
 
 
@@ -124,7 +132,7 @@ def _number(name: str, value: object, *, needed: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise BadInputError(f"field {name!r} is {value!r:.80}: too large") from None
+        raise BadInputError(f"field {name!r} is {value!r:.80}: too large for a float") from None
 
 
 def _signal(name: str, value: object) -> float:
@@ -183,7 +191,7 @@ def _text(name: str, value: object) -> str:
 
 
 def _group(name: str, value: object) -> str:
-    # Few groups, many records: one string for each.
+    # Many records share few groups: keep one string per group.
     return intern(value if type(value) is str and value else _text(name, value))
 
 

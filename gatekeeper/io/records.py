@@ -1,21 +1,21 @@
 """Records as columns: read from JSON Lines or from a gate's log, and written as JSON Lines.
 
-A line is one JSON object:
+A line is one JSON object (docs/reference/records.md has all rules):
 
-id              string; a whole number is taken as its decimal string. Each stands once in a file
-h1, h2, h3      signals, larger = more uncertain; absent or null where there is none. -inf (the most
-                confident) is written "-inf"; a signal of +inf is a computation gone wrong
+id              non-empty string, unique in the file; an integer is read as its decimal string
+h1, h2, h3      signals, larger = more uncertain; missing or null: no signal. -inf (most certain) is
+                written "-inf"; +inf is an error
 cost_estimate   ĉ, a number above 0
-cost            c, a number above 0; null where nobody verified the output
-error           y: 1 wrong, 0 right, null where nobody could tell
-stratum         optional, a whole number of at least 0
-group           optional, a string; a whole number is taken as its decimal string
+cost            c, a number above 0; null if the output was not verified
+error           y: 1 wrong, 0 correct, null unknown
+stratum         optional, an integer of at least 0
+group           optional, non-empty string; an integer is read as its decimal string
 benefit         optional, 0 or 1
 propensity      optional, in [0, 1]
 verified        optional, true or false
 
-Every other field is kept in `Record.meta` and written back where it was. NaN, which Python writes
-though JSON has none, is read as null. `n_tokens` and `n_margins` of `Signals` are not kept.
+Other fields are kept in `Record.meta` and written back as fields. NaN, which Python writes though
+it is not JSON, is read as null. `n_tokens` and `n_margins` of `Signals` are not kept.
 """
 
 from __future__ import annotations
@@ -50,36 +50,52 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-SQLITE = b"SQLite format 3\0"  # what every SQLite file begins with
+SQLITE = b"SQLite format 3\0"  # the first bytes of every SQLite file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordTable:
-    """Records as columns; arrays of shape (N,) unless said otherwise.
+    """Records as columns: lists of length N and arrays of shape (N,), but for `h`.
 
-    An optional column is None where no record has it. Iterating gives `Record`s.
+    An optional column is None if no record has it. Iterating yields `Record`s.
     """
 
     ids: list[str]
     h: FloatArray  # (N, 3): h1, h2, h3; NaN where missing
     cost_estimate: FloatArray  # ĉ > 0
-    cost: FloatArray  # c > 0; NaN where nobody verified
-    error: FloatArray  # 0.0 or 1.0; NaN unknown
-    stratum: NDArray[np.intp] | None = None  # -1 absent
+    cost: FloatArray  # c > 0; NaN where not verified
+    error: FloatArray  # y: 1.0 wrong, 0.0 correct; NaN unknown
+    stratum: NDArray[np.intp] | None = None  # -1 missing
     group: list[str | None] | None = None
-    benefit: FloatArray | None = None  # 0.0 or 1.0; NaN absent
-    propensity: FloatArray | None = None  # in [0, 1]; NaN absent
-    verified: FloatArray | None = None  # 0.0 or 1.0; NaN absent
-    meta: list[Mapping[str, Any]] | None = None  # fields that gatekeeper does not know
+    benefit: FloatArray | None = None  # 0.0 or 1.0; NaN missing
+    propensity: FloatArray | None = None  # in [0, 1]; NaN missing
+    verified: FloatArray | None = None  # 0.0 or 1.0; NaN missing
+    meta: list[Mapping[str, Any]] | None = None  # other fields of the record
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> RecordTable:
-        """The table of these records. Raises BadInputError for what a file could not hold either,
-        naming the id."""
+        """Make a table.
+
+        Parameters
+        ----------
+        records
+            With unique ids.
+
+        Raises
+        ------
+        BadInputError
+            For a value that a file could not hold either, naming the id.
+        """
         return _table_of(rows_of(records))
 
     def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> RecordTable:
-        """The records at these positions, in this order; or those where a mask (N,) is true."""
+        """Select records.
+
+        Parameters
+        ----------
+        index
+            Positions, in the order of the result; or a mask of shape (N,).
+        """
         at = np.flatnonzero(index) if index.dtype == np.bool_ else index.astype(np.intp)
         return RecordTable(
             _pick(self.ids, at),
@@ -112,7 +128,7 @@ class RecordTable:
             absent if self.propensity is None else self.propensity.tolist(),
             absent if self.verified is None else self.verified.tolist(),
             repeat({}) if self.meta is None else self.meta,
-            strict=False,  # what is repeated has no end
+            strict=False,  # `repeat` is endless
         )
         for id_, h, estimate, cost, error, stratum, group, benefit, share, verified, meta in rows:
             yield Record(
@@ -136,14 +152,38 @@ def load_records(
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> RecordTable:
-    """Records from a gate's log, which a file is that begins as SQLite files do, or from JSONL."""
+    """Read records from JSON Lines or from a gate's log, told apart by the first bytes of the file.
+
+    Parameters
+    ----------
+    path
+        JSON Lines (gzip by suffix), or a log, which is an SQLite file.
+    skip_bad, on_bad
+        As in `read_records`; a log has no bad lines.
+
+    Returns
+    -------
+    RecordTable
+        With at least one record.
+
+    Raises
+    ------
+    BadInputError, LogError
+        As `read_records` and `records_of_log`.
+    """
     if is_log(path):
         return records_of_log(path)
     return read_records(path, skip_bad=skip_bad, on_bad=on_bad)
 
 
 def is_log(path: str | Path) -> bool:
-    """Whether a file begins as SQLite files do. Raises BadInputError where it cannot be read."""
+    """Whether a file is a log, by its first bytes: those of an SQLite file.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be read.
+    """
     try:
         with open(path, "rb") as file:
             return file.read(len(SQLITE)) == SQLITE
@@ -157,10 +197,27 @@ def read_records(
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> RecordTable:
-    """Records from JSON Lines, gzip by suffix, as this module's docstring describes them.
+    """Read records from JSON Lines. The docstring of this module describes the format.
 
-    A bad line raises BadInputError naming file, line and field; with `skip_bad` it goes to
-    `on_bad` instead. A file without a good line raises BadInputError too.
+    Parameters
+    ----------
+    path
+        The file; decompressed if its suffix is `.gz`.
+    skip_bad
+        Skip bad lines. A bad line leaves nothing behind, not even its id.
+    on_bad
+        Called with the error of each line skipped.
+
+    Returns
+    -------
+    RecordTable
+        In file order, with at least one record.
+
+    Raises
+    ------
+    BadInputError
+        For a bad line, unless `skip_bad`, naming file, line and field; if no record is left; if
+        the file cannot be read.
     """
     table = _table_of(read_jsonl(path, RowCheck(), skip_bad=skip_bad, on_bad=on_bad))
     if not len(table):
@@ -169,28 +226,68 @@ def read_records(
 
 
 def records_of_log(path: str | Path) -> RecordTable:
-    """Records from a gate's SQLite log: one per output decided on, in the order of deciding.
+    """Read records from a gate's log: one per output, in the order of the decisions.
 
-    `cost` is what the gate was charged, or what an audit would have been, in the budget's unit;
-    NaN where there is neither. `error` comes from the gate's verifier or from an audit;
-    `verified` says whether from the gate's. The log is opened read-only, also while a gate writes
-    it. Raises LogError for a file that is no log.
+    `error` comes from the gate's verifier or from an external verdict; `verified` is true for the
+    former. `cost` is the gate's charge, or what it would have been for an external verdict, in the
+    unit of the budget; NaN without either. `stratum` and `propensity` are those of the decision.
+
+    Parameters
+    ----------
+    path
+        SQLite file, opened read-only, also while a gate writes it.
+
+    Returns
+    -------
+    RecordTable
+        With at least one record.
+
+    Raises
+    ------
+    LogError
+        If the file is not a gate's log, or cannot be read.
+    BadInputError
+        If the gate has not decided on any output yet.
     """
     return records_of_run(read_run(path), path)
 
 
 def records_of_run(run: Run, path: str | Path) -> RecordTable:
-    """The same from a log that has been read. `path` is for messages."""
+    """As `records_of_log`, from a log that has been read already.
+
+    Parameters
+    ----------
+    run
+        From `gatekeeper.log.run.read_run`.
+    path
+        Of the log, for the error message.
+
+    Raises
+    ------
+    BadInputError
+        If the gate has not decided on any output yet.
+    """
     if not run.results:
-        raise BadInputError(f"{path} holds no record: its gate has decided on nothing yet")
+        raise BadInputError(f"{path} holds no record: its gate has not decided on any output yet")
     return _table_of(rows_of_run(run))
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
-    """Write JSON Lines, gzip by suffix; the file appears when it is complete.
+    """Write records as JSON Lines; reading the file gives the same records.
 
-    Reading it gives the same records. Raises BadInputError for what could not be read back,
-    naming the id, and where the file cannot be written.
+    The file appears, or is replaced, when it is complete. Equal records give equal files.
+
+    Parameters
+    ----------
+    path
+        The file; compressed if its suffix is `.gz`.
+    records
+        A `RecordTable` or any iterable of records, with unique ids.
+
+    Raises
+    ------
+    BadInputError
+        For a value that could not be read back, naming the id; if the file cannot be written.
     """
     write_rows(path, rows_of(records))
 
@@ -203,7 +300,7 @@ def _table_of(rows: Iterable[Row]) -> RecordTable:
 
 
 class _Columns:
-    """A table that grows by rows."""
+    """Columns of a table that grows row by row."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
@@ -266,4 +363,4 @@ def _pick(column: list[T], index: NDArray[np.intp]) -> list[T]:
 
 
 def _as_array(column: array[float]) -> FloatArray:
-    return np.array(column, dtype=np.float64)  # copied: what the array over-allocated goes
+    return np.array(column, dtype=np.float64)  # a copy, without the spare room of `array`

@@ -1,4 +1,4 @@
-"""Parsing of Python that may go on in several threads at once."""
+"""Parsing of Python code, safe with several threads."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import threading
 __all__ = ["parse_python"]
 
 _TRIES = 100
-_parsing = threading.RLock()  # a finalizer may parse, too
+_parsing = threading.RLock()  # re-entrant: a finalizer may parse, too
 
 
 def parse_python(source: str) -> ast.Module:
-    """`ast.parse`, which CPython 3.11 may break off when another thread parses, too.
+    """`ast.parse`, which may fail on CPython 3.11 while another thread parses.
 
-    There, the interpreter has one counter of depth for all threads: if another one parses while
-    this one's tree is made, the count is wrong and SystemError is raised (CPython issue 106905).
-    Calls of this function wait for each other; where other code parses, it is tried again.
+    There, the interpreter has one depth counter for all threads. If another thread parses while
+    this one builds its tree, the count is wrong and SystemError is raised (CPython issue 106905).
+    Calls of this function wait for each other; if other code parses meanwhile, it tries again.
 
     Raises
     ------

@@ -1,8 +1,15 @@
-"""Task files: what to generate, and how to verify it.
+"""Task files: prompts, and how to verify the outputs.
 
-One JSON object per line: `id`, `prompt`, `kind`, and for kind "code" `tests` (a list of assert
-statements, run in order after the candidate) with an optional `test_setup_code`, for kind "math"
-`gold` (the reference answer). Other fields are kept and ignored.
+One JSON object per line:
+
+id                unique, non-empty string
+prompt            string
+kind              "code" or "math"
+tests             for "code": list of assert statements, run in order after the candidate
+test_setup_code   for "code", optional: run before the tests
+gold              for "math": the reference answer
+
+Other fields are kept and ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +27,7 @@ __all__ = ["Convert", "Task", "as_tasks", "read_tasks"]
 Task = Mapping[str, Any]
 
 Convert = Callable[[Mapping[str, Any]], Task]
-"""From a row of a published data set to a task; see `gatekeeper.io.datasets`."""
+"""Converts a row of a published data set to a task; see `gatekeeper.io.datasets`."""
 
 
 def read_tasks(
@@ -30,8 +37,28 @@ def read_tasks(
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> list[Task]:
-    """All tasks, in file order. Raises BadInputError for a bad line (see `read_jsonl`), for an id
-    that stands twice, and for a file without tasks."""
+    """Read a task file.
+
+    Parameters
+    ----------
+    path
+        JSON Lines, gzip by suffix.
+    convert
+        Converts a line's object to a task. Default: it is one.
+    skip_bad, on_bad
+        As in `gatekeeper.io.jsonl.read_jsonl`.
+
+    Returns
+    -------
+    list of Task
+        In file order, at least one.
+
+    Raises
+    ------
+    BadInputError
+        For a bad line or a repeated id, unless `skip_bad`; if no task is left; if the file cannot
+        be read.
+    """
     tasks = list(read_jsonl(path, _parser(convert), skip_bad=skip_bad, on_bad=on_bad))
     if not tasks:
         raise BadInputError(f"{path} holds no task")
@@ -39,7 +66,13 @@ def read_tasks(
 
 
 def as_tasks(rows: Iterable[Mapping[str, Any]], *, convert: Convert = dict) -> list[Task]:
-    """The same for rows that are in memory. Raises BadInputError, naming the row by its number."""
+    """Convert and check rows in memory, as `read_tasks` does with lines.
+
+    Raises
+    ------
+    BadInputError
+        For a bad row, naming its number, counted from 1.
+    """
     parse = _parser(convert)
     tasks = []
     for number, row in enumerate(rows, 1):
@@ -51,13 +84,13 @@ def as_tasks(rows: Iterable[Mapping[str, Any]], *, convert: Convert = dict) -> l
 
 
 def _parser(convert: Convert) -> Convert:
-    """Converts and checks; remembers the ids."""
+    """Converts and checks tasks whose ids must be unique."""
     ids: set[str] = set()
 
     def parse(data: Mapping[str, Any]) -> Task:
         task = _checked(convert(data))
         if task["id"] in ids:
-            raise BadInputError(f"id {task['id']!r} stands twice: each task needs one of its own")
+            raise BadInputError(f"id {task['id']!r} occurs twice: give each task a unique id")
         ids.add(task["id"])
         return task
 
@@ -71,7 +104,9 @@ def _checked(data: Task) -> Task:
         try:
             field(data, name, str).encode()
         except UnicodeEncodeError:
-            raise BadInputError(f"field {name!r} is no valid text: {data[name]!r:.80}") from None
+            raise BadInputError(
+                f"field {name!r} is not valid Unicode text: {data[name]!r:.80}"
+            ) from None
     kind = field(data, "kind", str)
     if kind == "code":
         tests = field(data, "tests", list)
@@ -81,11 +116,13 @@ def _checked(data: Task) -> Task:
             try:
                 parse_python(test.strip())
             except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
-                raise BadInputError(f"field 'tests' has {test!r:.80}, no Python: {e}") from None
+                raise BadInputError(
+                    f"field 'tests' has {test!r:.80}, which is not Python: {e}"
+                ) from None
         field(data, "test_setup_code", str, default="")
     elif kind == "math":
         if not field(data, "gold", str).strip():
-            raise BadInputError("field 'gold' is empty: an answer is needed to compare with")
+            raise BadInputError("field 'gold' is empty: give the reference answer")
     else:
         raise BadInputError(f"field 'kind' is {kind!r}: choose 'code' or 'math'")
     return data

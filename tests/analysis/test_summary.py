@@ -18,13 +18,16 @@ def result(i: int, *, verify: bool, wrong: bool | None, reason: Reason) -> GateR
 
 
 def run(
-    labels: list[bool], chosen: set[int], *, audited: bool, warmup: int = 10
+    labels: list[bool], chosen: set[int], *, external: bool, warmup: int = 10
 ) -> list[GateResult]:
-    """A warm-up with every second output wrong, then the labels; unchosen ones maybe audited."""
+    """A warm-up with every second output wrong, then the labels.
+
+    external   whether outputs that were not chosen have a verdict, too
+    """
     first = [result(i, verify=True, wrong=i % 2 == 0, reason=Reason.WARMUP) for i in range(warmup)]
     rest = [
         result(warmup + i, verify=i in chosen, wrong=wrong, reason=Reason.POLICY)
-        if i in chosen or audited
+        if i in chosen or external
         else GateResult(f"r{warmup + i}", SIGNALS, Decision(False, Reason.POLICY))
         for i, wrong in enumerate(labels)
     ]
@@ -33,7 +36,7 @@ def run(
 
 def test_counts_with_every_label_known() -> None:
     labels = [True] * 6 + [False] * 14
-    summary = summarise(run(labels, {0, 1, 2, 10}, audited=True))
+    summary = summarise(run(labels, {0, 1, 2, 10}, external=True))
     assert (summary.outputs, summary.warmup_verified, summary.warmup_errors) == (30, 10, 5)
     assert (summary.evaluated, summary.verified, summary.errors_found) == (20, 4, 3)
     assert (summary.errors, summary.best_found, summary.hit_rate) == (6, 4, 0.75)
@@ -42,16 +45,16 @@ def test_counts_with_every_label_known() -> None:
 
 def test_unknown_labels_are_estimated_from_the_warmup_or_left_unknown() -> None:
     labels = [True] * 6 + [False] * 14
-    summary = summarise(run(labels, {0, 1, 2, 10}, audited=False))
+    summary = summarise(run(labels, {0, 1, 2, 10}, external=False))
     assert (summary.all_checked, summary.errors, summary.best_found) == (False, None, None)
     assert summary.random_found == 4 * 0.5
     assert isnan(summary.above_random)
-    assert summarise(run(labels, {0}, audited=False, warmup=0)).random_found is None
+    assert summarise(run(labels, {0}, external=False, warmup=0)).random_found is None
     assert summarise([]).random_found is None
 
 
 def test_what_could_not_be_told_is_neither_right_nor_wrong() -> None:
-    results = run([True, False], {0, 1}, audited=True)
+    results = run([True, False], {0, 1}, external=True)
     lost = result(99, verify=True, wrong=None, reason=Reason.POLICY)
     summary = summarise([*results, lost])
     assert (summary.verified, summary.errors_found, summary.could_not_tell) == (2, 1, 1)
@@ -64,7 +67,7 @@ def test_above_random_is_measured_in_deviations_of_random_draws(seed: int) -> No
     rng = random.Random(seed)
     labels = [rng.random() < 0.3 for _ in range(60)]
     scores = [
-        summarise(run(labels, set(rng.sample(range(60), 12)), audited=True)).above_random
+        summarise(run(labels, set(rng.sample(range(60), 12)), external=True)).above_random
         for _ in range(2000)
     ]
     assert abs(fmean(scores)) < 0.08

@@ -44,7 +44,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         ({**CODE, "tests": []}, "field 'tests' must be a list of at least one assert"),
         ({**CODE, "tests": "assert 1"}, "field 'tests' is 'assert 1', not of type list"),
         ({**CODE, "test_setup_code": 3}, "field 'test_setup_code' is 3, not of type str"),
-        (MATH, "id 'm1' stands twice"),
+        (MATH, "id 'm1' occurs twice"),
     ],
 )
 def test_a_bad_line_is_named_by_file_and_line(
@@ -140,9 +140,9 @@ def test_doctor_tries_every_part(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ({**CODE, "tests": ["assert ("]}, "field 'tests' has 'assert (', no Python"),
-        ({**MATH, "id": "\ud800"}, "field 'id' is no valid text"),
-        ({**MATH, "prompt": "\ud800"}, "field 'prompt' is no valid text"),
+        ({**CODE, "tests": ["assert ("]}, "field 'tests' has 'assert (', which is not Python"),
+        ({**MATH, "id": "\ud800"}, "field 'id' is not valid Unicode text"),
+        ({**MATH, "prompt": "\ud800"}, "field 'prompt' is not valid Unicode text"),
     ],
 )
 def test_what_could_never_be_verified_is_refused_when_the_file_is_read(

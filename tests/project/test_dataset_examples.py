@@ -245,7 +245,7 @@ def test_a_data_set_by_its_name(
     )
     assert run("math") == (0, "solutions: 3 of 3 agree with their answers\n")
     code, said = run("unreachable")
-    assert (code, "cannot be had: cannot reach it; " in said) == (2, True)
+    assert (code, "cannot be loaded: cannot reach it; " in said) == (2, True)
     assert "holds no task" in run("empty")[1]
     monkeypatch.setitem(sys.modules, "datasets", None)
     assert "llm-gatekeeper[datasets]" in run("math")[1]

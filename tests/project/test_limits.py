@@ -201,6 +201,7 @@ def test_a_log_that_may_not_be_written(tmp_path: Path) -> None:
 def test_an_event_has_a_limit_too(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     with SQLiteLog(path) as log:
+        log.configure({"budget": {"total": 5.0}, "policy": {}})
         log.append([Event("decided", "a", {"text": "x"})])
         with pytest.raises(LogError, match=r"event 'decided' of id='b': it has 64 MiB, and 64 MiB"):
             log.append([Event("decided", "b", {"text": "x" * MAX_LINE})])

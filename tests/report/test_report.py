@@ -299,7 +299,7 @@ def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "is not a log" in refused(capsys, tmp_path / "fake.db", "-o", out)
     with VerificationGate("cst", budget=Budget(fraction=0.2), log=tmp_path / "new.db"):
         pass
-    assert "decided on nothing yet" in refused(capsys, tmp_path / "new.db", "-o", out)
+    assert "has not decided on any output yet" in refused(capsys, tmp_path / "new.db", "-o", out)
     assert "beta=1.0" in refused(capsys, good, "-o", out, "--beta", "1")
     assert not out.exists()
     assert "cannot be written" in refused(capsys, good, "-o", tmp_path / "none" / "r.html")
