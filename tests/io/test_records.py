@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from math import inf, nan
 from pathlib import Path
@@ -155,6 +158,20 @@ def test_optional_columns_are_absent_or_full(read: Callable[..., RecordTable]) -
     assert table.group == [None, "g"]
     assert np.array_equal(table.propensity, [nan, 0.5], equal_nan=True)
     assert table.benefit is table.verified is table.meta is None
+
+
+def test_the_reference_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/reference/records.md: the table has every field, lines are read, the program runs."""
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "records.md").read_text()
+    fields = text.partition("## Fields")[2].partition("##")[0]
+    first = re.findall(r"^\| (`.*?`) \|", fields, re.MULTILINE)
+    assert {name for cell in first for name in re.findall(r"`(\w+)`", cell)} == FIELDS
+    monkeypatch.chdir(tmp_path)
+    Path("page.jsonl").write_text("\n".join(re.findall(r"^    (\{.*\})$", text, re.MULTILINE)))
+    assert read_records("page.jsonl").ids == ["q1", "q2"]
+    ((program, shown),) = re.findall(r"```python\n(.*?)  # (.*?)\n```", text, re.DOTALL)
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert printed.stdout == f"{shown}\n"
 
 
 # -- bad input ---------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def about(data: ReportData) -> Markup:
         ("with a known label", f"{y.size:,} ({fmt.share(y.size, len(records))})"),
         ("wrong, of labelled", f"{y.sum():,.0f} ({fmt.share(y.sum(), y.size)})"),
         ("expected cost ĉ", fmt.spread(records.cost_estimate)),
-        ("actual cost c", fmt.spread(records.cost[np.isfinite(records.cost)])),
+        ("true cost c", fmt.spread(records.cost[np.isfinite(records.cost)])),
         ("without a signal", f"{missing.all(axis=1).sum():,}"),
     ]
     if data.run is not None:
