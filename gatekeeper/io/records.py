@@ -152,7 +152,7 @@ def load_records(
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
 ) -> RecordTable:
-    """Read records from JSON Lines or from a gate's log, told apart by the first bytes of the file.
+    """Read records from JSON Lines or from a gate's log, by the first bytes of the file.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def test_unknown_labels_are_estimated_from_the_warmup_or_left_unknown() -> None:
     assert summarise([]).random_found is None
 
 
-def test_what_could_not_be_told_is_neither_right_nor_wrong() -> None:
+def test_an_output_without_verdict_is_neither_correct_nor_wrong() -> None:
     results = run([True, False], {0, 1}, external=True)
     lost = result(99, verify=True, wrong=None, reason=Reason.POLICY)
     summary = summarise([*results, lost])

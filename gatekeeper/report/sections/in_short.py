@@ -27,11 +27,14 @@ def in_short(data: ReportData) -> Markup:
 
 def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
     verified, found = summary.verified, summary.errors_found
-    sentences = [
+    seen = (
         f"{summary.outputs} outputs were seen. The first {summary.warmup_verified} were verified "
-        f"as a warm-up. Of the next {summary.evaluated}, the gate verified {verified}"
-        + (f", and {found} were wrong ({fmt.share(found, verified)})." if verified else ".")
-    ]
+        "as a warm-up."
+    )
+    if summary.evaluated:
+        seen += f" Of the next {summary.evaluated}, the gate verified {verified}"
+        seen += f", and {found} were wrong ({fmt.share(found, verified)})." if verified else "."
+    sentences = [seen]
     if verified and summary.random_found is not None:
         how = "" if summary.all_checked else " (estimated from the warm-up)"
         sentences.append(
