@@ -47,9 +47,9 @@ LEARNERS = {
     "mp-strat": "MP-Strat: the same in each cost stratum",
 }
 PARTITIONS = {
-    "none": "Threshold: one for all",
-    "cost": "CST: one per cost stratum",
-    "random": "control: one per random group; no gain expected",
-    "signal": "control: one per level of the score; no gain expected",
+    "none": "Threshold: one threshold for all",
+    "cost": "CST: one threshold per cost stratum",
+    "random": "control: one threshold per random group; no gain expected",
+    "signal": "control: one threshold per level of the score; no gain expected",
     "oracle": "best possible selection: all labels known",
 }
