@@ -127,7 +127,7 @@ def test_the_page_of_records(tmp_path: Path) -> None:
     assert (
         f"300 records, 300 with a known label; {wrong / 300:.1%} of these are wrong." in page.text
     )
-    assert "CST: one per cost stratum" in page.text
+    assert "CST: one threshold per cost stratum" in page.text
     assert "best possible selection: all labels known" in page.text
     assert "that learn from every label are left out" not in page.text
     assert report(path) == text
