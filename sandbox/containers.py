@@ -32,7 +32,7 @@ __all__ = ["ContainerLimits", "Starter", "reap"]
 
 OWNER = "org.gatekeeper.sandbox.owner"  # label: host name, process number, its start time
 CAPABILITIES = ["SETUID", "SETGID", "KILL", "SETPCAP"]  # for the supervisor, not for candidates
-CPUS = 2  # the judge's path uses two; with one, runs of 30 ms are throttled (SANDBOX.md)
+CPUS = 2  # the judge's path uses two; with one, runs of 30 ms are throttled
 INODES = "20k"
 REMOVAL_SECONDS = 10.0
 ENGINE_SECONDS = 10.0  # for an answer of the engine, which takes some 0.2

@@ -1,7 +1,8 @@
 """Replay: what a policy would have done on candidates whose outcomes are all known.
 
-The rules are POLICIES.md's, "Budget in replay": B = β Σ c over the evaluated candidates; one that
-the policy wants is verified only if spent + c <= B, and one that does not fit is skipped.
+The rules are in docs/reference/policies.md, "Budget in replay": B = β Σ c over the evaluated
+candidates. One that the policy wants is verified only if spent + c <= B; one that does not fit is
+skipped.
 """
 
 from __future__ import annotations
@@ -143,7 +144,8 @@ def step_through(
             spent += cost * verify
             decisions.append(decision)
             verified.append(verify)
-        # What calibrates without verifying counts on labels that a replay has (POLICIES.md, HGA).
+        # A calibration without verifying needs labels, which a replay has ("hga" in
+        # docs/reference/policies.md).
         given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
         known = outcome.error is not None
         if known and (verify or given or feedback == "full"):

@@ -65,7 +65,8 @@ class Decisions:
 
 
 class Stream:
-    """Candidates in the order in which they come, and the fixed score of POLICIES.md.
+    """Candidates in the order in which they come, and the fixed score of
+    docs/reference/policies.md.
 
     h (N, 3), NaN where a signal is missing; cost_estimate ĉ, cost c, error y (N,): y in {0, 1};
     `observed` are the labels that policies are shown, NaN where there is none. Raises
@@ -141,7 +142,8 @@ class Stream:
         return beta * self._whole
 
     def by_partition(self, strata: Indices, beta: float, *, seed: int = 0) -> Decisions:
-        """Threshold within each part of any partition (N,): the controls of POLICIES.md."""
+        """Threshold within each part of any partition (N,): "Controls" in
+        docs/reference/policies.md."""
         return self._by_threshold(stratified_thresholds(self.z, strata, 1.0 - beta), beta, seed)
 
     def _by_threshold(
@@ -262,7 +264,7 @@ _BY_COLUMN: dict[str, Callable[..., Decisions]] = {
 def fixed_score(
     h: FloatArray, cost_estimate: FloatArray, labels: FloatArray, *, warmup: int = T0
 ) -> FloatArray:
-    """s in [0, 1] of POLICIES.md, NaN without a signal: (N,).
+    """s in [0, 1] of docs/reference/policies.md, NaN without a signal: (N,).
 
     Fitted to the first `warmup` of h (N, 3) and of their labels (N,) in {0, 1}, NaN unknown.
     """

@@ -20,11 +20,11 @@ WHY = {
     "oracle": "the paper's Oracle misses although errors are left to find; ours, which takes "
     "every error that fits before anything else, cannot",
     "mp-adapt": "the paper leaves open the scale of the costs in its update and the start of its "
-    "multiplier; POLICIES.md decides, and nothing was fitted to this row",
+    "multiplier; docs/reference/policies.md decides, and nothing was fitted to this row",
     "mp-strat": "the paper leaves open the scale of the costs and the start of the multipliers; "
-    "POLICIES.md decides, and nothing was fitted to this row",
+    "docs/reference/policies.md decides, and nothing was fitted to this row",
     "cst-memory": "the paper does not say how many neighbours are looked up, nor in what space; "
-    "POLICIES.md decides, and nothing was fitted to this row",
+    "docs/reference/policies.md decides, and nothing was fitted to this row",
     "split-conformal": "thresholds from one half stay fixed on the other, whose luck they follow; "
     "nothing was fitted to this row",
 }

@@ -1,4 +1,4 @@
-"""What a policy does with a candidate that has no signal at all (DESIGN.md, "What flows")."""
+"""What a policy does with a candidate that has no signal at all (see `MissingRule`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Warm-up, scaling and the fixed score s = w0ᵀx that every scoring policy shares.
 
-POLICIES.md, "Warm-up, scaling and the fixed score"; paper, Section "Hyperparameters" (T0 = 50).
+docs/reference/policies.md, "Warm-up, scaling and the fixed score"; paper, "Hyperparameters"
+(T0 = 50).
 """
 
 from __future__ import annotations

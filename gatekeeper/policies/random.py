@@ -17,7 +17,7 @@ class Random:
     """Verify iff `rng.random() < beta`, one draw per candidate after the warm-up.
 
     It needs no warm-up; the others' is kept so that all of them see the same evaluation stream
-    (POLICIES.md, "The policies"). `warmup=0` does without.
+    (docs/reference/policies.md, "The policies"). `warmup=0` does without.
     """
 
     name = "random"

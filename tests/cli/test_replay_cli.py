@@ -138,7 +138,7 @@ def test_json_says_how_it_was_made(shell: Shell, records: Path) -> None:
 
 
 def test_figures_without_noise_are_those_of_the_slow_reference(shell: Shell, records: Path) -> None:
-    """Deterministic, and decided as POLICIES.md says; the lines carry what they rest on."""
+    """Deterministic, and decided by docs/reference/policies.md; the lines say what they rest on."""
     betas, out = (0.1, 0.3), records.with_name("decisions.jsonl")
     arguments = (records, "--beta", "0.1,0.3", *EXACT, "--decisions", out)
     found = shell.json(*arguments)
@@ -450,7 +450,7 @@ def test_the_reader_and_the_rows_agree(records: Path) -> None:
 
 
 def test_records_without_any_signal_are_counted(shell: Shell, tmp_path: Path) -> None:
-    """They are drawn at random (DESIGN.md), which a misspelt column must not do in silence."""
+    """They are drawn at random, which a misspelt column must not do in silence."""
     arguments = ("--beta", "0.3", "--policy", "cst", "--seeds", "2")
     some = [{**r, "h1": None, "h2": None, "h3": None} if i < 7 else r for i, r in enumerate(ROWS)]
     out, _ = shell(written(tmp_path / "some.jsonl", some), *arguments)

@@ -1,4 +1,4 @@
-"""The policies against an independent slow implementation of POLICIES.md."""
+"""The policies against an independent slow implementation of docs/reference/policies.md."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def test_replay_equals_the_slow_reference(kind: str, n: int, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_draws_once_per_evaluated_candidate(seed: int) -> None:
-    """POLICIES.md: one draw per evaluated candidate. With `second-half` the first half is not
-    evaluated; a warm-up as long as what comes before makes the first draw the evaluation's."""
+    """One draw per evaluated candidate. With `second-half` the first half is not evaluated;
+    a warm-up as long as what comes before makes the first draw the evaluation's."""
     stream = slow.make_stream("continuous", 151, seed)
     expected = slow.replayed("random", stream, 0.3, {}, seed=seed, second_half=True)
     random = Random(0.3, warmup=T0 + (len(stream) - T0) // 2, seed=seed)

@@ -264,6 +264,12 @@ def pins(name: str) -> dict[str, str]:
     return dict(PIN.findall(text))
 
 
+def test_what_builds_the_site_is_named_by_its_hash() -> None:
+    found = pins("docs")
+    for requirement in map(Requirement, PYPROJECT["dependency-groups"]["docs"]):
+        assert found[canonicalize_name(requirement.name)] in requirement.specifier, requirement
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_what_make_installs_is_named_by_its_hash(name: str) -> None:
     """And is in pyproject's ranges; `make lock` renews it."""

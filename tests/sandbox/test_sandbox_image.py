@@ -81,7 +81,7 @@ def default(client: Any) -> Image:
 
 
 def run(client: Any, built: Image, program: str) -> Any:
-    """What a program prints under the conditions of a candidate (SANDBOX.md 5a)."""
+    """What a program prints under the conditions of a candidate (docs/sandbox.md)."""
     printed = client.containers.run(
         built.id,
         ["-I", "-c", program],

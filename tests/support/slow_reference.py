@@ -1,4 +1,4 @@
-"""The policies once more, straight from POLICIES.md, in plain slow numpy.
+"""The policies once more, straight from docs/reference/policies.md, in plain slow numpy.
 
 Nothing here comes from `gatekeeper`: histories are lists, every quantile is `numpy.quantile` over
 the whole list, every score is worked out anew. What the page leaves open is said where it is
@@ -162,7 +162,7 @@ def threshold_or_cst(
     """A step for every candidate after the warm-up.
 
     A candidate without any usable signal enters no history and is drawn with probability β, one
-    `default_rng(seed)` draw each (DESIGN.md, "Signals"; the generator is ours to say).
+    `default_rng(seed)` draw each (docs/reference/policies.md, "Missing signals").
     """
     if labels is None:
         labels = stream.observed[:warmup].tolist()
