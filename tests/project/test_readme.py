@@ -80,6 +80,15 @@ def test_the_readme_program_gates_an_openai_call(base_url: str, tmp_path: Path) 
         assert ran.stdout.splitlines() == told
 
 
+def test_the_picture_of_the_gain_has_the_figures_of_the_table() -> None:
+    """Both are of one run of `make demo`."""
+    drawn = (ROOT / "docs/images/gain.svg").read_text()
+    table = re.findall(r"│ (.*?) +│ +(\S+) │ +(\S+) │", (ROOT / "README.md").read_text())
+    found = {name.split(" (")[0]: wrong for name, _, wrong in table}
+    for name in ("verified by the gate", "the same number at random", "the best possible choice"):
+        assert f">{found[name]}<" in drawn
+
+
 def test_the_page_on_openai_runs(base_url: str, tmp_path: Path) -> None:
     """docs/openai.md, as it stands, with a gate and a client of the package's own."""
     page = (ROOT / "docs" / "openai.md").read_text()
