@@ -438,7 +438,8 @@ def test_what_the_caller_forces_does_not_sway_the_gate() -> None:
         assert hga.evidence is not None
         by_forcing[forcing] = hga.evidence
     assert by_forcing[True].base_rate_spread == by_forcing[False].base_rate_spread
-    assert by_forcing[True] == by_forcing[False]
+    # As text: from Python 3.13 on, dataclasses with a NaN are not equal.
+    assert repr(by_forcing[True]) == repr(by_forcing[False])
 
 
 # -- labels of the warm-up that come late ----------------------------------------------------------
