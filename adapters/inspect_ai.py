@@ -1,12 +1,12 @@
-"""Inspect AI: a scorer that has a gate choose which samples the scorer you name gets to see.
+"""Inspect AI: a scorer that passes the samples that a gate selects to the scorer that you name.
 
     GATEKEEPER_LOGPROBS=1 inspect eval task.py --no-score --model openai/gpt-4o-mini
     inspect score logs/FILE.eval --scorer gatekeeper/gated -S scorer=match -S budget=0.3 \
         -S log=run.db --action overwrite --overwrite
     python -m gatekeeper.adapters.inspect_ai report run.db
 
-Inspect finds this module by its entry point. What was not selected is `Score.unscored`, with the
-decision in its metadata; the metrics are estimates for all samples, with intervals.
+Inspect finds this module by its entry point. A sample that was not selected gets `Score.unscored`,
+with the decision in its metadata; the metrics are estimates for all samples, with intervals.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.util import registry_create, registry_info
 from rich.markup import escape
 
-from gatekeeper.adapters._turns import Turns
+from gatekeeper.adapters.harness.ordered_queue import OrderedQueue
 from gatekeeper.adapters.openai import ALTERNATIVES, generation_of
 from gatekeeper.analysis.estimates import estimate, show
 from gatekeeper.budget import Budget
@@ -55,28 +55,28 @@ LOGPROBS = "GATEKEEPER_LOGPROBS"  # the environment variable that turns the hook
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Inspect prints such an error as one line, any other with its traceback."""
+    """Raise errors of the gate as the kind that Inspect prints in one line."""
     try:
         yield
     except GatekeeperError as e:
         raise PrerequisiteError(escape(f"gatekeeper: {e}")) from e
 
 
-def _named(decorate: Any, name: str, **how: Any) -> Any:
-    """Register under `gatekeeper/name`, which Inspect does by itself only for wheels."""
+def _named(decorate: Any, name: str, **options: Any) -> Any:
+    """Register as `gatekeeper/name`, which Inspect itself does only for wheels."""
 
     def register(made: Any) -> Any:
-        registered = decorate(name=name, **how)(made)
+        registered = decorate(name=name, **options)(made)
         if registry_info(registered).name == name:
-            registered = decorate(name=f"gatekeeper/{name}", **how)(made)
+            registered = decorate(name=f"gatekeeper/{name}", **options)(made)
         return registered
 
     return register
 
 
-@hooks(name="logprobs", description="asks every model for log-probabilities")
+@hooks(name="logprobs", description="requests log-probabilities from every model")
 class AskForLogprobs(Hooks):  # type: ignore[misc]  # untyped where it is not installed
-    """Turned on by the environment variable GATEKEEPER_LOGPROBS; honours `logprobs=False`."""
+    """Enabled by the environment variable GATEKEEPER_LOGPROBS; keeps `logprobs=False`."""
 
     def enabled(self) -> bool:
         return os.environ.get(LOGPROBS, "0") not in ("", "0")
@@ -89,21 +89,23 @@ class AskForLogprobs(Hooks):  # type: ignore[misc]  # untyped where it is not in
 
 # -- the gate ----------------------------------------------------------------------------------
 
-_open: dict[Path, tuple[Any, Turns]] = {}  # by log, with its settings, while the process lives
+_open: dict[Path, tuple[Any, OrderedQueue]] = {}  # by log, with its settings
 
 
-def _turns(log: Path, settings: dict[str, Any]) -> Turns:
-    """One gate for one log, also where a program scores twice."""
-    known, turns = _open.get(log, (None, None))
-    if turns is not None and known != settings:
-        if not turns.idle:
-            raise BadInputError(f"log={str(log)!r}: another scorer uses it, give each its own")
-        turns.gate.close()
-        turns = None
-    if turns is None:
-        turns = Turns(_gate(log=log, **settings))
-        _open[log] = (settings, turns)
-    return turns
+def _queue(log: Path, settings: dict[str, Any]) -> OrderedQueue:
+    """The queue of the gate with this log: one per process, also where a program scores twice."""
+    known, queue = _open.get(log, (None, None))
+    if queue is not None and known != settings:
+        if not queue.idle:
+            raise BadInputError(
+                f"log={str(log)!r}: another scorer uses it: give each scorer its own log"
+            )
+        queue.gate.close()
+        queue = None
+    if queue is None:
+        queue = OrderedQueue(_gate(log=log, **settings))
+        _open[log] = (settings, queue)
+    return queue
 
 
 def _gate(
@@ -116,7 +118,7 @@ def _gate(
     seed: int,
     scoring: dict[str, Any],
 ) -> VerificationGate:
-    """It decides; the scorer is run where Inspect wants it, and its verdicts are reported."""
+    """A gate without a verifier: Inspect runs the scorer, and its verdicts are reported."""
     return VerificationGate(
         policy,
         budget=Budget(fraction=budget, horizon=horizon),
@@ -131,9 +133,11 @@ def _gate(
 
 
 def _whole_set() -> Metric:
-    """Of all samples: `accuracy` as estimated from those that were verified, `low` and `high` of
-    its 95 % interval, the share `verified`, and `accuracy_verified`, the share of right ones
-    among these, which is no estimate of anything: the gate picks the doubtful ones.
+    """The accuracy of all samples, estimated from those that were verified.
+
+    `estimate`, `low` and `high` are the estimate and its 95 % interval, `verified` is the share
+    of verified samples, and `accuracy_verified` the share of right samples among these. The last
+    one estimates nothing: the gate selects uncertain samples.
     """
 
     def compute(scores: list[SampleScore]) -> Value:
@@ -173,14 +177,24 @@ def _gated(
     passing: float = 1.0,
     **arguments: Any,
 ) -> Scorer:
-    """The scorer of that registered name, for the samples that a gate selects within a budget.
+    """A registered scorer, for the samples that a gate selects within a budget.
 
-    scorer      "match", "mypackage/mine", or one that the task's own file has; `arguments` are its
-    log         the gate's log, SQLite: resumed with the same settings; one for each eval log
-    budget      share of the samples after the warm-up, in (0, 1]; 1 scores them all
-    policy, explore, seed   as for `VerificationGate`
-    horizon     how many samples (times epochs) are to come, where that is known
-    passing     the least value that counts as right; "C" is 1, "P" 0.5, "I" and "N" 0
+    Parameters
+    ----------
+    scorer : str
+        "match", "mypackage/mine", or a scorer in the task's own file.
+    log : str
+        SQLite file of the gate, resumed with the same settings; one for each eval log.
+    budget : float
+        Share of the samples after the warm-up, in (0, 1]; 1 scores all of them.
+    policy, explore, seed
+        As for `VerificationGate`.
+    horizon : int or None
+        How many samples (times epochs) there will be, if known.
+    passing : float
+        The least value that is right; "C" is 1, "P" 0.5, "I" and "N" 0.
+    **arguments
+        Of the scorer.
     """
     settings: dict[str, Any] = {
         "policy": policy,
@@ -192,29 +206,29 @@ def _gated(
     }
     with _one_line():
         if not (isinstance(scorer, str) and scorer):
-            raise BadInputError(f"scorer={scorer!r}: name one, for example -S scorer=match")
+            raise BadInputError(f"scorer={scorer!r}: give its name, for example -S scorer=match")
         if not (isinstance(log, str) and log):
             raise BadInputError(f"log={log!r}: give a file name, for example -S log=run.db")
         if isinstance(passing, bool) or not isinstance(passing, int | float):
             raise BadInputError(f"passing={passing!r}: a number is needed")
-        _gate(log=None, **settings).close()  # says what is wrong before anything is scored
+        _gate(log=None, **settings).close()  # raises for wrong settings before anything is scored
     wrapped, path = _wrapped(scorer, arguments), Path(log).resolve()
 
     async def score(state: TaskState, target: Target) -> Score | None:
-        if budget == 1:  # nothing is missing: what the scorer has always measured
+        if budget == 1:  # every sample has a score: the scorer's own metrics hold
             own = registry_info(wrapped).metadata["metrics"]
             if isinstance(own, Sequence):
                 registry_info(score).metadata["metrics"] = [*own, whole_set()]
         with _one_line():
-            turns = _turns(path, settings)
+            queue = _queue(path, settings)
             order = (state.epoch, isinstance(state.sample_id, str), state.sample_id)
-            async with turns.turn(order, _generation(state)) as turn:
-                assert turn.result is not None
-                given = _known(turn.result)
-                if given is None and turn.result.decision.verify:
+            async with queue.decided(order, _generation(state)) as queued:
+                assert queued.result is not None
+                given = _known(queued.result)
+                if given is None and queued.result.decision.verify:
                     given = await wrapped(state, target)
-                    turn.outcome = _outcome(given, scorer, float(passing))
-        return _annotated(given, turn.result, path)
+                    queued.outcome = _outcome(given, scorer, float(passing))
+        return _annotated(given, queued.result, path)
 
     return score
 
@@ -222,15 +236,15 @@ def _gated(
 gated = _named(as_scorer, "gated", metrics=[whole_set()])(_gated)
 
 
-_unknown: set[str] = set()  # scorers that Inspect may find in the task's file
+_unknown: set[str] = set()  # scorers that the task's file may define
 
 
 def _wrapped(name: str, arguments: dict[str, Any]) -> Scorer:
-    """Raises ValueError the first time, at which Inspect loads the task's file and asks again."""
+    """The scorer. Raises ValueError the first time: Inspect loads the task's file and retries."""
     try:
         return registry_create("scorer", name, **arguments)
     except LookupError:
-        message = f"scorer={name!r}: no scorer of that name is registered, nor in the task's file"
+        message = f"scorer={name!r}: no scorer of that name is registered or in the task's file"
         if name in _unknown:
             raise PrerequisiteError(escape(f"gatekeeper: {message}")) from None
         _unknown.add(name)
@@ -240,7 +254,7 @@ def _wrapped(name: str, arguments: dict[str, Any]) -> Scorer:
 
 
 def _generation(state: TaskState) -> Generation:
-    """The sample's last output, as a chat completion is read."""
+    """The sample's last output, read as a chat completion."""
     output: ModelOutput = state.output
     choices: list[Any] = list(output.choices[:1])
     usage = output.usage if len(output.choices) == 1 else None
@@ -279,13 +293,13 @@ _to_float = value_to_float()
 
 
 def _outcome(score: Score | None, scorer: str, passing: float) -> Outcome:
-    """What the wrapped scorer says of one sample, with the score itself."""
+    """The verdict of the wrapped scorer on one sample, with the score itself."""
     if score is None:
         return Outcome(Verdict.INFRA_ERROR, detail=f"{scorer} gave no score")
     if not isinstance(score.value, str | int | float):
         raise BadInputError(
-            f"scorer={scorer!r} gives {score.value!r:.80}: a gate needs one value per sample, to "
-            "know right from wrong"
+            f"scorer={scorer!r} gives {score.value!r:.80}: a gate needs one value per "
+            "sample, to separate right from wrong"
         )
     meta = {"score": score.model_dump_json()}
     value = _to_float(score.value)
@@ -297,7 +311,7 @@ def _outcome(score: Score | None, scorer: str, passing: float) -> Outcome:
 
 
 def _known(result: GateResult) -> Score | None:
-    """The score that the log has from an earlier run."""
+    """The score of an earlier run, from the log."""
     kept = result.outcome.meta.get("score") if result.outcome else None
     return Score.model_validate_json(kept) if kept else None
 
@@ -330,11 +344,11 @@ def _finite(value: float) -> float | None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """`report run.db`: the estimates for all samples, in words. 2 for bad input."""
+    """`report run.db` prints the estimates for all samples. Returns 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m gatekeeper.adapters.inspect_ai")
     commands = parser.add_subparsers(required=True, metavar="command")
-    report = commands.add_parser("report", help="the error rate of all samples, by estimate")
-    report.add_argument("log", type=Path, help="what `-S log=` named")
+    report = commands.add_parser("report", help="print the estimated error rate of all samples")
+    report.add_argument("log", type=Path, help="the log that `-S log=` named")
     args = parser.parse_args(argv)
     try:
         records = list(records_of_log(args.log))

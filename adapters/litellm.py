@@ -4,9 +4,9 @@
     response = await litellm.acompletion(model=..., messages=..., metadata={"gatekeeper": {...}})
     gate.result_of(response)  # also in response._hidden_params["gatekeeper"]
 
-It asks for log-probabilities before the call and has the gate decide after it. LiteLLM calls the
+It requests log-probabilities before the call and lets the gate decide after it. LiteLLM calls the
 hooks that allow this for `acompletion` only, a router's too, and not for streams: for
-`completion()` and streams the caller hands the response to the gate, and a line in the log says so.
+`completion()` and streams the caller passes the response to the gate, and a warning says so.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from litellm.integrations.custom_logger import CustomLogger
 from litellm.types.utils import CallTypes
 from openai import APIStatusError
 
-from gatekeeper.adapters.openai import refuses_logprobs
-from gatekeeper.adapters.openai_client import for_chat
-from gatekeeper.adapters.openai_watch import CallSettings, Watch, attach, settings_of
+from gatekeeper.adapters.openai.attachment import attach
+from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
+from gatekeeper.adapters.openai.logprobs import for_chat, refuses_logprobs
+from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Undecided, UndecidedState
@@ -33,11 +34,20 @@ _LOG = logging.getLogger("gatekeeper")
 
 
 class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it is not installed
-    """Has `gate` decide on what `acompletion` returns.
+    """Lets `gate` decide on what `acompletion` returns.
 
-    A call gets what it wants of the gate by `gate.task(...)` or by
+    The settings of a call come from `gate.task(...)` or from
     `metadata={"gatekeeper": {"task": ..., "id": ..., "verify": ..., "scope": ...}}`.
-    No error of the gate's reaches the caller: LiteLLM would swallow it. `result_of` names it.
+    No error of the gate reaches the caller, since LiteLLM would swallow it: `result_of` names it.
+
+    Parameters
+    ----------
+    gate : VerificationGate
+
+    Raises
+    ------
+    BadInputError
+        If `gate` is not a VerificationGate.
     """
 
     def __init__(self, gate: VerificationGate) -> None:
@@ -46,42 +56,44 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
             raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
         self._gate = gate
         self._refusing: set[str] = set()  # models that gave no log-probabilities
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     async def async_pre_call_deployment_hook(
         self, kwargs: dict[str, Any], call_type: CallTypes | None
     ) -> dict[str, Any] | None:
-        """Ask for log-probabilities, unless the caller said `logprobs=False`."""
+        """Request log-probabilities, unless the caller has `logprobs=False`."""
         if call_type is not CallTypes.acompletion:
             return None
         if kwargs.get("stream"):
-            self._say_once("a stream is not gated by itself: iterate over gate.observe_stream(it)")
+            self._warn_once(
+                "a stream is not gated automatically: iterate over gate.observe_stream(stream)"
+            )
         model = str(kwargs.get("model"))
         if model in self._refusing or self._settings(kwargs)[0].verify == "never":
             return None
-        asked = for_chat(kwargs)
-        if asked and not _supported(model, kwargs.get("custom_llm_provider")):
+        added = for_chat(kwargs)
+        if added and not _supported(model, kwargs.get("custom_llm_provider")):
             self._refuses(model)
             return None
-        return {**kwargs, **asked}
+        return {**kwargs, **added}
 
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: CallTypes | None
     ) -> None:
-        """Decide on the response, verify it if it is selected, and note the results on it."""
+        """Decide on the response, verify it if it is selected, and attach the results."""
         if call_type is not CallTypes.acompletion:
             return
         settings, error = self._settings(request_data)
-        watch = Watch(self._gate, settings)
+        observer = ResponseObserver(self._gate, settings)
         if error is not None:
-            undecided = watch.undecided(UndecidedState.GATE_ERROR, "", error)
-            watch.receipt.results = (undecided,)
+            undecided = observer.undecided(UndecidedState.GATE_ERROR, "", error)
+            observer.attachment.results = (undecided,)
         elif settings.verify == "never":
-            watch.receipt.results = (Undecided("", UndecidedState.SKIPPED),)
+            observer.attachment.results = (Undecided("", UndecidedState.SKIPPED),)
         else:
-            await watch.adecide(watch.outputs_of(response))
-        attach(response, watch.receipt)
-        response._hidden_params["gatekeeper"] = list(watch.receipt.results)
+            await observer.adecide(observer.outputs_of(response))
+        attach(response, observer.attachment)
+        response._hidden_params["gatekeeper"] = list(observer.attachment.results)
 
     async def async_post_call_failure_deployment_hook(
         self,
@@ -90,17 +102,17 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         call_type: CallTypes | None,
         fallback_depth: int | None = None,
     ) -> None:
-        """Where it was our asking that the provider refuses: the next attempt goes without."""
+        """If the provider refuses the log-probabilities, the next attempt does not request them."""
         model = str(request_data.get("model"))
         refused = isinstance(exception, APIStatusError) and refuses_logprobs(exception)
         if call_type is CallTypes.acompletion and refused:
             self._refuses(model)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:
-        """The only one of the hooks before a call that LiteLLM has for `completion()` too."""
+        """The only hook before a call that LiteLLM has for `completion()` too."""
         if kwargs.get("call_type") == CallTypes.completion.value:
-            self._say_once(
-                "litellm.completion() is not gated, it calls no hooks: use acompletion(), or "
+            self._warn_once(
+                "litellm.completion() calls no hooks and is not gated: use acompletion(), or "
                 "logprobs=True, top_logprobs=5 and gate.maybe_verify(response, task)"
             )
 
@@ -114,19 +126,19 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
 
     def _refuses(self, model: str) -> None:
         self._refusing.add(model)
-        self._say_once(
-            f"model {model!r} gives no log-probabilities: it is not asked for them any more, and "
-            "which of its outputs are verified is drawn at random"
+        self._warn_once(
+            f"model {model!r} gives no log-probabilities: they are not requested any more, and its "
+            "outputs to verify are drawn at random"
         )
 
-    def _say_once(self, line: str) -> None:
-        if line not in self._said:
-            self._said.add(line)
+    def _warn_once(self, line: str) -> None:
+        if line not in self._warned:
+            self._warned.add(line)
             _LOG.warning("%s", line)
 
 
 def _supported(model: str, provider: str | None) -> bool:
-    """False where LiteLLM knows that it would have to refuse the parameter itself."""
+    """False where LiteLLM itself would refuse the parameter."""
     try:
         names = litellm.get_supported_openai_params(model, custom_llm_provider=provider)
     except Exception:  # a model that it does not know

@@ -3,7 +3,7 @@
     outputs = llm.generate(prompts, prepared(SamplingParams(max_tokens=64)))
     for output in outputs: gate.maybe_verify(output, task)
 
-Dicts per position and FlatLogprobs are read, and what `json.dumps` makes of them:
+It reads dicts per position, FlatLogprobs, and their JSON:
 {"request_id", "prompt_token_ids", "outputs": [{"index", "text", "token_ids", "finish_reason",
 "logprobs": [{"123": {"logprob": -0.1, "rank": 1, "decoded_token": "a"}, …}, …]}]}.
 vLLM itself is not imported.
@@ -17,27 +17,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatekeeper.adapters._positions import (
-    Positions,
-    count_of,
-    field,
-    has,
-    list_of,
-    make_generation,
-    numbers,
-    text_of,
-)
+from gatekeeper.adapters.fields import count_of, field, has, list_of, text_of
+from gatekeeper.adapters.positions import Positions, Scope, make_generation, numbers
 from gatekeeper.errors import BadInputError
+from gatekeeper.io.providers import attribute
 from gatekeeper.types import FloatArray, Generation
 
-__all__ = ["StreamReader", "generation_of", "generations_of", "prepared"]
+__all__ = ["StreamReader", "generation_of", "generations_of", "prepared", "read", "recognises"]
+
+
+def recognises(response: Any) -> bool:
+    """Whether the response is a RequestOutput, or a list of them."""
+    first = response[0] if isinstance(response, list) and response else response
+    return attribute(first, "outputs") is not None
+
+
+def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
+    """Every output. vLLM does not separate reasoning from the answer here: all tokens count."""
+    return generations_of(response, skip_forced=skip_forced)
 
 
 def prepared(params: Any, k: int = 2) -> Any:
-    """A clone of `SamplingParams` that asks for at least `k` log-probabilities per token.
+    """A clone of `SamplingParams` with at least `k` log-probabilities per token.
 
-    Never fewer than `params` asks for (-1 is the whole vocabulary). An explicit `logprobs=False`
-    is kept, and so are `logprob_token_ids`, which exclude a k of one's own.
+    Parameters
+    ----------
+    params : vllm.SamplingParams
+        Never changed. Its own number is kept if it is larger (-1 is the whole vocabulary), and so
+        are `logprobs=False` and `logprob_token_ids`, which excludes a number.
+    k : int
+        Log-probabilities per token.
     """
     clone = params.clone()
     asked = clone.logprobs
@@ -49,7 +58,16 @@ def prepared(params: Any, k: int = 2) -> Any:
 def generations_of(output: Any, *, skip_forced: bool = False) -> list[Generation]:
     """One Generation per completion of a RequestOutput, or of a list of them, in order.
 
-    Raises BadInputError for anything else.
+    Parameters
+    ----------
+    output : RequestOutput, dict or list
+    skip_forced : bool
+        Leave out the tokens that a grammar forced.
+
+    Raises
+    ------
+    BadInputError
+        For anything else.
     """
     if isinstance(output, list):
         return [g for each in output for g in generations_of(each, skip_forced=skip_forced)]
@@ -62,12 +80,12 @@ def generations_of(output: Any, *, skip_forced: bool = False) -> list[Generation
 
 
 def generation_of(output: Any, *, skip_forced: bool = False) -> Generation:
-    """The one completion of an output. Raises BadInputError where it has none or several."""
+    """The only completion of an output. Raises BadInputError if it has none or several."""
     found = generations_of(output, skip_forced=skip_forced)
     if len(found) != 1:
         raise BadInputError(
             f"output {field(output, 'request_id')!r} has {len(found)} completions: exactly one "
-            "output is decided on at a time"
+            "is needed, since each decision is about one output; generations_of returns all"
         )
     return found[0]
 
@@ -113,14 +131,14 @@ def _read_dicts(logprobs: Any, tokens: Sequence[int]) -> Positions:
     lengths = list(map(len, logprobs))
     k = max(lengths, default=0)
     if k == 2:
-        # Perhaps k = 1 with the sampled token outside: it is the second only if its rank says so.
+        # Perhaps k = 1 without the sampled token: it is the second only if its rank is 2.
         ranks = numbers([each[t].rank for each, t in zip(logprobs, tokens, strict=False)])
         top2[(chosen < top1) & ((ranks > 2) | (np.isnan(ranks) & (min(lengths) == 1)))] = np.nan
     return Positions(chosen, top1, top2, k)
 
 
 def _columns(dicts: Any, tokens: Sequence[int]) -> Iterator[FloatArray]:
-    """Of the sampled tokens, and the two largest in any order: one pass, for speed."""
+    """The log-probabilities of the sampled tokens, and the two largest: one pass, for speed."""
     chosen, top1, top2 = [], [], []
     for entries, token in zip(dicts, tokens, strict=True):
         chosen.append(entries[token].logprob)
@@ -131,7 +149,7 @@ def _columns(dicts: Any, tokens: Sequence[int]) -> Iterator[FloatArray]:
                 continue
             if value <= first:
                 second = value
-            elif value == value:  # larger than what there was, or the first: no NaN
+            elif value == value:  # the first value, or a larger one; NaN is neither
                 first, second = value, first
         top1.append(first)
         top2.append(second)
@@ -139,15 +157,17 @@ def _columns(dicts: Any, tokens: Sequence[int]) -> Iterator[FloatArray]:
 
 
 class _Entry(NamedTuple):
-    """Has what is read of vLLM's Logprob."""
+    """The fields of vLLM's Logprob that are read."""
 
     logprob: float
     rank: float
 
 
 def _completed(logprobs: Any, tokens: Sequence[int]) -> list[dict[int, _Entry]]:
-    """As vLLM's own, for as many positions as there are tokens: JSON has text for keys and dicts
-    for entries. What is missing of a sampled token is NaN."""
+    """JSON as vLLM's own dicts, for as many positions as there are tokens.
+
+    JSON has text for keys and dicts for entries. A sampled token without an entry gets NaN.
+    """
     rows = logprobs if isinstance(logprobs, Sequence) else [logprobs]
     if not all(isinstance(row, dict | None) for row in rows):
         raise BadInputError(f"logprobs={logprobs!r:.80}: a dict at each position is needed")
@@ -169,7 +189,7 @@ def _read_flat(logprobs: Any, tokens: Sequence[int]) -> Positions:
     ranks = list_of(logprobs, "ranks")
     n = len(starts)
     width = len(values) // n if n else 0
-    # Where ranks say so, columns 1 and 2 are the two most probable, and no search is needed.
+    # With ranks 1 and 2 there, columns 1 and 2 are the two most probable: no search is needed.
     if (
         width >= 3
         and n == len(tokens)
@@ -199,8 +219,13 @@ def _read_flat(logprobs: Any, tokens: Sequence[int]) -> Positions:
 class StreamReader:
     """Collects what `AsyncLLM.generate` yields.
 
-    That is the whole so far each time (RequestOutputKind.CUMULATIVE, the default of vLLM), or with
-    `delta` only what is new (DELTA); the outputs do not say which.
+    Parameters
+    ----------
+    delta : bool
+        Whether each output holds only what is new (RequestOutputKind.DELTA); otherwise it holds
+        the whole so far (CUMULATIVE, the default of vLLM). The outputs do not show which.
+    skip_forced : bool
+        Leave out the tokens that a grammar forced.
     """
 
     def __init__(self, *, delta: bool = False, skip_forced: bool = False) -> None:
@@ -210,7 +235,7 @@ class StreamReader:
         self._completions: dict[int, Any] = {}
 
     def add(self, output: Any) -> None:
-        """Take one RequestOutput, in order."""
+        """Add the next RequestOutput."""
         for name in ("request_id", "prompt_token_ids"):
             if field(output, name) is not None:
                 self._head[name] = field(output, name)
@@ -223,7 +248,7 @@ class StreamReader:
                 self._completions[index] = part
 
     def generations(self) -> list[Generation]:
-        """One per completion, in the order of their indices."""
+        """One Generation per completion, in the order of the indices."""
         completions = [self._completions[i] for i in sorted(self._completions)]
         return generations_of({**self._head, "outputs": completions}, skip_forced=self._skip_forced)
 

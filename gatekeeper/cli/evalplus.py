@@ -10,16 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gatekeeper.adapters._harness import Report, add_options, open_gate, options_of, report_of
-from gatekeeper.adapters.evalplus import (
-    Checker,
-    Dataset,
-    EvalPlusChecker,
-    Sample,
-    SandboxChecker,
-    pass_at_1,
-    read_samples,
-)
+from gatekeeper.adapters.evalplus.checkers import Checker, EvalPlusChecker, SandboxChecker
+from gatekeeper.adapters.evalplus.samples import Dataset, Sample, pass_at_1, read_samples
+from gatekeeper.adapters.harness.gate import add_options, open_gate, options_of
+from gatekeeper.adapters.harness.report import Report, report_of
 from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import GateResult
@@ -70,7 +64,7 @@ def main(args: argparse.Namespace) -> int:
         raise BadInputError(f"--samples {args.samples} does not exist; --model can make it")
     dataset = Dataset(args.dataset)
     if args.model:
-        from gatekeeper.adapters.evalplus_codegen import codegen
+        from gatekeeper.adapters.evalplus.codegen import codegen
 
         with progress("ask the model", len(dataset.problems)) as advance:
             codegen(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from math import inf, isfinite, nan
 from numbers import Real
 from pathlib import Path
@@ -43,6 +42,7 @@ from gatekeeper.gate.settings import (
     relearning_rate,
 )
 from gatekeeper.gate.transaction import Step, _RefusedError
+from gatekeeper.io.providers import wrapper_of
 from gatekeeper.io.responses import as_generation
 from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog, encoding
 from gatekeeper.protocols import (
@@ -68,15 +68,12 @@ from gatekeeper.types import (
 )
 
 if TYPE_CHECKING:
-    from gatekeeper.adapters.openai import Scope
-    from gatekeeper.adapters.openai_watch import Verify
+    from gatekeeper.adapters.openai.call_settings import Verify
+    from gatekeeper.adapters.positions import Scope
 
 __all__ = ["VerificationGate"]
 
 ClientT = TypeVar("ClientT")
-
-# Root package of a client's class -> the module that wraps it, loaded on first use only.
-_WRAPPERS = {"openai": "gatekeeper.adapters.openai_client"}
 
 
 @dataclass(slots=True, eq=False)
@@ -418,13 +415,10 @@ class VerificationGate:
         `extra_body={"gatekeeper": {"task": ..., "id": ..., "verify": ..., "scope": ...}}`.
         Raises BadInputError for another client, and for one that another tool has patched.
         """
-        roots = {base.__module__.partition(".")[0] for base in type(client).__mro__}
-        for root in roots & _WRAPPERS.keys():
-            wrapped: ClientT = import_module(_WRAPPERS[root]).wrap(
-                self, client, strict=strict, return_tokens_as_token_ids=return_tokens_as_token_ids
-            )
-            return wrapped
-        raise BadInputError(f"client={client!r:.80}: give a client of {', '.join(_WRAPPERS)}")
+        wrapped: ClientT = wrapper_of(client)(
+            self, client, strict=strict, return_tokens_as_token_ids=return_tokens_as_token_ids
+        )
+        return wrapped
 
     def task(
         self,
@@ -442,17 +436,18 @@ class VerificationGate:
         verify   "auto": as the policy decides; "always": within the budget; "never": not even seen
         scope    whose log-probabilities make the signals: "content", "reasoning" or "all"
         """
-        settings = _watching().CallSettings(task, id, verify, scope)
-        context: AbstractContextManager[None] = _watching().task(self, settings)
-        return context
+        from gatekeeper.adapters.openai.call_settings import CallSettings, with_settings
+
+        return with_settings(self, CallSettings(task, id, verify, scope))
 
     def results_of(self, response: object) -> list[GateResult | Undecided]:
         """What became of the outputs of a response, a stream or an error of a wrapped client.
 
         Raises BadInputError for what did not come through a gate.
         """
-        results: list[GateResult | Undecided] = _watching().results_of(response)
-        return results
+        from gatekeeper.adapters.openai.attachment import results_of
+
+        return results_of(response)
 
     def result_of(self, response: object) -> GateResult | Undecided:
         """The same where there is one output."""
@@ -477,8 +472,11 @@ class VerificationGate:
         The gate decides when the outputs are complete; `result_of` the returned stream has the
         result. A stream that is not read so far is not decided on.
         """
-        settings = _watching().CallSettings(task, id, verify, scope)
-        return _watching().observe_stream(self, stream, settings, strict=strict)
+        from gatekeeper.adapters.openai.call_settings import CallSettings
+        from gatekeeper.adapters.openai.observer import observe_stream
+
+        settings = CallSettings(task, id, verify, scope)
+        return observe_stream(self, stream, settings, strict=strict)
 
     # -- what is known --------------------------------------------------------------------------
 
@@ -961,10 +959,6 @@ class VerificationGate:
             self._open[id_].held = True
         elif kind == "audited":
             self._counts["audited"] += 1
-
-
-def _watching() -> Any:
-    return import_module("gatekeeper.adapters.openai_watch")
 
 
 def _in_event_loop() -> bool:

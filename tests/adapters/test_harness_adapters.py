@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gatekeeper.adapters import lm_eval
-from gatekeeper.adapters._harness import GateOptions, add_options, options_of
-from gatekeeper.adapters.evalplus import Dataset, read_samples
-from gatekeeper.adapters.lm_eval_gate import Grading, Session
+from gatekeeper.adapters.evalplus.samples import Dataset, read_samples
+from gatekeeper.adapters.harness.gate import GateOptions, add_options, options_of
+from gatekeeper.adapters.lm_eval.gate import Grading, Session
 from gatekeeper.cli import main
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation

@@ -1099,7 +1099,7 @@ def test_settings_of_a_call(server: Server, client: OpenAI) -> None:
 
 
 def test_what_did_not_come_through_a_gate(client: OpenAI, gate: VerificationGate) -> None:
-    with pytest.raises(BadInputError, match="did not come through this gate"):
+    with pytest.raises(BadInputError, match="did not pass through this gate"):
         gate.result_of(chat_call(client, "bare"))
 
 

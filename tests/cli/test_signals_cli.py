@@ -149,8 +149,8 @@ def test_a_table_on_a_terminal(tmp_path: Path, capsys: Any, monkeypatch: Any) ->
 
 BAD = {
     "not JSON": ("{", "not JSON"),
-    "no response": ({"a": 1}, "not understood"),
-    "an error of the server": ({"error": {"message": "no"}}, "not understood"),
+    "no response": ({"a": 1}, "no known shape"),
+    "an error of the server": ({"error": {"message": "no"}}, "no known shape"),
     "no output": (chat(), "holds no output"),
     "without an id": ({"choices": chat(ENTRIES)["choices"]}, "id=''"),
     "an id that is no text": ({"id": [1], "response": chat(ENTRIES)}, "id="),

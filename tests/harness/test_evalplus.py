@@ -28,7 +28,7 @@ from evalplus import evaluate
 from evalplus.data import humaneval
 from evalplus.eval import untrusted_check
 
-from gatekeeper.adapters.evalplus import check_program
+from gatekeeper.adapters.evalplus.checkers import check_program
 from gatekeeper.bundled.serve import Server
 from gatekeeper.cli import main
 from gatekeeper.io.jsonl import read_jsonl

@@ -171,7 +171,7 @@ def test_what_a_call_gets(
     with caplog.at_level(logging.WARNING, "gatekeeper"):
         asyncio.run(calls())
     assert [r.message for r in caplog.records if r.name == "gatekeeper"] == [
-        "output '': not decided on, gate_error: BadInputError: gatekeeper={'bogus': 1}: a dict of "
+        "output '': no decision, gate_error: BadInputError: gatekeeper={'bogus': 1}: a dict of "
         "task, id, verify, scope is needed"
     ]
 
@@ -198,7 +198,7 @@ def test_completion_and_streams(
     assert result.outcome.verdict is Verdict.PASSED
     first, second = [r.message for r in caplog.records if r.name == "gatekeeper"]
     assert "litellm.completion() is not gated" in first
-    assert "a stream is not gated by itself" in second
+    assert "a stream is not gated automatically" in second
 
 
 def test_a_model_without_log_probabilities(

@@ -1,10 +1,10 @@
 """`gate.wrap(client)`: a client of the `openai` package whose outputs pass through a gate.
 
 The client is copied (the copy shares its connections), and the copy's class is a subclass that
-overrides `request`, where everything the package sends comes by. There the log-probabilities are
-asked for, on a copy of the request, and there the gate decides on the answer, which was read as its
-JSON came by. The caller's client and arguments stay as they are, and the caller gets the package's
-own objects.
+overrides `request`, through which the package sends every request. There the log-probabilities are
+requested, on a copy of the request, and there the gate decides on the answer, which is read from
+its JSON. The caller's client and arguments do not change, and the caller gets the package's own
+objects.
 """
 
 from __future__ import annotations
@@ -20,56 +20,18 @@ from typing import Any
 
 from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI
 
-from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
-from gatekeeper.adapters.openai_watch import CallSettings, Receipt, Watch, attach, settings_of
+from gatekeeper.adapters.openai.attachment import Attachment, attach
+from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
+from gatekeeper.adapters.openai.logprobs import PARAMETERS, refuses_logprobs
+from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Generation, Undecided, UndecidedState
 
-__all__ = ["for_chat", "wrap"]
+__all__ = ["wrap"]
 
 _LOG = logging.getLogger("gatekeeper")
 
-
-# -- what is asked for ---------------------------------------------------------------------------
-
-
-def _at_least(k: object) -> int:
-    """The caller's k, or more; below 0 a server of vLLM's kind understands all."""
-    if type(k) is not int:
-        return ALTERNATIVES
-    return k if k < 0 else max(k, ALTERNATIVES)
-
-
-def for_chat(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What a chat completion has to be asked for, besides what the caller asks for."""
-    if body.get("logprobs") is False:
-        return {}
-    return {"logprobs": True, "top_logprobs": _at_least(body.get("top_logprobs"))}
-
-
-def _for_completions(body: Mapping[str, Any]) -> dict[str, Any]:
-    if body.get("logprobs") is False:
-        return {}
-    return {"logprobs": _at_least(body.get("logprobs"))}
-
-
-def _for_responses(body: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = "message.output_text.logprobs"
-    include = body.get("include")
-    include = list(include) if isinstance(include, list | tuple) else []
-    return {
-        "include": include if wanted in include else [*include, wanted],
-        "top_logprobs": _at_least(body.get("top_logprobs")),
-    }
-
-
-# The endpoints that generate, and what they have to be asked for. No others are touched.
-_ASK = {
-    "/chat/completions": for_chat,
-    "/completions": _for_completions,
-    "/responses": _for_responses,
-}
 
 # -- one request ---------------------------------------------------------------------------------
 
@@ -77,8 +39,8 @@ _EXCHANGE = "gatekeeper"  # extension of an HTTP response: the exchange that it 
 
 
 @dataclass(frozen=True, slots=True)
-class _Gating:
-    """What a wrapped client and its copies share."""
+class _ClientGate:
+    """The gate and the settings that a wrapped client and its copies share."""
 
     gate: VerificationGate
     strict: bool
@@ -86,30 +48,31 @@ class _Gating:
     refusing: set[tuple[Any, str, str]] = field(default_factory=set)  # server, endpoint, model
 
     def exchange(self, client: Any, options: Any, *, stream: bool) -> _Exchange | None:
-        """None for what is no request for outputs."""
+        """None for a request that generates no output."""
         path = options.url.partition("?")[0]
-        if options.method.lower() != "post" or path not in _ASK:
+        if options.method.lower() != "post" or path not in PARAMETERS:
             return None
         if not isinstance(options.json_data, (dict, Mapping, NoneType)):  # dict first: quicker
             return None
         return _Exchange(self, client, options, path, stream=stream)
 
-    def refuses(self, exchange: _Exchange) -> bool:
+    def refused(self, exchange: _Exchange) -> bool:
+        """Whether this server has refused log-probabilities for this endpoint and model."""
         return bool(self.refusing) and exchange.server in self.refusing
 
-    def asked(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """What is to be added to a request's body, or raised in it."""
-        asked = _ASK[path](body)
-        if asked and path == "/completions" and self.return_tokens_as_token_ids:
-            asked["return_tokens_as_token_ids"] = True
-        return {name: value for name, value in asked.items() if body.get(name) != value}
+    def added(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters to add to a request's body, or to raise in it."""
+        added = PARAMETERS[path](body)
+        if added and path == "/completions" and self.return_tokens_as_token_ids:
+            added["return_tokens_as_token_ids"] = True
+        return {name: value for name, value in added.items() if body.get(name) != value}
 
 
 class _Exchange:
-    """One request for outputs, its answer, and what the gate makes of it."""
+    """One request for outputs, its answer, and the gate's results."""
 
     def __init__(
-        self, gating: _Gating, client: Any, options: Any, path: str, *, stream: bool
+        self, gating: _ClientGate, client: Any, options: Any, path: str, *, stream: bool
     ) -> None:
         self._gating = gating
         self._options = options
@@ -119,98 +82,99 @@ class _Exchange:
         sent = {**self._body, **self._extra}
         self._n = sent["n"] if type(sent.get("n")) is int else 1
         self._client, self._path, self._model = client, path, str(sent.get("model"))
-        self._receipt = Receipt()
+        self._attachment = Attachment()
         self._found: list[Generation | Undecided] | Exception | None = None  # in the answer
-        self._made: Any = None  # what a `parse()` helper made of it
+        self._parsed: Any = None  # the answer as the caller gets it
         self._decided = False
         try:
             settings = settings_of(gating.gate, given)
         except BadInputError as error:
             settings = CallSettings()
-            watch = Watch(gating.gate, settings, gating.strict)
-            self._excuse(watch.undecided(UndecidedState.GATE_ERROR, "", error))
+            observer = ResponseObserver(gating.gate, settings, gating.strict)
+            self._settle(observer.undecided(UndecidedState.GATE_ERROR, "", error))
         if settings.verify == "never":
-            self._excuse(Undecided("", UndecidedState.SKIPPED))
-        self._watch = Watch(gating.gate, settings, gating.strict, self._receipt)
-        ask = not self._decided and not gating.refuses(self)
-        self._asked = gating.asked(path, sent) if ask else {}
+            self._settle(Undecided("", UndecidedState.SKIPPED))
+        self._observer = ResponseObserver(gating.gate, settings, gating.strict, self._attachment)
+        add = not self._decided and not gating.refused(self)
+        self._added = gating.added(path, sent) if add else {}
 
     @property
     def server(self) -> tuple[Any, str, str]:
-        """Who refuses, if it refuses. Only on demand: the URL takes long to get and to hash."""
+        """The key of a refusal. Computed on demand: the URL is slow to build and to hash."""
         return self._client.base_url, self._path, self._model
 
-    def _excuse(self, result: Undecided) -> None:
-        self._receipt.results = (result,)
+    def _settle(self, result: Undecided) -> None:
+        """This request gets no decision, and this is why."""
+        self._attachment.results = (result,)
         self._decided = True
 
     def options(self) -> Any:
-        """The request's options, with what is asked for besides and without what is ours."""
+        """The request's options, with the added parameters and without the gate's settings."""
         options = copy.copy(self._options)
-        extra = {name: value for name, value in self._extra.items() if name not in self._asked}
-        vars(options).update(  # past pydantic's `__setattr__`, for speed
-            json_data={**self._body, **self._asked}, extra_json=extra or None, post_parser=self
+        extra = {name: value for name, value in self._extra.items() if name not in self._added}
+        vars(options).update(  # without pydantic's `__setattr__`, for speed
+            json_data={**self._body, **self._added}, extra_json=extra or None, post_parser=self
         )
         return options
 
-    def refused(self, error: Any) -> bool:
-        """Is it what was asked for that the provider does not like? Then ask no more."""
-        if not self._asked or not refuses_logprobs(error):
+    def drop_refused(self, error: Any) -> bool:
+        """Drop the added parameters if the provider refuses them; whether it does."""
+        if not self._added or not refuses_logprobs(error):
             return False
-        self._asked = {}
+        self._added = {}
         return True
 
     def remember(self) -> None:
-        """It was: the same request without went through."""
+        """Remember the refusal: the same request without the parameters succeeded."""
         self._gating.refusing.add(self.server)
         _LOG.warning(
             "model %r gives no log-probabilities at %s: signals missing", self._model, self._path
         )
 
     def expect(self, response: Any) -> None:
-        """The answer's JSON will come by, with this response of the HTTP client."""
+        """Let `process_data` find this exchange by the response of the HTTP client."""
         if not self._stream:
             response.extensions[_EXCHANGE] = self
 
     def read(self, answer: Any) -> None:
-        """Find its outputs: in its JSON where that has come by, else in the objects made of it."""
+        """Find the outputs, in the JSON of the answer or, without it, in the parsed objects."""
         if answer is None or self._found is not None or self._decided:
             return
         try:
-            self._found = self._watch.outputs_of(answer)
-        except Exception as error:  # if strict: `decide` raises it, past any parsing of the answer
+            self._found = self._observer.outputs_of(answer)
+        except Exception as error:  # if strict: `decide` raises it, after any parsing of the answer
             self._found = error
 
     def __call__(self, parsed: Any) -> Any:
-        """Called by the package with what it has parsed, at once or in a raw response's `parse`."""
-        attach(parsed, self._receipt)
+        """The package's `post_parser`: at once, or in the `parse` of a raw response."""
+        attach(parsed, self._attachment)
         if self._stream and not self._decided:
             asynchronous = hasattr(parsed, "__aiter__")
-            chunks = self._watch.achunks if asynchronous else self._watch.chunks
+            chunks = self._observer.achunks if asynchronous else self._observer.chunks
             parsed._iterator = chunks(parsed._iterator, self._n)
         else:
             self.read(parsed)
-        self._made = parsed
+        self._parsed = parsed
         if callable(self._options.post_parser):
             try:
-                self._made = self._options.post_parser(parsed)
-            except Exception as error:  # LengthFinishReasonError, and its like
-                attach(error, self._receipt)
+                self._parsed = self._options.post_parser(parsed)
+            except Exception as error:  # such as LengthFinishReasonError
+                attach(error, self._attachment)
                 raise
-            attach(self._made, self._receipt)
-        return self._made
+            attach(self._parsed, self._attachment)
+        return self._parsed
 
-    def look_into(self, response: Any) -> None:
-        """A raw response: the body of one kind is here already, that of the other comes later."""
-        if response is self._made:
+    def observe_raw(self, response: Any) -> None:
+        """Observe a raw response, whose body may have been read already or be read later."""
+        if response is self._parsed:
             return
-        attach(response, self._receipt)
+        attach(response, self._attachment)
         if isinstance(response, AsyncAPIResponse):
             response.parse = self._aparse_of(response.parse)  # type: ignore[method-assign]
         elif isinstance(response, APIResponse):
             response.parse = self._parse_of(response.parse)  # type: ignore[method-assign]
         elif not self._stream:
-            with suppress(Exception):  # of `parse()` helpers: the caller's own parse will raise it
+            with suppress(Exception):  # of `parse()` helpers: the caller's own `parse` raises it
                 response.parse()
 
     def _parse_of(self, parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,15 +196,15 @@ class _Exchange:
         return parse_and_decide
 
     def decide(self) -> None:
-        if (outputs := self._due()) is not None:
-            self._watch.decide(outputs)
+        if (outputs := self._undecided_outputs()) is not None:
+            self._observer.decide(outputs)
 
     async def adecide(self) -> None:
-        if (outputs := self._due()) is not None:
-            await self._watch.adecide(outputs)
+        if (outputs := self._undecided_outputs()) is not None:
+            await self._observer.adecide(outputs)
 
-    def _due(self) -> list[Generation | Undecided] | None:
-        """What was found, once, when there is an answer; a stream decides by itself."""
+    def _undecided_outputs(self) -> list[Generation | Undecided] | None:
+        """The outputs to decide on, once; None without an answer. A stream decides by itself."""
         if self._found is None or self._decided:
             return None
         self._decided = True
@@ -255,23 +219,30 @@ class _Exchange:
 def wrap(
     gate: VerificationGate, client: Any, *, strict: bool, return_tokens_as_token_ids: bool
 ) -> Any:
+    """The copy of `VerificationGate.wrap`.
+
+    Raises
+    ------
+    BadInputError
+        If the client is wrapped already, or another tool has replaced a part of it.
+    """
     if hasattr(client, "_gating"):
         raise BadInputError(f"client={client!r:.80} is wrapped already: wrap the original")
     patched = sorted(set(_patched(client, set())))
     if patched:
         raise BadInputError(
             f"another tool has replaced {', '.join(patched)} on this client, which would be lost "
-            "or would bypass the gate: wrap the client first, then hand the wrapped one to the tool"
+            "or would bypass the gate: wrap the client first, then pass the copy to the tool"
         )
     kind: Any = type(client)
     wrapped = client.copy()
     wrapped.__class__ = _gated(kind)
-    wrapped._gating = _Gating(gate, strict, return_tokens_as_token_ids)
+    wrapped._gating = _ClientGate(gate, strict, return_tokens_as_token_ids)
     return wrapped
 
 
 def _patched(thing: Any, done: set[int]) -> Iterator[str]:
-    """What has been replaced on the client itself or on its resources: methods, whole resources."""
+    """Methods and resources that have been replaced on the client or on its resources."""
     done.add(id(thing))
     for name, value in vars(thing).items():
         original = getattr(type(thing), name, None)
@@ -284,7 +255,7 @@ def _patched(thing: Any, done: set[int]) -> Iterator[str]:
 
 @cache
 def _gated(kind: Any) -> Any:
-    """The subclass, one for each class of clients. A mixin would give another object layout."""
+    """The subclass of a class of clients. A mixin would have another object layout."""
     make_request = _async_request if issubclass(kind, AsyncOpenAI) else _request
 
     def copy(self: Any, **changes: Any) -> Any:
@@ -298,8 +269,11 @@ def _gated(kind: Any) -> Any:
         return kind._process_response(self, options=options, response=response, **rest)
 
     def process_data(self: Any, *, data: Any, response: Any, **rest: Any) -> Any:
-        """Read the JSON here, while it is in the cache: of the thousands of objects that the
-        package makes of it each would have to be fetched again."""
+        """Read the JSON here, while the processor's cache has it.
+
+        The package makes thousands of objects of it, and reading those would fetch each of them
+        again: benchmarks/wrap.py.
+        """
         if (exchange := response.extensions.get(_EXCHANGE)) is not None:
             exchange.read(data)
         return kind._process_response_data(self, data=data, response=response, **rest)
@@ -328,12 +302,12 @@ def _request(kind: Any) -> Callable[..., Any]:
             try:
                 response = kind.request(self, cast_to, exchange.options(), **how)
             except APIStatusError as error:
-                if not exchange.refused(error):
+                if not exchange.drop_refused(error):
                     raise
                 response = kind.request(self, cast_to, exchange.options(), **how)
                 exchange.remember()
-            exchange.look_into(response)
-        finally:  # also where `parse()` does not like what came: it was generated
+            exchange.observe_raw(response)
+        finally:  # also where `parse()` raises: the output was generated
             exchange.decide()
         return response
 
@@ -352,11 +326,11 @@ def _async_request(kind: Any) -> Callable[..., Any]:
             try:
                 response = await kind.request(self, cast_to, exchange.options(), **how)
             except APIStatusError as error:
-                if not exchange.refused(error):
+                if not exchange.drop_refused(error):
                     raise
                 response = await kind.request(self, cast_to, exchange.options(), **how)
                 exchange.remember()
-            exchange.look_into(response)
+            exchange.observe_raw(response)
         finally:
             await exchange.adecide()
         return response

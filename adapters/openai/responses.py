@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatekeeper.adapters._positions import (
-    Scope,
-    count_of,
-    field,
-    has,
-    list_of,
-    make_generation,
-    text_of,
-)
-from gatekeeper.adapters.openai_chat import in_scope
-from gatekeeper.adapters.openai_entries import Entries, entries_of
+from gatekeeper.adapters.fields import count_of, field, has, list_of, text_of
+from gatekeeper.adapters.openai.entries import Entries, entries_of
+from gatekeeper.adapters.openai.scope import in_scope
+from gatekeeper.adapters.positions import Scope, make_generation
 from gatekeeper.types import Generation
 
 __all__ = ["response_generation"]
@@ -54,7 +47,7 @@ def response_generation(response: Any, *, scope: Scope, skip_forced: bool) -> Ge
 
 
 def _finish_reason(response: Any) -> str | None:
-    """In the words of chat completions; None for a stream that broke off."""
+    """As chat completions name it; None for an interrupted stream."""
     status = text_of(response, "status")
     if status == "completed":
         return "stop"

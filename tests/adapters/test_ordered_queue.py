@@ -1,4 +1,4 @@
-"""Outputs that arrive at once take turns as if they had come one block after the other."""
+"""Outputs that arrive at the same time are decided on as if they had come one after the other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from gatekeeper import Budget, GateResult, Generation, Outcome, Verdict, VerificationGate
-from gatekeeper.adapters import _turns
-from gatekeeper.adapters._turns import BLOCK, Turns
+from gatekeeper.adapters.harness import ordered_queue
+from gatekeeper.adapters.harness.ordered_queue import BLOCK, OrderedQueue
 from gatekeeper.errors import BadInputError
 
 N = 150
@@ -42,8 +42,8 @@ class Judge:
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_turns, "QUIET", 0.01)
-    monkeypatch.setattr(_turns, "WAKE", 0.02)
+    monkeypatch.setattr(ordered_queue, "QUIET", 0.01)
+    monkeypatch.setattr(ordered_queue, "WAKE", 0.02)
 
 
 def gate(log: Path | None = None, *, verifier: Judge | None = None) -> VerificationGate:
@@ -70,24 +70,24 @@ def told(results: list[GateResult]) -> list[tuple[object, ...]]:
 class Scoring:
     """Everybody at once, in random order, as long as a verification takes."""
 
-    def __init__(self, turns: Turns, seed: int) -> None:
-        self.turns = turns
+    def __init__(self, queue: OrderedQueue, seed: int) -> None:
+        self.queue = queue
         self.rng = random.Random(seed)
         self.verified: Counter[str] = Counter()
         self.failing: set[str] = set()
         self.stop_after = N
 
     async def one(self, generation: Generation) -> None:
-        async with self.turns.turn(generation.id, generation) as turn:
-            assert turn.result is not None
-            if turn.result.decision.verify and turn.result.outcome is None:
+        async with self.queue.decided(generation.id, generation) as queued:
+            assert queued.result is not None
+            if queued.result.decision.verify and queued.result.outcome is None:
                 if self.verified.total() >= self.stop_after:
                     raise KeyboardInterrupt
                 self.verified[generation.id] += 1
                 await asyncio.sleep(self.rng.random() / 100)
                 if generation.id in self.failing:
                     raise RuntimeError(generation.id)
-                turn.outcome = judge(generation)
+                queued.outcome = judge(generation)
 
     async def all(self) -> list[BaseException | None]:
         every = outputs()
@@ -95,22 +95,22 @@ class Scoring:
         return await asyncio.gather(*map(self.one, every), return_exceptions=True)
 
     def results(self) -> list[GateResult]:
-        found = [self.turns.gate.find(generation.id) for generation in outputs()]
+        found = [self.queue.gate.find(generation.id) for generation in outputs()]
         return [result for result in found if result is not None]
 
 
 @pytest.fixture
 def scoring() -> Iterator[Scoring]:
     with gate() as one:
-        yield Scoring(Turns(one), seed=1)
+        yield Scoring(OrderedQueue(one), seed=1)
 
 
 def test_whatever_the_order_of_arrival(scoring: Scoring) -> None:
     assert set(asyncio.run(scoring.all())) == {None}
     assert told(scoring.results()) == told(expected())
-    assert scoring.turns.idle
+    assert scoring.queue.idle
     assert set(scoring.verified.values()) == {1}
-    status = scoring.turns.gate.status()
+    status = scoring.queue.gate.status()
     assert status.verified <= status.cap
     assert not status.unresolved
 
@@ -121,7 +121,7 @@ def test_interrupted_and_run_again(tmp_path: Path, stop_after: int) -> None:
     verified: Counter[str] = Counter()
     for stop in (stop_after, N):
         with gate(tmp_path / "run.db") as one:
-            scoring = Scoring(Turns(one), seed=stop_after)
+            scoring = Scoring(OrderedQueue(one), seed=stop_after)
             scoring.stop_after = stop
             if stop < N:
                 with pytest.raises(KeyboardInterrupt):
@@ -140,10 +140,10 @@ def test_those_that_fail_hold_up_nobody(scoring: Scoring) -> None:
     raised = [error for error in asyncio.run(scoring.all()) if error]
     assert sorted(map(str, raised)) == sorted(scoring.failing)
     assert len(scoring.results()) == N
-    assert scoring.turns.gate.status().unresolved == len(scoring.failing)
+    assert scoring.queue.gate.status().unresolved == len(scoring.failing)
     scoring.failing = set()
     assert set(asyncio.run(scoring.all())) == {None}
-    assert not scoring.turns.gate.status().unresolved
+    assert not scoring.queue.gate.status().unresolved
 
 
 def test_those_that_are_cancelled_hold_up_nobody(scoring: Scoring) -> None:
@@ -156,7 +156,7 @@ def test_those_that_are_cancelled_hold_up_nobody(scoring: Scoring) -> None:
 
     asyncio.run(cancel_some())
     assert {f"s{i:03}" for i in range(N) if i % 5} <= {r.id for r in scoring.results()}
-    assert scoring.turns.idle
+    assert scoring.queue.idle
 
 
 def test_another_output_under_a_known_id_is_refused_alone(scoring: Scoring) -> None:
@@ -174,7 +174,7 @@ def test_another_output_under_a_known_id_is_refused_alone(scoring: Scoring) -> N
 
 def test_the_phase_in_which_the_policy_decided(scoring: Scoring) -> None:
     asyncio.run(scoring.all())
-    phases = [scoring.turns.gate.phase_of(generation.id) for generation in outputs()]
+    phases = [scoring.queue.gate.phase_of(generation.id) for generation in outputs()]
     assert phases == ["warmup"] * 50 + ["steady"] * (N - 50)
     with pytest.raises(BadInputError, match="never seen"):
-        scoring.turns.gate.phase_of("nobody")
+        scoring.queue.gate.phase_of("nobody")

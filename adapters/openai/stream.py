@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from dataclasses import field as made
 from typing import Any
 
-from gatekeeper.adapters._positions import Scope, count_of, field, fields, has, list_of, text_of
-from gatekeeper.adapters.openai_chat import OF_VLLM, chat_generations
-from gatekeeper.adapters.openai_completions import completion_generations
-from gatekeeper.adapters.openai_entries import Entries
-from gatekeeper.adapters.openai_responses import response_generation
+from gatekeeper.adapters.fields import count_of, field, fields, has, list_of, text_of
+from gatekeeper.adapters.openai.chat import VLLM_FIELDS, chat_generations
+from gatekeeper.adapters.openai.completions import completion_generations
+from gatekeeper.adapters.openai.entries import Entries
+from gatekeeper.adapters.openai.responses import response_generation
+from gatekeeper.adapters.positions import Scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
@@ -25,7 +26,7 @@ LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 @dataclass(slots=True)
 class _Choice:
-    """What has come of one choice: pieces of its texts, its log-probabilities, and the rest."""
+    """One choice so far: pieces of its texts, its log-probabilities, and its other fields."""
 
     texts: dict[str, list[str]] = made(default_factory=dict)
     entries: dict[str, Entries] = made(default_factory=dict)
@@ -33,20 +34,27 @@ class _Choice:
     rest: dict[str, Any] = made(default_factory=dict)
 
     def assembled(self, index: int) -> dict[str, Any]:
-        """As a choice of a whole response."""
+        """The choice as a whole response has it."""
         texts = {name: "".join(pieces) for name, pieces in self.texts.items()}
         whole = {"index": index, "logprobs": {**self.entries, **self.lists}, **self.rest}
         return whole | (texts if "text" in texts else {"message": texts})
 
 
 class StreamReader:
-    """Collects a stream's chunks and reads them as the one response that they are parts of.
+    """Collects the chunks of a stream and reads them as one response.
 
-    Chunks may be objects or dicts; they are not changed, and what they are made of is not kept.
-    What a chunk lacks (choices, a delta, log-probabilities) is no error. A stream that broke off
-    has `finish_reason` None, and one that lost token entries a `token_coverage` below 1 where the
-    usage came with it.
-    With `strict`, a chunk that is no chunk raises BadInputError; otherwise it is passed over.
+    Chunks may be objects or dicts; they are not changed, and their objects are not kept. A chunk
+    may lack choices, a delta or log-probabilities. An interrupted stream has `finish_reason`
+    None; one that lost token entries has a `token_coverage` below 1 if the stream has a usage.
+
+    Parameters
+    ----------
+    scope : {"content", "reasoning", "all"}
+        Which tokens count where the stream has reasoning beside the answer.
+    skip_forced : bool
+        Leave out the tokens that a grammar forced.
+    strict : bool
+        Whether a value that is not a chunk raises BadInputError; otherwise it is ignored.
     """
 
     def __init__(
@@ -59,20 +67,20 @@ class StreamReader:
         self._usage: Any = None
         self._choices: dict[int, _Choice] = {}
         self._parts: dict[tuple[int, int], dict[str, Any]] = {}  # of a Responses message
-        self._response: Any = None  # as its last event shows it
+        self._response: Any = None  # as in its last event
         self.finished: set[int | None] = set()  # choices; None: the Response
 
     @property
     def id(self) -> Any:
-        """Of the response, as far as it is known."""
+        """The id of the response; None before a chunk has it."""
         return self._head.get("id")
 
     def is_complete(self, n: int) -> bool:
-        """Whether n outputs, and all that have begun, have come to their end."""
+        """Whether at least n outputs are complete, and none is incomplete."""
         return len(self.finished) >= n and self.finished >= self._choices.keys()
 
     def add(self, chunk: Any) -> None:
-        """Take one chunk or event, in order. Raises only if strict."""
+        """Add the next chunk or event. Raises BadInputError only if strict."""
         try:
             if self._add_common(chunk):
                 return
@@ -82,7 +90,9 @@ class StreamReader:
             elif isinstance(known.get("choices"), list):
                 self._add_chunk(known)
             else:
-                raise BadInputError(f"chunk={chunk!r:.80}: no chunk of a stream of OpenAI's shape")
+                raise BadInputError(
+                    f"chunk={chunk!r:.80}: not a chunk of a stream of OpenAI's APIs"
+                )
         except BadInputError:
             if self._strict:
                 raise
@@ -91,10 +101,13 @@ class StreamReader:
                 raise BadInputError(f"chunk={chunk!r:.80}: {e}") from e
 
     def generations(self) -> list[Generation]:
-        """One per choice, in the order of their indices; none where no choice has come.
+        """One Generation per choice, in the order of the indices; none before the first choice.
 
-        If strict, raises BadInputError for values that no response has, such as
-        log-probabilities that are no numbers; otherwise only the texts are taken then.
+        Raises
+        ------
+        BadInputError
+            If strict: for invalid values, such as log-probabilities that are not numbers. If not
+            strict, such a stream gives its texts only.
         """
         try:
             return [g for response in self._assembled() for g in self._read(response)]
@@ -113,9 +126,10 @@ class StreamReader:
     # -- chunks ---------------------------------------------------------------------------------
 
     def _add_common(self, chunk: Any) -> bool:
-        """What most chunks are, quickly: an object with a piece of one text and its entries.
+        """The fast path for most chunks: an object with a piece of one text and its entries.
 
-        False, and nothing done, for any other.
+        Returns False, and changes nothing, for any other chunk; `_add_chunk` is the plain reading.
+        `benchmarks/adapters.py` measures this path.
         """
         try:
             (part,) = chunk.choices
@@ -149,7 +163,7 @@ class StreamReader:
             self._usage = chunk["usage"]
         for part in chunk["choices"]:
             if part is None:
-                raise BadInputError("choice=None: no part of a choice")
+                raise BadInputError("choice=None: a part of a choice is needed")
             self._add_choice(fields(part))
 
     def _add_choice(self, part: Mapping[str, Any]) -> None:
@@ -166,7 +180,7 @@ class StreamReader:
         if part.get("finish_reason") is not None:
             choice.rest["finish_reason"] = text_of(part, "finish_reason")
             self.finished.add(index)
-        for name in OF_VLLM:
+        for name in VLLM_FIELDS:
             if name in part:
                 choice.rest[name] = None
         for name, found in fields(part.get("logprobs")).items():
@@ -205,7 +219,7 @@ class StreamReader:
             yield self._assembled_response()
 
     def _assembled_response(self) -> dict[str, Any]:
-        """The last state of the response, with the streamed parts where those tell more."""
+        """The last state of the response, with the streamed parts where those have more entries."""
         last = self._response
         names = ("id", "model", "status", "incomplete_details", "usage", "output")
         response = {name: field(last, name) for name in names}
@@ -216,11 +230,11 @@ class StreamReader:
         try:
             complete = response["output"] and _entries(response) >= _entries(streamed)
         except (BadInputError, TypeError):
-            complete = True  # which whoever reads it will find out
+            complete = True  # the reader of the response raises the error
         return response if complete else response | streamed
 
 
-_PARTS = {  # event -> type of the part that it continues, and the field that holds its text
+_PARTS = {  # event -> type of the part that it continues, and field of the part's text
     "response.output_text.delta": ("output_text", "text"),
     "response.refusal.delta": ("refusal", "refusal"),
     "response.reasoning_text.delta": ("reasoning_text", "text"),
@@ -233,7 +247,7 @@ def _entries(response: Any) -> int:
 
 
 def _bare(response: dict[str, Any]) -> dict[str, Any]:
-    """Only the texts and how each choice ended."""
+    """The response with its texts and finish reasons only."""
     names = ("index", "message", "text", "finish_reason")
     if "choices" in response:
         choices = [{k: c[k] for k in names if k in c} for c in response["choices"]]

@@ -6,18 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.adapters._positions import (
-    Positions,
-    count_of,
-    field,
-    flat,
-    list_of,
-    make_generation,
-    numbers,
-    text_of,
-    two_largest,
-)
-from gatekeeper.adapters.openai_chat import choice_id
+from gatekeeper.adapters.fields import count_of, field, list_of, text_of
+from gatekeeper.adapters.openai.chat import choice_id
+from gatekeeper.adapters.positions import Positions, flat, make_generation, numbers, two_largest
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
@@ -25,7 +16,7 @@ __all__ = ["completion_generations"]
 
 
 def completion_generations(response: Any, *, skip_forced: bool) -> list[Generation]:
-    """One per choice of a text completion."""
+    """One Generation per choice of a text completion."""
     choices = list_of(response, "choices")
     n = len(choices)
     usage = field(response, "usage")
@@ -60,11 +51,11 @@ def _first_is_null(choice: Any) -> bool:
 def _read(logprobs: Any) -> Positions:
     """Positions of `{tokens, token_logprobs, top_logprobs}`.
 
-    In a dict keyed by text, tokens of one text (pieces of a character, special tokens, which are
-    all "") overwrite each other, and what is lost cannot be known. So a position that may have
-    lost one has no margin: one with fewer candidates than the others; or with as many, where a
-    chosen token outside the k most probable should have added one and the texts are of the kind
-    that collides. The token-id keys of vLLM's `return_tokens_as_token_ids` avoid all that.
+    In a dict keyed by text, tokens with the same text (pieces of a character; special tokens,
+    whose text is "") overwrite each other, and the lost value is unknown. So a position that may
+    have lost a token has no margin: one with fewer candidates than the others; or with as many,
+    where a chosen token outside the k most probable should have added one and the texts are of
+    the kind that collides. The token-id keys of vLLM's `return_tokens_as_token_ids` avoid this.
     """
     own = list_of(logprobs, "token_logprobs")
     tokens, dicts = list_of(logprobs, "tokens"), list_of(logprobs, "top_logprobs")
@@ -74,7 +65,7 @@ def _read(logprobs: Any) -> Positions:
     if not len(tokens) == len(dicts) == len(own):
         raise BadInputError(
             f"logprobs has {len(tokens)} tokens, {len(own)} token_logprobs and {len(dicts)} "
-            "top_logprobs: they must be of one length"
+            "top_logprobs: these three lists need one length"
         )
     if not all(isinstance(token, str) for token in tokens):
         raise BadInputError(f"tokens={tokens!r:.80}: texts are needed")
@@ -89,7 +80,7 @@ def _read(logprobs: Any) -> Positions:
         collide = np.array([_may_collide(alternatives) for alternatives in dicts])
         top2[(counts < k) | ((counts == k) & last & collide)] = np.nan
     given = counts[[bool(alternatives) for alternatives in dicts]]
-    if given.max(initial=0) == 2 and given.min() == 1:  # k = 1: the second is not there
+    if given.max(initial=0) == 2 and given.min() == 1:  # k = 1: the second is absent
         top2[chosen < top1] = np.nan
     return Positions(chosen, top1, top2, max(len(alternatives or ()) for alternatives in dicts))
 
@@ -100,7 +91,7 @@ def _candidates(token: Any, own: Any, alternatives: Any) -> list[Any]:
     if not isinstance(alternatives, dict):
         raise BadInputError(f"top_logprobs={alternatives!r:.80}: a dict per position is needed")
     values = list(alternatives.values())
-    # Under another value, the chosen token's text is that of a token which overwrote it.
+    # With another value, the entry of that text is another token's, which overwrote the chosen one.
     return values if alternatives.get(token) == own else [*values, own]
 
 

@@ -1,4 +1,4 @@
-"""EvalPlus: its code generation over an OpenAI endpoint, keeping the log-probabilities it drops."""
+"""EvalPlus's code generation over an OpenAI endpoint, with the log-probabilities that it drops."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from evalplus.gen.util import openai_request
 from evalplus.provider.openai import OpenAIChatDecoder
 from evalplus.sanitize import sanitize
 
-from gatekeeper.adapters.evalplus import ARRAYS, Dataset
-from gatekeeper.adapters.openai import generations_of
+from gatekeeper.adapters.evalplus.samples import ARRAYS, Dataset
+from gatekeeper.adapters.openai import ALTERNATIVES, REFUSALS, generations_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.types import MASKED, FloatArray, Generation
 
 __all__ = ["GatedDecoder", "codegen"]
 
-ALTERNATIVES = 5  # log-probabilities per token to ask for
 AT_ONCE = 32  # samples in one request: EvalPlus's own limit
 PIECE = 1 << 20  # bytes of the file read at once
-REFUSALS = (400, 403, 422)  # how servers say that they give no log-probabilities
 INSTRUCTION = (  # EvalPlus's own
     "Please provide a self-contained Python script that solves the following problem in a "
     "markdown code block:"
@@ -36,24 +34,24 @@ INSTRUCTION = (  # EvalPlus's own
 
 
 class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
-    """EvalPlus's chat decoder; `outputs` has the tokens that came with each text.
+    """EvalPlus's chat decoder; `outputs` returns the texts with their log-probabilities.
 
-    A server that refuses log-probabilities is asked without, then and later.
+    After a refusal of log-probabilities, this and all later requests go without them.
     """
 
-    asks: Mapping[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    parameters: Mapping[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
     def outputs(self, prompt: str, n: int) -> list[Generation]:
-        """Raises BadInputError where the endpoint does not answer."""
+        """Up to n outputs for a prompt. Raises BadInputError if the endpoint does not answer."""
         message = f"{self.instruction_prefix}\n```python\n{prompt.strip()}\n```"
         try:
             try:
-                response = self._request(message, n, **self.asks)
+                response = self._request(message, n, **self.parameters)
             except openai.APIStatusError as error:
-                if error.status_code not in REFUSALS or not self.asks:
+                if error.status_code not in REFUSALS or not self.parameters:
                     raise
                 response = self._request(message, n)
-                self.asks = {}
+                self.parameters = {}
                 print("gatekeeper: the server gives no log-probabilities", file=sys.stderr)
         except openai.OpenAIError as error:
             raise BadInputError(
@@ -65,8 +63,8 @@ class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
         n = min(self.batch_size, num_samples)
         return [output.text for output in self.outputs(prompt, n)]
 
-    def _request(self, message: str, n: int, **asks: Any) -> Any:
-        # Once: EvalPlus's own `make_auto_request` tries for ever.
+    def _request(self, message: str, n: int, **parameters: Any) -> Any:
+        # One attempt: EvalPlus's own `make_auto_request` repeats without end.
         return openai_request.make_request(
             self.client,
             message=message,
@@ -74,7 +72,7 @@ class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
             max_tokens=self.max_new_tokens,
             temperature=self.temperature,
             n=n,
-            **asks,
+            **parameters,
         )
 
 
@@ -88,12 +86,31 @@ def codegen(
     temperature: float = 0.0,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Append to the file of samples those that it lacks: `n_samples` for each problem.
+    """Append the missing samples to a file, up to `n_samples` for each problem.
 
-    Raises BadInputError for a file with bad lines, and where the endpoint does not answer.
+    Parameters
+    ----------
+    path : Path
+        The file of samples; it is made if it does not exist.
+    dataset : Dataset
+    model : str
+        Name of the model at the endpoint.
+    base_url : str or None
+        Of the endpoint; None: OpenAI's.
+    n_samples : int
+        Samples for each problem.
+    temperature : float
+        0 is greedy.
+    on_progress : callable
+        Called with 1 after each problem.
+
+    Raises
+    ------
+    BadInputError
+        For a file with bad lines, and if the endpoint does not answer.
     """
     there = _count(path)
-    with contextlib.redirect_stdout(sys.stderr):  # it greets
+    with contextlib.redirect_stdout(sys.stderr):  # it prints a greeting
         decoder = GatedDecoder(
             model,
             base_url=base_url,
@@ -116,7 +133,7 @@ def codegen(
 
 
 def _count(path: Path) -> Counter[str]:
-    """Samples in the file by problem, after cutting off a line that an interruption left half."""
+    """Samples in the file by problem; the half line that an interruption left is cut off."""
     if not path.exists():
         return Counter()
     with path.open("rb+") as file:
@@ -131,7 +148,7 @@ def _count(path: Path) -> Counter[str]:
 
 
 def _arrays(output: Generation) -> dict[str, list[float | None]] | None:
-    """For `logprobs` of a sample; None without any."""
+    """The field `logprobs` of a sample; None without log-probabilities."""
     if not output.logprob.size:
         return None
     return {name: list(_rounded(getattr(output, name))) for name in ARRAYS}

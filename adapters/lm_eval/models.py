@@ -1,4 +1,4 @@
-"""lm-evaluation-harness: its API models, keeping the log-probabilities that they drop.
+"""lm-evaluation-harness: its API models, with the log-probabilities that they drop.
 
 Importing this registers the models `gated-chat`, `gated-completions` and the filter `gatekeeper`.
 """
@@ -15,40 +15,38 @@ from lm_eval.api.registry import register_filter, register_model
 from lm_eval.models.openai_completions import LocalChatCompletion, LocalCompletionsAPI
 from requests import HTTPError, RequestException, get
 
-from gatekeeper.adapters.openai import generations_of
+from gatekeeper.adapters.openai import ALTERNATIVES, REFUSALS, generations_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
 
 __all__ = ["GatedChat", "GatedCompletions", "GatekeeperFilter", "Response"]
 
-ALTERNATIVES = 5  # log-probabilities per token to ask for
-PATIENCE = 30  # seconds for an endpoint to say anything at all
-REFUSALS = (400, 403, 422)  # how servers say that they give no log-probabilities
+PATIENCE = 30  # seconds for the first answer of an endpoint
 
 _logger = logging.getLogger(__name__)
 
 
 class Response(str):
-    """The text of a response, as the harness wants it, with the output that it came with.
+    """The text of a response, with the output that it is from.
 
-    A string in every respect, also in the harness's cache of responses.
+    A plain string for the harness, also in its cache of responses.
     """
 
     generation: Generation
 
 
 class _Gated:
-    """Asks for log-probabilities and keeps them; in front of a class of the harness's.
+    """Requests log-probabilities and keeps them; a mixin for a class of the harness.
 
-    A server that refuses them is asked without, and so are all later calls.
+    After a refusal, this and all later requests go without them.
     """
 
-    asks: Mapping[str, int]
+    parameters: Mapping[str, int]
     base_url: str
     _refused = False
 
     def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
-        """Raises BadInputError where nobody answers: before each request fails for itself."""
+        """Raises BadInputError if the endpoint does not answer, before each request fails."""
         try:
             get(self.base_url, timeout=PATIENCE, verify=False)
         except (RequestException, ValueError) as error:
@@ -64,7 +62,7 @@ class _Gated:
         if not generate or self._refused:
             return call(messages, generate=generate, gen_kwargs=gen_kwargs, **more)
         try:
-            return call(messages, generate=True, gen_kwargs=self._asking(gen_kwargs), **more)
+            return call(messages, generate=True, gen_kwargs=self._with_logprobs(gen_kwargs), **more)
         except HTTPError as error:
             if error.response.status_code not in REFUSALS:
                 raise
@@ -79,7 +77,7 @@ class _Gated:
         if not generate or self._refused:
             return await call(generate=generate, gen_kwargs=gen_kwargs, **more)
         try:
-            return await call(generate=True, gen_kwargs=self._asking(gen_kwargs), **more)
+            return await call(generate=True, gen_kwargs=self._with_logprobs(gen_kwargs), **more)
         except ClientResponseError as error:
             if error.status not in REFUSALS:
                 raise
@@ -90,43 +88,45 @@ class _Gated:
     def parse_generations(self, outputs: Any, **more: Any) -> list[str | None]:
         texts: list[str | None] = super().parse_generations(outputs=outputs, **more)  # type: ignore[misc]
         found = list(_generations(outputs if isinstance(outputs, list) else [outputs]))
-        if len(found) != len(texts):  # of a response that the harness could not read either
+        if len(found) != len(texts):  # the harness could not read the response either
             return texts
         pairs = zip(texts, found, strict=True)
         return [t if t is None or g is None else _response(t, g) for t, g in pairs]
 
-    def _asking(self, gen_kwargs: Any) -> dict[str, Any]:
-        """What the user asked for, and at least what the signals need."""
-        wanted = dict(gen_kwargs or {})
-        for name, least in self.asks.items():
-            wanted[name] = max(wanted.get(name) or 0, least)
-        return wanted
+    def _with_logprobs(self, gen_kwargs: Any) -> dict[str, Any]:
+        """The user's parameters, raised to what the signals need."""
+        parameters = dict(gen_kwargs or {})
+        for name, least in self.parameters.items():
+            parameters[name] = max(parameters.get(name) or 0, least)
+        return parameters
 
     def _refuse(self) -> None:
         if not self._refused:
-            _logger.warning("the server gives no log-probabilities: decisions will be random")
+            _logger.warning(
+                "the server gives no log-probabilities: the documents to verify are drawn at random"
+            )
         self._refused = True
 
 
 @register_model("gated-chat")
 class GatedChat(_Gated, LocalChatCompletion):  # type: ignore[misc]
-    """`local-chat-completions` that keeps log-probabilities: same `--model_args`."""
+    """`local-chat-completions` with log-probabilities: the same `--model_args`."""
 
-    asks: Mapping[str, int] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    parameters: Mapping[str, int] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
 
 @register_model("gated-completions")
 class GatedCompletions(_Gated, LocalCompletionsAPI):  # type: ignore[misc]
-    """`local-completions` that keeps log-probabilities: same `--model_args`."""
+    """`local-completions` with log-probabilities: the same `--model_args`."""
 
-    asks: Mapping[str, int] = {"logprobs": ALTERNATIVES}
+    parameters: Mapping[str, int] = {"logprobs": ALTERNATIVES}
 
 
 @register_filter("gatekeeper")
 class GatekeeperFilter(Filter):  # type: ignore[misc]
-    """Says in a task's YAML which pipeline of filters, and which metric, decides what is right.
+    """Names in a task's YAML the pipeline of filters and the metric that decide what is right.
 
-    Its arguments are those of `lm_eval_gate.Grading`. It changes nothing in the responses.
+    Its arguments are those of `Grading`. It changes nothing in the responses.
     """
 
     def __init__(self, **grading: Any) -> None:
@@ -143,7 +143,7 @@ def _response(text: str, generation: Generation) -> Response:
 
 
 def _generations(outputs: Iterable[Any]) -> Iterable[Generation | None]:
-    """One per choice, by index; None where nothing can be read."""
+    """One per choice, by index; None where the log-probabilities cannot be read."""
     for output in outputs:
         try:
             choices = sorted(output["choices"], key=lambda choice: choice["index"])

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.adapters._positions import Positions, field, list_of, numbers, text_of
+from gatekeeper.adapters.fields import field, list_of, text_of
+from gatekeeper.adapters.positions import Positions, numbers
 from gatekeeper.errors import BadInputError
 
 __all__ = ["Entries", "entries_of"]
@@ -18,15 +19,15 @@ __all__ = ["Entries", "entries_of"]
 class Entries:
     """Three numbers of each `{token, bytes, logprob, top_logprobs}`, objects or dicts.
 
-    The chosen token counts among the candidates where `top_logprobs` lacks it. A token is told by
-    its text, and by its bytes where the text does not tell; never by its value, so that ties stay
+    The chosen token counts among the candidates where `top_logprobs` lacks it. Tokens are
+    compared by text, and by bytes where the text is ambiguous; never by value, so that ties stay
     ties.
     """
 
     def __init__(self, entries: list[Any] | None = None) -> None:
-        """Raises BadInputError for what is no entry."""
-        self._spelled: list[Any] = []  # token, bytes, token, bytes, ...: one list for them all
-        self._entries: list[Any] = []  # or what has them
+        """Raises BadInputError for a value that is not an entry."""
+        self._spelled: list[Any] = []  # token, bytes, token, bytes, ... of chunks, in one list
+        self._entries: list[Any] = []  # of whole responses: the objects themselves
         self._chosen: list[float] = []
         self._top1: list[float] = []
         self._top2: list[float] = []
@@ -40,12 +41,15 @@ class Entries:
         return len(self._chosen)
 
     def __bool__(self) -> bool:
-        """Whether there are any, be they wrong."""
+        """Whether there are entries, valid or not."""
         return bool(self._chosen) or self._error is not None
 
     def add(self, entries: list[Any]) -> None:
-        """Take a chunk's, but not their objects: the garbage collector would go through all of
-        them again and again. What is wrong with them is said by `positions`."""
+        """Add the entries of a chunk; `positions` raises what is wrong with them.
+
+        The objects themselves are not kept: the garbage collector would visit all of them in
+        every collection.
+        """
         try:
             self._take(entries, spelled=self._spelled)
         except BadInputError as error:
@@ -61,18 +65,28 @@ class Entries:
         self._error = self._error or more._error
 
     def texts(self) -> list[str]:
-        """What each token spells: its bytes, where it has some, and else its text."""
+        """The text of each token: from its bytes where it has them."""
         flat = iter(self._spelled)
         pairs = [(text_of(e, "token") or "", field(e, "bytes")) for e in self._entries]
         return [_spelling(token, raw) for token, raw in (*zip(flat, flat, strict=True), *pairs)]
 
     def positions(self, *, sampled_first: bool = False) -> Positions:
-        """As arrays. Raises BadInputError for what is no entry or no number.
+        """The log-probabilities as arrays.
 
-        Two cases in which the second most probable token is not in the response give no margin:
-        the list has one token and the chosen one is another, less probable; and the server puts
-        the sampled token first and cuts the list at k = 2 (vLLM: `sampled_first`), where it is
+        There is no margin in two cases in which the second most probable token is not in the
+        response: the list has one token and the chosen one is another, less probable one; or the
+        server puts the sampled token first and cuts the list at k = 2, and the sampled token is
         not the most probable one.
+
+        Parameters
+        ----------
+        sampled_first : bool
+            Whether the server puts the sampled token first, as vLLM does.
+
+        Raises
+        ------
+        BadInputError
+            For a value that is not an entry or not a number.
         """
         if self._error is not None:
             raise self._error
@@ -82,7 +96,10 @@ class Entries:
         return Positions(chosen, top1, top2, self._k)
 
     def _take(self, entries: list[Any], *, spelled: list[Any] | None = None) -> None:
-        """In one pass, each object being looked at once, for speed."""
+        """One pass that reads each object once: `benchmarks/adapters.py` measures it.
+
+        tests/adapters/test_openai_reader.py compares it with the plain definition.
+        """
         if not entries:
             return
         getters = _DICT if isinstance(entries[0], dict) else _OBJECT
@@ -123,7 +140,7 @@ class Entries:
 
 
 def entries_of(value: Any, name: str) -> Entries:
-    """A field that is a list of entries, or collected already; empty where it is null or absent."""
+    """A field with a list of entries, or with `Entries`; empty where it is null or absent."""
     found = field(value, name)
     return found if isinstance(found, Entries) else Entries(list_of(value, name))
 
@@ -134,14 +151,14 @@ _DICT: Any = tuple(itemgetter(*names) for names in _NAMES)
 
 
 def _two_largest(values: Iterable[float]) -> tuple[float, float]:
-    """In any order; NaN where there is none, and NaN is none."""
+    """In any order; NaN where there is none. NaN values do not count."""
     first = second = nan
     for value in values:
         if value <= second:
             continue
         if value <= first:
             second = value
-        elif value == value:  # larger than what there was, or the first
+        elif value == value:  # the first value, or a larger one
             first, second = value, first
     return first, second
 
@@ -156,16 +173,17 @@ def _spelling(token: str, raw: Any) -> str:
 
 
 def _has_bytes(alternatives: Iterable[Any], token: str, raw: Any) -> bool:
-    """Whether an alternative has the same text, "" or a piece of a character, and the same bytes.
+    """Whether an alternative has the same text and the same bytes.
 
-    Streams of the Responses API lack bytes: there the text decides.
+    For texts that several tokens share: "" and pieces of a character. Streams of the Responses
+    API have no bytes: there the text decides.
     """
     found = [field(each, "bytes") for each in alternatives if field(each, "token") == token]
     return raw in found or None in found or (raw is None and bool(found))
 
 
 def _completed(entry: Any) -> dict[str, Any]:
-    """With every field that is read, and NaN for null."""
+    """The entry with every field that is read, and NaN for null."""
     (own,) = numbers([field(entry, "logprob")]).tolist()
     found = {"token": text_of(entry, "token") or "", "bytes": field(entry, "bytes"), "logprob": own}
     alternatives = [_completed(each) for each in list_of(entry, "top_logprobs")]

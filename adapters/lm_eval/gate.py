@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.adapters._harness import GateOptions, Report, open_gate, report_of
+from gatekeeper.adapters.harness.gate import GateOptions, open_gate
+from gatekeeper.adapters.harness.report import Report, report_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import SQLiteLog
@@ -31,13 +32,19 @@ Metrics = Mapping[str, Mapping[str, Any]]  # by filter, by name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
-    """What says that the answer to a document is right.
+    """What decides whether the answer to a document is right.
 
-    metric     of the task's own; None: its first
-    filter     the pipeline of filters whose metric counts; None: the task's first
-    passing    right from this value on
-    verifier   name of a verifier of gatekeeper's that judges in place of the task's metrics: it
-               is given the response, the document's fields and, as `gold`, the document's target
+    Parameters
+    ----------
+    metric : str or None
+        A metric of the task; None: its first.
+    filter : str or None
+        The pipeline of filters whose metric counts; None: the task's first.
+    passing : float
+        The least value of the metric that is right.
+    verifier : str or None
+        Name of a verifier of gatekeeper, in place of the task's metrics: it gets the response, the
+        document's fields and, as `gold`, the document's target.
     """
 
     metric: str | None = None
@@ -47,15 +54,19 @@ class Grading:
 
 
 class Session:
-    """One run of the harness, all of whose generating tasks pass one gate.
+    """One run of the harness: one gate for all its generating tasks.
 
-    `adopt` the loaded tasks before the run, `conclude` its results after it.
+    Call `adopt` with the loaded tasks before the run and `conclude` with its results after it.
+
+    Raises
+    ------
+    GatekeeperError
+        What a gate with these options raises, before anything is generated.
     """
 
     def __init__(
         self, options: GateOptions, grading: Grading, *, settings: Mapping[str, Any]
     ) -> None:
-        """Raises what a gate with these options would, before anything is generated."""
         self._options = options
         self._grading = grading
         self._settings = dict(settings)
@@ -67,9 +78,14 @@ class Session:
             SQLiteLog(options.log).close()
 
     def adopt(self, tasks: Mapping[str, Any]) -> None:
-        """Put the gate in front of the metrics of these tasks. Raises BadInputError for none.
+        """Put the gate in front of the metrics of these tasks.
 
-        Tasks that score log-likelihoods are left alone: their metrics cost nothing more.
+        Tasks that score log-likelihoods stay as they are: their metrics cost nothing more.
+
+        Raises
+        ------
+        BadInputError
+            If no task generates text, or a task has no documents.
         """
         for name, task in tasks.items():
             if task.OUTPUT_TYPE != "generate_until":
@@ -81,8 +97,8 @@ class Session:
             if grading.verifier is not None:
                 if (task.get_config("repeats") or 1) > 1:
                     raise BadInputError(
-                        f"task {name!r} asks for several responses to a document: a verifier such "
-                        f"as {grading.verifier!r} judges one; leave it to the task's own metrics"
+                        f"task {name!r} asks for several responses to a document: the "
+                        f"verifier {grading.verifier!r} judges one response; use the task's metrics"
                     )
                 if grading.verifier not in self._verifiers:
                     self._verifiers[grading.verifier] = make_verifier(grading.verifier)
@@ -90,15 +106,19 @@ class Session:
             self._tasks[name] = _Gated(name, task, grading, verifier, self._open)
         if not self._tasks:
             raise BadInputError(
-                f"tasks={list(tasks)!r}: none of them generates text, so there is nothing to gate"
+                f"tasks={list(tasks)!r}: none of them generates text: there is nothing to gate"
             )
 
     def conclude(self, results: dict[str, Any]) -> dict[str, Report]:
-        """Write into the harness's results what was verified, and what that says of all documents.
+        """Add to the harness's results what was verified, and the estimates for all documents.
 
-        A metric that was computed for some documents only is renamed to `metric@verified`: its
-        value is not the task's score. `metric@all` is the estimate of that. Returns the reports
-        by task.
+        A metric that was computed for some documents only is renamed to `metric@verified`, since
+        its value is not the task's score; `metric@all` is the estimate of the score.
+
+        Returns
+        -------
+        dict of str to Report
+            By task.
         """
         unfinished = {name for name, task in self._tasks.items() if not task.complete}
         members = results.get("group_subtasks", {})
@@ -122,7 +142,7 @@ class Session:
                 close()
 
     def _open(self) -> VerificationGate:
-        """The gate, which is opened when the requests of all tasks are known."""
+        """The gate, opened when the requests of all tasks are known."""
         if self._gate is None:
             requests = [
                 (name, i.doc_id, i.arguments) for name, t in self._tasks.items() for i in t.requests
@@ -138,14 +158,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """In place of a filtered response: with its metrics, of which an unverified one has none."""
+    """A filtered response with its metrics; an unverified one has none."""
 
     value: Any
     metrics: Mapping[str, Any]
 
 
 class _Gated:
-    """A task of the harness, two of whose methods go through the gate."""
+    """A task of the harness with the gate in two of its methods."""
 
     def __init__(
         self,
@@ -199,8 +219,8 @@ class _Gated:
         }
 
     def annotate(self, samples: Iterable[dict[str, Any]]) -> None:
-        """Tell in each of the task's logged samples what the gate made of it."""
-        # They are in the order of documents, once for each pipeline of filters.
+        """Add the gate's decision to each of the task's logged samples."""
+        # The samples are in the order of documents, once for each pipeline of filters.
         for sample, result in zip(samples, cycle(self._results), strict=False):
             sample["filtered_resps"] = [scored.value for scored in sample["filtered_resps"]]
             sample["gate"] = {
@@ -213,7 +233,7 @@ class _Gated:
     def _apply_filters(self) -> None:
         """The task's own filters, then the gate, document by document.
 
-        In this thread: some metrics set alarms, which no other thread may.
+        In this thread: some metrics set alarms, which only the main thread may.
         """
         gate, documents = self._gate(), self.documents()
         outputs = {doc: self._output(gate, doc, found) for doc, found in documents.items()}
@@ -228,7 +248,7 @@ class _Gated:
             check = partial(self._check, found, outputs[doc])
             result = gate.maybe_verify(outputs[doc], check)
             if self._raised is not None:
-                raise self._raised  # by the task's metrics: the harness's own run ends here too
+                raise self._raised  # by the task's metrics: without the gate it ends the run too
             self._results.append(result)
             metrics = self._metrics_of(result, found)
             for request in found:
@@ -241,7 +261,8 @@ class _Gated:
     def _output(self, gate: VerificationGate, doc: int, requests: Sequence[Any]) -> Generation:
         """A document's responses as one output, and the requests with plain text in them.
 
-        One that the gate's log knows is the log's, be it drawn anew or not.
+        If the gate's log has the document, the text of the log counts, also where the model
+        generated another one since.
         """
         id_ = f"{self._name}/{doc}"
         responses = [response for request in requests for response in request.resps]
@@ -268,7 +289,7 @@ class _Gated:
         )
 
     def _check(self, requests: Sequence[Any], output: Generation) -> Outcome:
-        """Is the answer right? By the task's own metrics, or by a verifier."""
+        """Whether the answer is right, by the task's metrics or by a verifier."""
         if self._verifier is not None:
             document = requests[0].doc
             task = {**document, "gold": str(self._task.doc_to_target(document))}
@@ -291,7 +312,7 @@ class _Gated:
         }
 
     def _metrics_of(self, result: GateResult, requests: Sequence[Any]) -> Metrics:
-        """What was computed now, or by the run before; nothing for an unverified one."""
+        """The metrics of this run or of an earlier one; empty for an unverified document."""
         if self._verifier is not None or not (result.decision.verify and result.verified):
             return {}
         assert result.outcome is not None
@@ -304,15 +325,15 @@ class _Gated:
         return metrics
 
     def _value(self, metrics: Metrics) -> float:
-        """The value that says whether the answer is right. Raises BadInputError."""
+        """The value that decides whether the answer is right. Raises BadInputError."""
         found = metrics[self._pipeline]
         self._metric = self._grading.metric or next(iter(found), "")
         value = found.get(self._metric)
         if not isinstance(value, Real):
             numbers = [name for name, value in found.items() if isinstance(value, Real)]
             raise BadInputError(
-                f"metric={self._metric!r} of task {self._name!r} is no number for a document: "
-                f"choose with --gate_metric one of {', '.join(numbers) or 'none: there is none'}"
+                f"metric={self._metric!r} of task {self._name!r} is not a number for a document: "
+                f"choose with --gate_metric one of {', '.join(numbers) or '(none)'}"
             )
         if not self._task.higher_is_better().get(self._metric, True):
             raise BadInputError(
@@ -323,7 +344,7 @@ class _Gated:
 
 
 def _own_grading(name: str, task: Any) -> Grading | None:
-    """What the task's own YAML says, in its filter `gatekeeper`."""
+    """The grading in the task's own YAML, from its filter `gatekeeper`."""
     for pipeline in task.get_config("filter_list") or ():
         for step in pipeline["filter"]:
             if step["function"] == "gatekeeper":
@@ -331,7 +352,7 @@ def _own_grading(name: str, task: Any) -> Grading | None:
                 allowed = {f.name for f in fields(Grading)} - {"filter"}
                 if odd := wanted.keys() - allowed:
                     raise BadInputError(
-                        f"task {name!r}: the filter 'gatekeeper' knows {', '.join(sorted(allowed))}"
+                        f"task {name!r}: the filter 'gatekeeper' takes {', '.join(sorted(allowed))}"
                         f", not {sorted(odd)[0]!r}"
                     )
                 return Grading(filter=pipeline["name"], **wanted)
@@ -339,12 +360,12 @@ def _own_grading(name: str, task: Any) -> Grading | None:
 
 
 def _text(responses: Sequence[str]) -> str:
-    """One text for them, from which several can be had back."""
+    """One text for all responses; several are JSON, from which they can be read back."""
     return str(responses[0]) if len(responses) == 1 else json.dumps(list(responses))
 
 
 def _as_meta(metrics: Metrics) -> dict[str, Any]:
-    """For the log, where JSON gives them back as they are; a resumed run computes others again."""
+    """The metrics for the log if JSON keeps them; a resumed run computes others again."""
     try:
         same = json.loads(json.dumps(metrics, allow_nan=False)) == metrics
     except (TypeError, ValueError):
@@ -353,7 +374,7 @@ def _as_meta(metrics: Metrics) -> dict[str, Any]:
 
 
 def _leaves(name: str, members: Mapping[str, Sequence[str]]) -> set[str]:
-    """The tasks of a group, of its groups too; of a task, itself."""
+    """The tasks of a group and of its groups; of a task, the task itself."""
     if not members.get(name):
         return {name}
     return set().union(*(_leaves(member, members) for member in members[name]))

@@ -1,0 +1,190 @@
+"""The tests of EvalPlus on one sample: EvalPlus's own check, or a sandbox of gatekeeper."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, Literal, Protocol
+
+from gatekeeper.adapters.evalplus.harness import evalplus_module
+from gatekeeper.adapters.evalplus.samples import Dataset, Sample
+from gatekeeper.types import Outcome, Verdict
+
+__all__ = ["Checker", "EvalPlusChecker", "SandboxChecker", "check_program"]
+
+SANDBOX_SECONDS = 60.0  # for all inputs of a problem together, as in EvalPlus
+
+
+class Checker(Protocol):
+    """Decides whether a sample passes."""
+
+    def check(self, sample: Sample) -> Outcome:
+        """Run the tests on one sample. Called from several threads."""
+        ...
+
+    def close(self) -> None:
+        """Free processes and containers."""
+        ...
+
+
+class EvalPlusChecker:
+    """EvalPlus's own check, in separate processes. It does not contain hostile code.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    base_only : bool
+        Run only the original tests, without those that EvalPlus added.
+    workers : int
+        Checks at the same time.
+    """
+
+    def __init__(self, dataset: Dataset, *, base_only: bool, workers: int) -> None:
+        self._dataset = dataset
+        self._base_only = base_only
+        self._pool = ProcessPoolExecutor(workers, initializer=_end_with, initargs=(os.getpid(),))
+        self._pool.submit(int).result()  # forks the processes before there are threads
+
+    def check(self, sample: Sample) -> Outcome:
+        found = self._pool.submit(
+            evalplus_module("evaluate").check_correctness,
+            self._dataset.name,
+            0,  # number of the sample, which the result repeats
+            self._dataset.problems[sample.task_id],
+            sample.generation.text,
+            self._dataset.expected[sample.task_id],
+            self._base_only,
+            True,  # stop at the first failure
+        ).result()
+        status = {name: str(found[name][0]) for name in ("base", "plus") if name in found}
+        detail = ", ".join(f"{name}: {value}" for name, value in status.items())
+        verdict = Verdict.FAILED
+        if all(value == "pass" for value in status.values()):
+            verdict = Verdict.PASSED
+        elif "fail" not in status.values():
+            verdict = Verdict.TIMEOUT
+        return Outcome(verdict, detail=detail, meta=status)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+class SandboxChecker:
+    """EvalPlus's inputs and expected outputs, in a sandbox of gatekeeper (docs/sandbox.md)."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        sandbox: Literal["docker", "local"],
+        *,
+        base_only: bool,
+        workers: int,
+    ) -> None:
+        from gatekeeper.sandbox import DockerSandbox, LocalSandbox
+
+        make = DockerSandbox if sandbox == "docker" else LocalSandbox
+        self._sandbox = make(timeout=SANDBOX_SECONDS, workers=workers)
+        self._dataset = dataset
+        self._inputs = ("base",) if base_only else ("base", "plus")
+
+    def check(self, sample: Sample) -> Outcome:
+        problem = self._dataset.problems[sample.task_id]
+        expected = self._dataset.expected[sample.task_id]
+        cases = [
+            case
+            for name in self._inputs
+            for case in zip(problem[f"{name}_input"], expected[name], strict=True)
+        ]
+        task = {
+            "prompt": problem["prompt"],
+            "entry_point": problem["entry_point"],
+            "test": check_program(self._dataset.name, problem, cases),
+        }
+        return self._sandbox.verify(sample.generation, task)
+
+    def close(self) -> None:
+        self._sandbox.close()
+
+
+def check_program(dataset: str, problem: Mapping[str, Any], cases: Sequence[Any]) -> str:
+    """EvalPlus's comparison of outputs, as a test program that needs only Python.
+
+    Parameters
+    ----------
+    dataset : str
+        "humaneval" or "mbpp".
+    problem : mapping
+    cases : sequence
+        Pairs of inputs and expected output.
+    """
+    entry, atol = problem["entry_point"], problem["atol"]
+    same = "same(out, expected)"
+    special = importlib.import_module("evalplus.eval._special_oracle")
+    if dataset == "humaneval" and entry == "find_zero":
+        same = f"abs(sum(c * out**i for i, c in enumerate(inputs[0]))) <= {atol!r}"
+    elif dataset == "mbpp" and entry == "are_equivalent":
+        same = "True"
+    elif dataset == "mbpp" and entry == "sum_div":
+        same += " or out == 0"
+    elif dataset == "mbpp" and entry in ("surface_Area", "digit_distance_nums"):
+        other = inspect.getsource(getattr(special, f"_{entry}"))
+        return (
+            _PROGRAM.format(
+                atol=atol, cases=list(cases), same=f"{same} or same(out, _{entry}(*inputs))"
+            )
+            + other
+        )
+    elif dataset == "mbpp" and entry in special.MBPP_OUTPUT_SET_EQ_TASKS:
+        same = "set(out) == set(expected)"
+    elif dataset == "mbpp" and entry in special.MBPP_OUTPUT_NOT_NONE_TASKS:
+        same = "out == expected if isinstance(out, bool) else expected == (out is not None)"
+    return _PROGRAM.format(atol=atol, cases=list(cases), same=same)
+
+
+# The comparison of `evalplus.eval.unsafe_execute`, without numpy.
+_PROGRAM = """\
+import math
+
+inf, nan = math.inf, math.nan
+
+
+def floats(value):
+    if isinstance(value, (list, tuple)) and value:
+        return all(isinstance(each, float) for each in value)
+    return isinstance(value, float)
+
+
+def close(out, expected, atol):
+    if isinstance(expected, (list, tuple)):
+        return len(out) == len(expected) and all(map(close, out, expected, [atol] * len(out)))
+    return out == expected or abs(out - expected) <= atol + 1e-7 * abs(expected)
+
+
+def same(out, expected):
+    atol = {atol!r} or (1e-6 if floats(expected) else 0)
+    if out == expected:
+        return True
+    return atol != 0 and type(out) is type(expected) and close(out, expected, atol)
+
+
+def check(candidate):
+    for inputs, expected in {cases!r}:
+        out = candidate(*inputs)
+        assert {same}
+"""
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent was killed, instead of waiting for work for ever."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

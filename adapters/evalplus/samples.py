@@ -1,0 +1,151 @@
+"""The problems of EvalPlus, and the samples of a file for them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gatekeeper.adapters.evalplus.harness import evalplus_module
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.jsonl import field, read_jsonl
+from gatekeeper.io.responses import as_generation
+from gatekeeper.types import Generation
+
+__all__ = ["ARRAYS", "Dataset", "Sample", "pass_at_1", "read_samples"]
+
+ARRAYS = ("logprob", "top1", "top2")
+NOTHING = np.empty(0)
+
+Name = Literal["humaneval", "mbpp"]
+
+
+class Dataset:
+    """The problems of HumanEval+ or MBPP+ with their expected outputs.
+
+    EvalPlus downloads and caches them; HUMANEVAL_OVERRIDE_PATH and MBPP_OVERRIDE_PATH name local
+    files.
+
+    Parameters
+    ----------
+    name : {"humaneval", "mbpp"}
+
+    Raises
+    ------
+    BadInputError
+        If EvalPlus cannot load them.
+    """
+
+    def __init__(self, name: Name) -> None:
+        data, evaluate = evalplus_module("data"), evalplus_module("evaluate")
+        self.name = name
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                if name == "humaneval":
+                    self.problems: dict[str, Any] = data.get_human_eval_plus()
+                    self.hash: str = data.get_human_eval_plus_hash()
+                else:
+                    self.problems = data.get_mbpp_plus()
+                    self.hash = data.get_mbpp_plus_hash()
+                if not self.problems:
+                    raise ValueError("it has no problems")
+                not_none = [] if name == "humaneval" else evaluate.MBPP_OUTPUT_NOT_NONE_TASKS
+                self.expected: dict[str, Any] = evaluate.get_groundtruth(
+                    self.problems, self.hash, not_none
+                )
+        except Exception as e:  # of a download or a file: EvalPlus documents none
+            reason = " ".join(f"{type(e).__name__}: {e}".split())
+            raise BadInputError(
+                f"dataset={name!r} cannot be loaded: {reason}. "
+                f"{name.upper()}_OVERRIDE_PATH may name a local file"
+            ) from e
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One line of a file of samples. `generation.text` is the whole solution."""
+
+    task_id: str
+    generation: Generation
+
+
+def read_samples(path: str | Path, dataset: Dataset) -> list[Sample]:
+    """The samples of a file, in order.
+
+    Parameters
+    ----------
+    path : path
+        JSONL, one sample per line. Samples of problems outside the data set are ignored, as
+        EvalPlus ignores them.
+    dataset : Dataset
+
+    Returns
+    -------
+    list of Sample
+        The id of the k-th sample of a problem is `task_id/k`.
+
+    Raises
+    ------
+    BadInputError
+        For a bad line, and for a file without samples.
+    """
+    counts: Counter[str] = Counter()
+
+    def parse(line: Mapping[str, Any]) -> Sample | None:
+        task_id = field(line, "task_id", str)
+        if task_id not in dataset.problems:
+            return None
+        prompt = dataset.problems[task_id]["prompt"]
+        if "solution" in line:
+            solution = field(line, "solution", str)
+        elif "completion" in line:
+            solution = prompt + field(line, "completion", str)
+        else:
+            raise BadInputError("field 'solution' is missing, and so is 'completion'")
+        id_ = f"{task_id}/{counts[task_id]}"
+        counts[task_id] += 1
+        return Sample(task_id, _generation(id_, solution, prompt, line.get("logprobs")))
+
+    samples = [sample for sample in read_jsonl(path, parse) if sample is not None]
+    if not samples:
+        raise BadInputError(f"{path} has no sample for a problem of {dataset.name}")
+    return samples
+
+
+def pass_at_1(samples: Sequence[Sample], passed: Sequence[bool]) -> float:
+    """EvalPlus's pass@1: the mean over problems of the share of their samples that pass."""
+    total: Counter[str] = Counter(sample.task_id for sample in samples)
+    right: Counter[str] = Counter()
+    for sample, ok in zip(samples, passed, strict=True):
+        right[sample.task_id] += ok
+    estimated = evalplus_module("eval").estimate_pass_at_k(
+        np.array(list(total.values())), np.array([right[task] for task in total]), 1
+    )
+    return float(estimated.mean())
+
+
+def _generation(id_: str, solution: str, prompt: str, logprobs: Any) -> Generation:
+    """The sample's output; without `logprobs` it has no signals.
+
+    `logprobs` is an object of arrays, or that of a choice of OpenAI's APIs. Raises BadInputError
+    for anything else.
+    """
+    # The prompt's tokens, estimated at four characters each for samples of every source.
+    about: dict[str, Any] = {"text": solution, "prompt_tokens": max(len(prompt) // 4, 1)}
+    if logprobs is None:
+        return Generation(id_, logprob=NOTHING, top1=NOTHING, top2=NOTHING, **about)
+    if not isinstance(logprobs, dict):
+        raise BadInputError(f"field 'logprobs' is {logprobs!r:.80}: an object is needed")
+    if set(ARRAYS) <= logprobs.keys():
+        return Generation(id_, **{name: logprobs[name] for name in ARRAYS}, **about)
+    if "token_logprobs" in logprobs:
+        choice: dict[str, Any] = {"index": 0, "text": solution, "logprobs": logprobs}
+    else:
+        choice = {"index": 0, "message": {"content": solution}, "logprobs": logprobs}
+    return replace(as_generation({"choices": [choice]}, id=id_), **about)

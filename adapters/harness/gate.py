@@ -1,0 +1,114 @@
+"""The gate of a harness run: its options, and a gate whose tasks are the checks themselves."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.budget import Budget
+from gatekeeper.gate import VerificationGate
+from gatekeeper.policies import policy_names
+from gatekeeper.types import Generation, Outcome
+
+__all__ = ["Check", "Checks", "GateOptions", "add_options", "open_gate", "options_of"]
+
+Check = Callable[[], Outcome]
+
+
+class Checks:
+    """A verifier whose task is the check itself: a function without arguments."""
+
+    def verify(self, generation: Generation, task: Check) -> Outcome:
+        return task()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions:
+    """The options of the gate in a harness run.
+
+    Parameters
+    ----------
+    policy : str
+        Name of a policy.
+    budget : float
+        Share of the outputs after the warm-up that may be verified, in (0, 1].
+    explore : float
+        Share of the budget that is drawn uniformly at random, in [0, 1). The estimates for all
+        outputs need it.
+    seed : int
+        Of the draws.
+    log : Path or None
+        SQLite file to write or to resume; None keeps everything in memory.
+    """
+
+    policy: str = "cst"
+    budget: float = 0.2
+    explore: float = 0.1
+    seed: int = 0
+    log: Path | None = None
+
+
+def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
+    """Add an option to the parser for each field of `GateOptions`: `prefix` and its name."""
+    defaults = GateOptions()
+
+    def add(name: str, **options: Any) -> None:
+        default = getattr(defaults, name)
+        parser.add_argument(prefix + name, dest=f"gate_{name}", default=default, **options)
+
+    add(
+        "budget",
+        type=float,
+        metavar="SHARE",
+        help="share of the outputs to verify (default: %(default)s)",
+    )
+    add("policy", help=f"one of {', '.join(policy_names())} (default: %(default)s)")
+    add(
+        "explore",
+        type=float,
+        metavar="SHARE",
+        help="share of the budget drawn at random, for the estimates (default: %(default)s)",
+    )
+    add("log", type=Path, metavar="FILE", help="SQLite file to write or to resume")
+    add("seed", type=int, help="seed of the random draws (default: %(default)s)")
+
+
+def options_of(args: argparse.Namespace) -> GateOptions:
+    """The options that `add_options` has parsed."""
+    return GateOptions(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(GateOptions)})
+
+
+def open_gate(
+    options: GateOptions, *, horizon: int, settings: Mapping[str, Any], workers: int = 1
+) -> VerificationGate:
+    """A gate that runs checks.
+
+    Parameters
+    ----------
+    options : GateOptions
+    horizon : int
+        How many outputs there will be.
+    settings : mapping
+        What else decides the run's results; a log of a run with other settings is refused.
+    workers : int
+        Checks at the same time.
+
+    Raises
+    ------
+    GatekeeperError
+        What `VerificationGate` raises.
+    """
+    return VerificationGate(
+        options.policy,
+        budget=Budget(fraction=options.budget, horizon=horizon),
+        verifier=Checks(),
+        log=options.log,
+        on_unavailable="pass",
+        workers=workers,
+        seed=options.seed,
+        settings=settings,
+        explore=options.explore,
+    )

@@ -1,0 +1,109 @@
+"""The harness's command line, with the options of the gate."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from gatekeeper.adapters.harness.gate import add_options, options_of
+from gatekeeper.adapters.harness.report import Report
+from gatekeeper.adapters.lm_eval.evaluate import evaluate, load_harness, one_line, replaced
+from gatekeeper.adapters.lm_eval.gate import Grading
+from gatekeeper.errors import GatekeeperError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the harness's command line.
+
+    Parameters
+    ----------
+    argv : sequence of str or None
+        The arguments; None: those of this process.
+
+    Returns
+    -------
+    int
+        0; 1 if selected outputs have no verdict; 2 for bad input; 130 after Ctrl-C.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m gatekeeper.adapters.lm_eval",
+        usage="%(prog)s [--gate_… …] <arguments of lm-eval>",
+        add_help=False,
+        allow_abbrev=False,
+    )
+    add_options(parser, "--gate_")
+    add = parser.add_argument
+    add(
+        "--gate_metric",
+        metavar="NAME",
+        help="metric that decides what is right (default: the first)",
+    )
+    add("--gate_filter", metavar="NAME", help="filter whose metric counts (default: the first)")
+    add(
+        "--gate_passing",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="least value of the metric that is right (default: %(default)s)",
+    )
+    add(
+        "--gate_verifier",
+        metavar="NAME",
+        help="verifier in place of the metric: math, docker, local or a plug-in's",
+    )
+    args, rest = parser.parse_known_args(argv)
+    if not rest or {"-h", "--help"} & set(rest):
+        parser.print_help()
+        print()
+    grading = Grading(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(Grading)})
+    reports: dict[str, Report] = {}
+    started = False
+
+    def gated(model: Any, **kwargs: Any) -> Any:
+        nonlocal started
+        started = True
+        results, found = evaluate(model, options_of(args), grading, kwargs)
+        reports.update(found)
+        return results
+
+    try:
+        harness, unreachable = load_harness()
+        with (
+            replaced(harness, "simple_evaluate", gated),
+            replaced(sys, "argv", ["lm-eval", *rest]),
+        ):
+            importlib.import_module("lm_eval.__main__").clievaluate()
+    except GatekeeperError as e:
+        return _print_error(e)
+    except unreachable as e:
+        return _print_error(f"the model did not answer: {e}")
+    except (ValueError, TypeError, OSError) as e:
+        if started:
+            raise
+        return _print_error(e)  # of the harness, about its arguments
+    except KeyboardInterrupt:
+        later = (
+            "the same command continues" if args.gate_log else "without --gate_log nothing is kept"
+        )
+        _print_error(f"interrupted; {later}")
+        return 130
+    for name, report in reports.items():
+        print(f"gatekeeper, task {name}:")
+        print(*(f"  {line}" for line in report.lines()), sep="\n")
+    return 1 if any(r.summary.could_not_tell for r in reports.values()) else 0
+
+
+def _print_error(what: object) -> int:
+    text = (
+        one_line(what)
+        if isinstance(what, Exception) and not isinstance(what, GatekeeperError)
+        else what
+    )
+    print(f"gatekeeper: {text}", file=sys.stderr)
+    return 2

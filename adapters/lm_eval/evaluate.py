@@ -1,0 +1,124 @@
+"""One evaluation of the harness, with the gate in front of its metrics."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from gatekeeper.adapters.harness.gate import GateOptions
+from gatekeeper.adapters.harness.report import Report
+from gatekeeper.adapters.lm_eval.gate import Grading, Session
+from gatekeeper.errors import BadInputError, MissingDependencyError
+
+__all__ = ["evaluate", "load_harness", "one_line", "replaced", "simple_evaluate"]
+
+CHAT = "gated-chat"
+
+
+def simple_evaluate(
+    model: Any, *, gate: GateOptions, grading: Grading | None = None, **kwargs: Any
+) -> Any:
+    """`lm_eval.simple_evaluate`, with the metrics of generating tasks computed within a budget.
+
+    Parameters
+    ----------
+    model : str or lm_eval.api.model.LM
+        `gated-chat` and `gated-completions` keep log-probabilities; with any other model the
+        documents to verify are drawn at random.
+    gate : GateOptions
+    grading : Grading or None
+        What decides whether an answer is right; None: the first metric of each task.
+    **kwargs
+        The other arguments of `lm_eval.simple_evaluate`.
+
+    Returns
+    -------
+    dict
+        The harness's results. `gatekeeper` has by task the verified documents and the estimates
+        for all documents.
+
+    Raises
+    ------
+    GatekeeperError
+        And every error that the harness raises.
+    """
+    return evaluate(model, gate, grading or Grading(), kwargs)[0]
+
+
+def evaluate(
+    model: Any, options: GateOptions, grading: Grading, kwargs: dict[str, Any]
+) -> tuple[Any, dict[str, Report]]:
+    """The harness's results and the reports by task."""
+    load_harness()
+    from lm_eval.evaluator import simple_evaluate as harness_evaluate
+    from lm_eval.tasks import TaskManager
+    from lm_eval.utils import simple_parse_args_string
+
+    if model == CHAT and not kwargs.get("apply_chat_template"):
+        raise BadInputError(f"model={CHAT!r} needs a chat endpoint: add --apply_chat_template")
+    if kwargs.get("predict_only"):
+        raise BadInputError("predict_only=True computes no metrics: there is nothing to gate")
+    given = kwargs.get("model_args") or {}
+    given = simple_parse_args_string(given) if isinstance(given, str) else given
+    manager = kwargs.pop("task_manager", None) or TaskManager(
+        metadata=given | (kwargs.get("metadata") or {})
+    )
+    if options.log is not None and kwargs.get("use_cache") is None:
+        # A resumed run does not generate, and pay for, its outputs again.
+        kwargs["use_cache"] = f"{options.log}.responses"
+    name = model if isinstance(model, str) else type(model).__name__
+    settings = {"model": [name, given.get("model")], "grading": asdict(grading)}
+    session = Session(options, grading, settings=settings)
+    load = manager.load
+
+    def adopting(tasks: Any) -> Any:
+        try:
+            loaded = load(tasks)
+        except Exception as e:
+            raise BadInputError(f"tasks={tasks!r} cannot be loaded: {one_line(e)}") from e
+        session.adopt(loaded["tasks"])
+        return loaded
+
+    try:
+        with replaced(manager, "load", adopting):
+            results = harness_evaluate(model, task_manager=manager, **kwargs)
+        reports = session.conclude(results)
+    finally:
+        session.close()
+    return results, reports
+
+
+def load_harness() -> tuple[Any, tuple[type[Exception], ...]]:
+    """The harness, with the gated models registered, and the errors of an unreachable endpoint."""
+    try:
+        harness = importlib.import_module("lm_eval")
+        importlib.import_module("gatekeeper.adapters.lm_eval.models")
+        from aiohttp import ClientError
+        from requests import RequestException
+    except ImportError as e:
+        raise MissingDependencyError(
+            e.name or "lm_eval", extra="lm-eval", needed_for="the adapter for lm-eval"
+        ) from e
+    return harness, (ClientError, RequestException, TimeoutError)
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Replace an attribute for the time of a `with` block."""
+    before = vars(owner).get(name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+
+def one_line(error: Exception) -> str:
+    """The type and the text of an error, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,86 @@
+"""The settings of one call: what the caller wants of the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from gatekeeper.adapters.positions import Scope
+from gatekeeper.errors import BadInputError
+from gatekeeper.gate import VerificationGate
+
+__all__ = ["CallSettings", "Verify", "settings_of", "with_settings"]
+
+Verify = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """The settings of one call.
+
+    Parameters
+    ----------
+    task : object
+        What the verifier needs besides the output.
+    id : str or None
+        Of the output, in place of the provider's; several outputs are `id/0`, `id/1`, ...
+    verify : {"auto", "always", "never"}
+        "auto": as the policy decides; "always": within the budget; "never": not gated at all.
+    scope : {"content", "reasoning", "all"}
+        Whose log-probabilities make the signals.
+
+    Raises
+    ------
+    BadInputError
+        For another value.
+    """
+
+    task: object = None
+    id: str | None = None
+    verify: Verify = "auto"
+    scope: Scope = "content"
+
+    def __post_init__(self) -> None:
+        for name, choices in (("verify", get_args(Verify)), ("scope", get_args(Scope))):
+            if getattr(self, name) not in choices:
+                raise BadInputError(
+                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(choices)}"
+                )
+        if not (self.id is None or (isinstance(self.id, str) and self.id)):
+            raise BadInputError(f"id={self.id!r:.80}: give a non-empty string, or None")
+
+
+_DEFAULT = CallSettings()
+_current: ContextVar[Mapping[VerificationGate, CallSettings]] = ContextVar(
+    "gatekeeper", default=MappingProxyType({})
+)
+
+
+@contextmanager
+def with_settings(gate: VerificationGate, settings: CallSettings) -> Iterator[None]:
+    """Calls that this thread or asyncio task makes inside have these settings."""
+    token = _current.set({**_current.get(), gate: settings})
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def settings_of(gate: VerificationGate, given: Any) -> CallSettings:
+    """The settings of `with_settings`, overridden by those that a call was given.
+
+    Raises
+    ------
+    BadInputError
+        If `given` is not a dict of the fields of `CallSettings`.
+    """
+    current = _current.get().get(gate) or _DEFAULT
+    try:
+        return replace(current, **given) if given != {} else current
+    except TypeError:
+        names = ", ".join(f.name for f in fields(CallSettings))
+        raise BadInputError(f"gatekeeper={given!r:.80}: a dict of {names} is needed") from None

@@ -1,0 +1,54 @@
+"""How log-probabilities are requested from OpenAI's APIs, and how a provider refuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["ALTERNATIVES", "PARAMETERS", "REFUSALS", "for_chat", "refuses_logprobs"]
+
+ALTERNATIVES = 5  # k: enough for a true margin from every server, and the maximum of some
+REFUSALS = (400, 403, 422)  # status codes with which providers refuse a parameter
+
+
+def refuses_logprobs(error: Any) -> bool:
+    """Whether an APIStatusError of `openai` refuses the log-probabilities."""
+    return error.status_code in REFUSALS and "logprobs" in f"{error} {error.body}".lower()
+
+
+def _at_least(k: object) -> int:
+    """The caller's k, or more; below 0 a server such as vLLM returns the whole vocabulary."""
+    if type(k) is not int:
+        return ALTERNATIVES
+    return k if k < 0 else max(k, ALTERNATIVES)
+
+
+def for_chat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that a chat completion needs for the signals; none with `logprobs=False`."""
+    if body.get("logprobs") is False:
+        return {}
+    return {"logprobs": True, "top_logprobs": _at_least(body.get("top_logprobs"))}
+
+
+def _for_completions(body: Mapping[str, Any]) -> dict[str, Any]:
+    if body.get("logprobs") is False:
+        return {}
+    return {"logprobs": _at_least(body.get("logprobs"))}
+
+
+def _for_responses(body: Mapping[str, Any]) -> dict[str, Any]:
+    needed = "message.output_text.logprobs"
+    include = body.get("include")
+    include = list(include) if isinstance(include, list | tuple) else []
+    return {
+        "include": include if needed in include else [*include, needed],
+        "top_logprobs": _at_least(body.get("top_logprobs")),
+    }
+
+
+PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "/chat/completions": for_chat,
+    "/completions": _for_completions,
+    "/responses": _for_responses,
+}
+"""By endpoint: the function from a request's body to the parameters that the signals need."""

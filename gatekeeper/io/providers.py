@@ -1,0 +1,132 @@
+"""The table of providers: who reads a response, wraps a client, generates outputs.
+
+A provider is one line here, and one file that has what the line names. Modules are named by their
+import path and loaded when they are first needed: importing gatekeeper loads no adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Generation
+
+if TYPE_CHECKING:
+    from gatekeeper.adapters.positions import Scope
+
+__all__ = [
+    "PROVIDERS",
+    "Provider",
+    "Reader",
+    "attribute",
+    "generator_names",
+    "generator_of",
+    "readers",
+    "response_names",
+    "wrapper_of",
+]
+
+
+class Reader(Protocol):
+    """What the module of `Provider.reader` has."""
+
+    def recognises(self, response: Any) -> bool:
+        """Whether the response has the shape of this provider: a quick look at its fields."""
+        ...
+
+    def read(self, response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
+        """Every output of a response of that shape. Raises BadInputError where it is malformed.
+
+        Parameters
+        ----------
+        response : object, dict or list
+        scope : {"content", "reasoning", "all"}
+            Which tokens count where the response has reasoning beside the answer.
+        skip_forced : bool
+            Leave out the tokens that a grammar forced.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """Where the parts of a provider are; an empty name is a part that it does not have.
+
+    Parameters
+    ----------
+    responses : str
+        What its responses are called in a message.
+    reader : str
+        Module with `recognises` and `read`: see `Reader`.
+    wrapper : str
+        Module with `wrap(gate, client, *, strict, return_tokens_as_token_ids)`, for clients whose
+        class, or a base of it, is from the package of the provider's name.
+    generator : str
+        "module:function" that makes a `gatekeeper.gate.runner.Generate`. Of the options of
+        `gatekeeper run` it takes those that are among its parameters.
+    """
+
+    responses: str = ""
+    reader: str = ""
+    wrapper: str = ""
+    generator: str = ""
+
+
+PROVIDERS: dict[str, Provider] = {
+    "vllm": Provider(
+        responses="an output of vLLM",
+        reader="gatekeeper.adapters.vllm",
+        generator="gatekeeper.adapters.generate:vllm_generator",
+    ),
+    "openai": Provider(
+        responses="a response of OpenAI's chat completions, completions or Responses API",
+        reader="gatekeeper.adapters.openai.reader",
+        wrapper="gatekeeper.adapters.openai.client",
+        generator="gatekeeper.adapters.generate:openai_generator",
+    ),
+    "bundled": Provider(generator="gatekeeper.adapters.generate:bundled_generator"),
+    "arrays": Provider(responses="arrays logprob, top1, top2", reader="gatekeeper.adapters.arrays"),
+}
+"""By name. A response is read by the first provider that recognises it."""
+
+
+def attribute(value: Any, name: str) -> Any:
+    """A key of a dict or an attribute of an object; None where there is none."""
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def readers() -> Iterator[Reader]:
+    """The readers of all providers, in the order of the table."""
+    for provider in PROVIDERS.values():
+        if provider.reader:
+            yield cast(Reader, import_module(provider.reader))
+
+
+def response_names() -> list[str]:
+    """What the responses of each provider are called in a message."""
+    return [provider.responses for provider in PROVIDERS.values() if provider.responses]
+
+
+def wrapper_of(client: object) -> Callable[..., Any]:
+    """The function that wraps this client. Raises BadInputError for a client of no provider."""
+    packages = {base.__module__.partition(".")[0] for base in type(client).__mro__}
+    wrappers = {name: p.wrapper for name, p in PROVIDERS.items() if p.wrapper}
+    for name in wrappers.keys() & packages:
+        wrap: Callable[..., Any] = import_module(wrappers[name]).wrap
+        return wrap
+    raise BadInputError(f"client={client!r:.80}: give a client of {', '.join(wrappers)}")
+
+
+def generator_names() -> list[str]:
+    """The providers that have a generator."""
+    return sorted(name for name, provider in PROVIDERS.items() if provider.generator)
+
+
+def generator_of(name: str) -> Callable[..., Any]:
+    """The function that makes a provider's generator. Raises KeyError for an unknown name."""
+    module, _, function = PROVIDERS[name].generator.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found
