@@ -18,16 +18,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from gatekeeper.cli import guarded
-from gatekeeper.cli._dataset import add_data, go, tasks_of
 from gatekeeper.io.datasets import math_task
 from gatekeeper.io.tasks import Task
 from gatekeeper.maths import MathChecker
+from gatekeeper.programs import dataset_run
+from gatekeeper.programs.exit_code import exit_code_of
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="MATH through the gate.")
-    add_data(
+    dataset_run.add_arguments(
         parser,
         name="HuggingFaceH4/MATH-500",
         fields="unique_id, problem, solution, answer, subject, level",
@@ -39,11 +39,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
 
-    def work() -> int:
-        tasks = tasks_of(args, math_task)
-        return check_references(tasks, args) if args.check_references else go(tasks, args)
+    def program() -> int:
+        tasks = dataset_run.tasks_of(args, math_task)
+        return (
+            check_references(tasks, args) if args.check_references else dataset_run.run(tasks, args)
+        )
 
-    return guarded(work)
+    return exit_code_of(program)
 
 
 def check_references(tasks: Sequence[Task], args: argparse.Namespace) -> int:

@@ -29,11 +29,11 @@ from mutants import (
     trusted_verdicts,
 )
 
-from gatekeeper.cli import guarded
-from gatekeeper.cli._dataset import add_data, go, tasks_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.datasets import mbpp_task
 from gatekeeper.io.tasks import Task
+from gatekeeper.programs import dataset_run
+from gatekeeper.programs.exit_code import exit_code_of
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 
 SANDBOXES = {"docker": DockerSandbox, "local": LocalSandbox}
@@ -44,7 +44,7 @@ QUICK_SECONDS = 0.5
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="MBPP through the gate.")
-    add_data(
+    dataset_run.add_arguments(
         parser,
         name="google-research-datasets/mbpp",
         fields="task_id, text, code, test_list, test_setup_code",
@@ -60,11 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
 
-    def work() -> int:
-        tasks = tasks_of(args, mbpp_task)
-        return check_references(tasks, args) if args.check_references else go(tasks, args)
+    def program() -> int:
+        tasks = dataset_run.tasks_of(args, mbpp_task)
+        return (
+            check_references(tasks, args) if args.check_references else dataset_run.run(tasks, args)
+        )
 
-    return guarded(work)
+    return exit_code_of(program)
 
 
 def check_references(tasks: Sequence[Task], args: argparse.Namespace) -> int:

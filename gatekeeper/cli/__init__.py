@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 
 from gatekeeper.cli import (
@@ -22,10 +20,9 @@ from gatekeeper.cli import (
     signals,
     verify,
 )
-from gatekeeper.errors import GatekeeperError
-from gatekeeper.limits import cause_of
+from gatekeeper.programs.exit_code import exit_code_of
 
-__all__ = ["guarded", "main"]
+__all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,27 +49,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     ):
         command.add(commands)
     args = parser.parse_args(argv)
-    return guarded(lambda: args.run(args))
-
-
-def guarded(work: Callable[[], int]) -> int:
-    """The exit code of a command: what it returns, or what its error comes to, in one line."""
-    try:
-        code = work()
-        sys.stdout.flush()
-    except GatekeeperError as e:
-        print(f"gatekeeper: {e}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # whoever read our output has stopped; nothing more to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except KeyboardInterrupt:
-        print("gatekeeper: interrupted", file=sys.stderr)
-        return 130
-    except Exception as e:
-        cause = cause_of(e)
-        if cause is None:  # a bug of ours: all of it is wanted
-            raise
-        print(f"gatekeeper: {cause}", file=sys.stderr)
-        return 2
-    return code
+    return exit_code_of(lambda: args.run(args))

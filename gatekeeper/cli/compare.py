@@ -15,11 +15,11 @@ from rich.text import Text
 
 from gatekeeper.analysis.estimates import Estimate
 from gatekeeper.analysis.off_policy import Evidence, Value, compare
-from gatekeeper.cli._own import budget_share, own_policy, settings_of
-from gatekeeper.cli._skipped import skipped
+from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
 from gatekeeper.policies import policy_names
+from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
@@ -53,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
     settings = settings_of(args.file)
     if settings is None and args.beta is None:
         raise BadInputError("records do not say which budget to compare at: give --beta, say 0.2")
-    with skipped() as bad:
+    with skipped_lines() as bad:
         table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
     beta = budget_share(settings or {}, evidence) if args.beta is None else args.beta

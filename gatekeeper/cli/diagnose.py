@@ -15,9 +15,9 @@ from rich.text import Text
 
 from gatekeeper.analysis.diagnosis import Advice, Choice, Diagnosis, diagnose, orders_for
 from gatekeeper.arguments import check_beta, check_count
-from gatekeeper.cli._progress import progress
-from gatekeeper.cli._skipped import skipped
 from gatekeeper.io.records import load_records
+from gatekeeper.programs.progress import progress
+from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
@@ -58,7 +58,7 @@ def main(args: argparse.Namespace) -> int:
     check_count("strata", args.strata, least=2)
     if args.seeds is not None:
         check_count("seeds", args.seeds)
-    with skipped() as bad:
+    with skipped_lines() as bad:
         table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
     orders = orders_for(len(table)) if args.seeds is None else args.seeds
     with progress("replay", orders) as advance:

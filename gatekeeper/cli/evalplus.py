@@ -14,8 +14,8 @@ from gatekeeper.adapters.evalplus.checkers import Checker, EvalPlusChecker, Sand
 from gatekeeper.adapters.evalplus.samples import Dataset, Sample, pass_at_1, read_samples
 from gatekeeper.adapters.harness.gate import add_options, open_gate, options_of
 from gatekeeper.adapters.harness.report import Report, report_of
-from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
+from gatekeeper.programs.progress import progress
 from gatekeeper.types import GateResult
 
 __all__ = ["add", "main"]

@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 
 from gatekeeper.arguments import check_count
-from gatekeeper.cli._progress import progress
 from gatekeeper.errors import BadInputError
 from gatekeeper.paper import TABLES, Replays, closing, write_figures
 from gatekeeper.paper.table import PaperTable
+from gatekeeper.programs.progress import progress
 from gatekeeper.report.figures import check_installed
 
 __all__ = ["add", "main"]

@@ -16,12 +16,12 @@ from rich.text import Text
 from gatekeeper.analysis.estimates import Estimate
 from gatekeeper.analysis.off_policy import FIXED, Evidence
 from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve_of
-from gatekeeper.cli._own import own_policy, settings_of
-from gatekeeper.cli._progress import progress
-from gatekeeper.cli._skipped import skipped
+from gatekeeper.cli.logged_settings import own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
 from gatekeeper.policies import Random
+from gatekeeper.programs.progress import progress
+from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
@@ -66,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
     policy = args.policy or (USUAL if settings is None else own_policy(settings))
     if policy is None:
         raise BadInputError("the run's policy is none of gatekeeper's own: name one with --policy")
-    with skipped() as bad:
+    with skipped_lines() as bad:
         table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
     names = list(dict.fromkeys([policy, Random.name]))

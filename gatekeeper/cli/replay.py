@@ -29,10 +29,10 @@ from gatekeeper.analysis.experiment import (
     replay_names,
 )
 from gatekeeper.analysis.replay import Evaluate, Feedback
-from gatekeeper.cli._progress import progress
-from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable, load_records
+from gatekeeper.programs.progress import progress
+from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
@@ -104,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
     if args.workers < 1:
         raise BadInputError(f"--workers {args.workers}: must be at least 1")
     betas = _betas(args.beta)
-    with skipped() as bad:
+    with skipped_lines() as bad:
         table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]

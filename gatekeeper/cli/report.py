@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
+from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
@@ -37,7 +37,7 @@ def main(args: argparse.Namespace) -> int:
         raise BadInputError(f"--out {args.out} cannot be written: give a file in a folder that can")
     if args.out.exists() and args.file.exists() and args.out.samefile(args.file):
         raise BadInputError(f"--out {args.out} is the file to report on itself")
-    with skipped() as bad:
+    with skipped_lines() as bad:
         page = report(args.file, beta=args.beta, skip_bad=args.skip_bad, on_bad=bad.append)
     try:
         args.out.write_text(page, encoding="utf-8")

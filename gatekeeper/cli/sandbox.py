@@ -10,7 +10,7 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
-from gatekeeper.cli._packages import add_with
+from gatekeeper.cli.packages_option import add_with
 from gatekeeper.sandbox import image
 from gatekeeper.sandbox.engine import connect
 

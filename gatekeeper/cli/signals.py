@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper.cli._progress import progress
-from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import lines_of, read_jsonl
 from gatekeeper.io.responses import as_generations
 from gatekeeper.log.encoding import _encode
+from gatekeeper.programs.progress import progress
+from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Generation, SignalState
 
@@ -71,7 +71,7 @@ def main(args: argparse.Namespace) -> int:
     """Returns 0 however few signals there are. Raises BadInputError before anything is written."""
     if args.out and args.out.exists() and args.out.samefile(args.responses):
         raise BadInputError(f"--out {args.out} is the file of responses itself")
-    with skipped() as bad:
+    with skipped_lines() as bad:
         lines = _read(args, bad.append)
     if not lines:
         raise BadInputError(f"{args.responses} holds no output")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.cli._packages import add_with
-from gatekeeper.cli._verdicts import Id, Judge, add_common, identity, judge_file
+from gatekeeper.cli.packages_option import add_with
+from gatekeeper.cli.verdict_file import Id, Judge, add_common, identity, judge_file
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from gatekeeper.cli._verdicts import Id, Judge, add_common, identity, judge_file
+from gatekeeper.cli.verdict_file import Id, Judge, add_common, identity, judge_file
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field
 from gatekeeper.maths import MathChecker

@@ -170,7 +170,7 @@ def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
         out, err = child.communicate()
     assert (child.returncode, out) == (2, "")
     assert err.startswith(f"gatekeeper: {url} cannot be reached: ")
-    assert err.endswith(f" of {N} outputs; the same command goes on from there\n")
+    assert err.endswith(f" of {N} outputs; the same command continues\n")
     assert err.count("\n") == 1
     with server_process(url.split(":")[-1].partition("/")[0]) as (_, again):
         assert again == url
@@ -181,9 +181,12 @@ def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--generator", "openai"], "--model goes with --generator openai or vllm"),
-        (["--model", "x"], "--model goes with --generator openai or vllm"),
-        (["--base-url", "http://127.0.0.1:1/v1"], "--base-url is an endpoint's"),
+        (["--generator", "openai"], "--model is needed with --generator openai or vllm"),
+        (["--model", "x"], "--model is needed with --generator openai or vllm"),
+        (
+            ["--base-url", "http://127.0.0.1:1/v1"],
+            "generator 'bundled' has no endpoint",
+        ),
         (["--generator", "openai", "--model", "x", "--api-key-env", "NO_KEY"], "no key in NO_KEY"),
         (["--max-tokens", "0"], "max_tokens=0"),
         (["--generator", "openai", "--model", "x", "--base-url", "nowhere"], "nowhere cannot be"),

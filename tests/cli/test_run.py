@@ -78,7 +78,7 @@ def test_ctrl_c_stops_with_one_line_and_the_same_command_goes_on(
     out, err = child.communicate()
     assert (child.returncode, out) == (130, "")
     assert err.count("\n") == 1
-    assert "the same command goes on" in err
+    assert "the same command continues" in err
     again = subprocess.run([*command(tasks, log, "threshold"), "--json"], capture_output=True)
     assert json.loads(again.stdout)["outputs"] == N
 

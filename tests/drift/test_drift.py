@@ -17,7 +17,6 @@ import pytest
 from gatekeeper import Budget, Candidate, Decision, Generation, Policy, Reason, VerificationGate
 from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.cli import main as cli
-from gatekeeper.cli import run as run_command
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.drift.guard import RELEARNING, Guard
 from gatekeeper.drift.monitor import ALPHA, PATIENCE, STAKES, TOLERANCE, Monitor
@@ -27,6 +26,7 @@ from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
 from gatekeeper.log.run import read_run
 from gatekeeper.paper.stress import Recipe, make_stream
 from gatekeeper.policies import T0, Threshold, make_policy
+from gatekeeper.programs import task_run
 from gatekeeper.protocols import ObservingPolicy
 from gatekeeper.report.report import report
 from gatekeeper.testing import ScriptedVerifier, check_policy, make_generation
@@ -478,17 +478,17 @@ def test_run_says_when_it_drifts(
     path = tmp_path / "tasks.jsonl"
     path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
     answers = {output.id: output for output in outputs(n, "ab")}
-    monkeypatch.setattr(run_command, "_generate", lambda args: lambda _, ids: map(answers.get, ids))
+    monkeypatch.setattr(task_run, "_generate", lambda options: lambda _, ids: map(answers.get, ids))
     verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
-    monkeypatch.setattr(run_command, "_verifier", lambda tasks, args: verifier)
+    monkeypatch.setattr(task_run, "_verifier", lambda tasks, options: verifier)
     how = ["--policy", "cst", "--budget", "0.4", "--on-drift", on_drift]
     log = tmp_path / "run.db"
 
     assert cli(["run", str(path), "--log", str(log), *how]) == 0
     out, err = capsys.readouterr()
     assert err == "gatekeeper: drifted by output 192: model 'b' instead of 'a'\n"
-    now = "learned again" if on_drift == "relearn" else "went on with that"
-    assert "had learned drifted: model 'b' instead of 'a'." in " ".join(out.split())
+    now = "learned again" if on_drift == "relearn" else "kept what it had learned"
+    assert "outputs drifted: model 'b' instead of 'a'." in " ".join(out.split())
     assert now in " ".join(out.split())
 
     assert cli(["run", str(path), "--log", str(log), *how, "--json"]) == 0

@@ -184,7 +184,7 @@ def test_a_wrong_answer_of_the_data_set_is_found_out(
         ("mbpp", ["--data", "."], "cannot be read: Is a directory"),
         ("mbpp", ["--data", "empty.jsonl"], "empty.jsonl holds no task"),
         ("mbpp", ["--data", "math.jsonl"], "math.jsonl, line 1: field 'test_list' is missing"),
-        ("mbpp", ["--data", "mbpp.jsonl"], "say what runs the model's code"),
+        ("mbpp", ["--data", "mbpp.jsonl"], "choose what runs the model's code"),
         ("mbpp", ["--data", "mbpp.jsonl", "--check-references"], "sandbox=None: choose one of"),
         ("mbpp", ["--data", "mbpp.jsonl", "--sandbox", "docker"], "no Docker engine answers"),
         (

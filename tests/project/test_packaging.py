@@ -31,8 +31,8 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 # may import itself and what is left of it.
 ORDER = """
     limits errors types protocols arguments signals costs budget stats policies drift
-    log io verifiers testing gate __init__ analysis maths sandbox bundled adapters report paper cli
-    __main__ examples
+    log io verifiers testing gate __init__ analysis maths sandbox bundled adapters report paper
+    programs cli __main__ examples
 """.split()  # noqa: SIM905
 # What is imported against the order: inside a function, when it is first needed.
 LATE = {
@@ -138,6 +138,24 @@ def test_dependencies_point_one_way() -> None:
     wrong = [text for module, target, text in against if (module, target) not in LATE]
     assert not wrong, "\n".join(wrong)
     assert {pair for *pair_of, _ in against for pair in [tuple(pair_of)]} == set(LATE)
+
+
+def test_examples_use_public_modules_only() -> None:
+    every = dict(modules())
+    found = [
+        (file.name, target)
+        for module, file in every.items()
+        if module.startswith("gatekeeper.examples.")
+        for _, target in imports(file, set(every))
+    ]
+    assert len(found) > 20
+    private = [
+        f"{name} imports {target}"
+        for name, target in found
+        if target.split(".")[1:2] == ["cli"]
+        or any(part.startswith("_") for part in target.split("."))
+    ]
+    assert not private, "\n".join(private)
 
 
 FOR_TYPES = {

@@ -17,7 +17,7 @@ import pytest
 from packaging import tags
 
 from gatekeeper.cli import main
-from gatekeeper.cli._packages import add_with
+from gatekeeper.cli.packages_option import add_with
 from gatekeeper.errors import BadInputError, GatekeeperError, SandboxUnavailableError
 from gatekeeper.sandbox import image, machine_python
 from gatekeeper.sandbox.engine import connect

@@ -11,10 +11,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TextIO, TypeVar
 
-from gatekeeper.cli._progress import progress
-from gatekeeper.cli._skipped import skipped
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import read_jsonl
+from gatekeeper.programs.progress import progress
+from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.types import Outcome, Verdict
 
 __all__ = ["Id", "add_common", "identity", "judge_file"]
@@ -53,7 +53,7 @@ def judge_file(
 
     Returns 0 however many answers are wrong. Raises BadInputError before anything is written.
     """
-    with skipped() as bad:
+    with skipped_lines() as bad:
         # Once to find every bad line and to count, then to judge: a file need not fit in memory.
         lines = read_jsonl(args.items, parse, skip_bad=args.skip_bad, on_bad=bad.append)
         total = sum(1 for _ in lines)

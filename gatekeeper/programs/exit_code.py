@@ -1,0 +1,52 @@
+"""The exit code of a program, and its errors in one line each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from gatekeeper.errors import GatekeeperError
+from gatekeeper.limits import cause_of
+
+__all__ = ["exit_code_of"]
+
+
+def exit_code_of(program: Callable[[], int]) -> int:
+    """Run a program and print its error, if it has one, to standard error.
+
+    Parameters
+    ----------
+    program : callable
+        Returns the exit code.
+
+    Returns
+    -------
+    int
+        What `program` returns; 2 for bad input and for a limit of this machine, 130 for Ctrl-C,
+        141 where the reader of the output has stopped.
+
+    Raises
+    ------
+    Exception
+        Any other error, which is a bug.
+    """
+    try:
+        code = program()
+        sys.stdout.flush()
+    except GatekeeperError as e:
+        print(f"gatekeeper: {e}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print("gatekeeper: interrupted", file=sys.stderr)
+        return 130
+    except Exception as e:
+        cause = cause_of(e)
+        if cause is None:
+            raise
+        print(f"gatekeeper: {cause}", file=sys.stderr)
+        return 2
+    return code
