@@ -77,6 +77,11 @@ def run_cell(cell: Cell, seeds: range) -> FloatArray:
     return np.stack([run(cell, seed) for seed in seeds])
 
 
+def _with(*values: tuple[int, object]) -> Callable[[Cell], bool]:
+    """Whether a cell has these values at these places."""
+    return lambda cell: all(cell[at] == value for at, value in values)
+
+
 def coverage(x: FloatArray) -> FloatArray:
     """(3,) in [0, 1], of the runs that have an estimate."""
     return np.asarray(1.0 - np.nanmean(x[:, :3, 1] + x[:, :3, 2], axis=0))
@@ -126,7 +131,7 @@ def main() -> None:
         for cell, x in zip(cells, pool.map(run_cell, cells, seeds), strict=True):
             found[cell] = x
             if cell[1:] == kinds[-1]:
-                print(row(cell[0], of(lambda c, name=cell[0]: c[0] == name)), flush=True)
+                print(row(cell[0], of(_with((0, cell[0])))), flush=True)
     for title, at, values in (
         ("stream", 1, STREAMS),
         ("budget", 2, BETAS),
@@ -134,7 +139,7 @@ def main() -> None:
     ):
         print(header(title))
         for value in values:
-            print(row(str(value), of(lambda c, at=at, value=value: c[at] == value)))
+            print(row(str(value), of(_with((at, value)))))
     every = of(lambda c: True)
     print(header("errors expected"))  # among the verdicts drawn by lot
     low = np.digitize(every[:, 3, 0], EXPECTED) - 1
@@ -142,7 +147,7 @@ def main() -> None:
         print(row(f"{EXPECTED[k]:g} to {EXPECTED[k + 1]:g}", every[low == k]))
     print("\ncoverage, %, weighted / assisted" + "".join(f"{name:>16}" for name in STREAMS))
     for policy in policies:
-        shown = [coverage(of(lambda c, p=policy, s=s: c[:2] == (p, s))) for s in STREAMS]
+        shown = [coverage(of(_with((0, policy), (1, s)))) for s in STREAMS]
         print(f"{policy:<32}" + "".join(f"{100 * c[1]:9.1f} /{100 * c[2]:5.1f}" for c in shown))
     print(f"\n{perf_counter() - start:.0f} s with {args.jobs} process(es)")
 

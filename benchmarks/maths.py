@@ -67,7 +67,7 @@ def own_pairs() -> list[Pair]:
 def math_500(rng: random.Random) -> list[Pair]:
     rows = [json.loads(line) for line in MATH_500.read_text().splitlines()]
     own = [Pair(row["answer"], row["solution"], same=True) for row in rows]
-    others = []
+    others: list[Pair] = []
     while len(others) < len(rows):
         row, other = rng.sample(rows, 2)
         if row["answer"] != other["answer"]:

@@ -118,15 +118,15 @@ def compared(cell: Cell, seed: int, *, policies: Sequence[str]) -> FloatArray:
     for value in compare(evidence, policies, beta):
         share = evidence.shares(value.policy, beta) * counted
         found, spent, errors = share @ y, share.sum(), counted @ y
-        recall = found / errors if errors else np.nan
-        hit_rate = found / spent if spent else np.nan
+        recall = float(found / errors) if errors else np.nan
+        hit_rate = float(found / spent) if spent else np.nan
         rows.append(
             [
                 judged(value.recall, recall),
                 judged(value.recall_assisted, recall),
                 judged(value.hit_rate, hit_rate),
                 judged(value.hit_rate_assisted, hit_rate),
-                judged(value.more, found - (first * counted) @ y),
+                judged(value.more, float(found - (first * counted) @ y)),
             ]
         )
     return np.array(rows)

@@ -32,6 +32,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from math import isnan
 from pathlib import Path
 from statistics import median
@@ -442,7 +443,7 @@ def targets(rows: list[Row]) -> list[Target]:
     p50 = "docker, literal: p50 of fork"
     add(p50, 2.5, lambda: table["docker, literal", 1].p50_of_fork, at_most=True)
     for name in ("docker, judge", "local, literal", "local, judge"):
-        add(f"{name}: rate of fork", 0.15, lambda name=name: of_fork(name))
+        add(f"{name}: rate of fork", 0.15, partial(of_fork, name))
     add(
         "docker, literal: rate of the faster warm docker exec",
         20,

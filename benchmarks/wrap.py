@@ -83,8 +83,9 @@ def entries(tokens: int, rng: np.random.Generator) -> list[dict[str, Any]]:
 
 
 def plain(tokens: int) -> bytes:
-    logprobs = {"content": entries(tokens, np.random.default_rng(0)), "refusal": None}
-    text = "".join(entry["token"] for entry in logprobs["content"])
+    content = entries(tokens, np.random.default_rng(0))
+    logprobs = {"content": content, "refusal": None}
+    text = "".join(entry["token"] for entry in content)
     message = {"role": "assistant", "content": text, "refusal": None}
     choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": logprobs}
     usage = {"prompt_tokens": 20, "completion_tokens": tokens, "total_tokens": tokens + 20}
@@ -167,7 +168,8 @@ def timed(call: Callable[[Any], None], client: Any) -> int:
 def pairs(call: Callable[[Any], None], bare: Any, wrapped: Any, n: int) -> Pairs:
     """(bare, wrapped) in nanoseconds, after a warm-up; the order alternates."""
     for _ in range(3):
-        call(bare), call(wrapped)
+        call(bare)
+        call(wrapped)
     gc.collect()
     out = []
     for i in range(n):

@@ -172,9 +172,15 @@ def report(
             second = first if extract(text) is None else asking.is_right(text, task["gold"])
         if args.compare:
             estimate = prompt_length(output, task)
-            labels = {"error": int(not first), "benefit": int(second and not first)}
             records.append(
-                Record(task["id"], result.signals, cost_estimate=estimate, cost=1.0, **labels)
+                Record(
+                    task["id"],
+                    result.signals,
+                    cost_estimate=estimate,
+                    cost=1.0,
+                    error=0 if first else 1,
+                    benefit=1 if second and not first else 0,
+                )
             )
         if result.decision.reason is Reason.WARMUP:
             continue

@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from gatekeeper import Budget, GateStatus, VerificationGate
 from gatekeeper.log import SQLiteLog
@@ -21,7 +22,9 @@ def events(log: Path) -> int:
         return 0
 
 
-def final_state(log: Path, policy: str, n: int) -> tuple[str, GateStatus, list, dict]:
+def final_state(
+    log: Path, policy: str, n: int
+) -> tuple[str, GateStatus, list[Any], dict[str, Any]]:
     """Policy state, gate status, decisions in order, and verdict and charge of each output."""
     with SQLiteLog(log, read_only=True) as opened:
         settings, logged = opened.settings(), list(opened.events())
