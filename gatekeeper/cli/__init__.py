@@ -26,7 +26,18 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, 2 for bad input, 130 for Ctrl-C."""
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str or None
+        The arguments; None: those of this process.
+
+    Returns
+    -------
+    int
+        The exit code: 0, 2 for bad input, 130 for Ctrl-C, or that of the command.
+    """
     parser = argparse.ArgumentParser(
         prog="gatekeeper",
         description="Decides which LLM outputs deserve verification, within a budget.",

@@ -23,17 +23,16 @@ from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
-TINY = 1e-9  # the width of an interval of what is known
+TINY = 1e-9  # an interval below this width is a known value
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "compare",
-        help="what other policies would have found on a run's stream",
+        help="estimate what other policies would have found in a run",
         description="Estimates, from a run's own log, the recall and the hit rate that each "
         "policy would have had on the same outputs at the same budget, with 95 % intervals. The "
-        "gate must have explored: without a chance for every output a log tells nothing of the "
-        "outputs that it left out.",
+        "gate must have explored: outputs with propensity 0 cannot be estimated.",
     )
     parser.add_argument("file", type=Path, help="a run's log, or JSONL records with propensities")
     parser.add_argument(
@@ -49,10 +48,10 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0. Raises BadInputError for a file that cannot answer."""
+    """Returns 0. Raises BadInputError for a file without the needed verdicts."""
     settings = settings_of(args.file)
     if settings is None and args.beta is None:
-        raise BadInputError("records do not say which budget to compare at: give --beta, say 0.2")
+        raise BadInputError("records have no budget: give one with --beta, for example --beta 0.2")
     with skipped_lines() as bad:
         table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
@@ -97,19 +96,19 @@ def _said(evidence: Evidence, values: list[Value]) -> list[str]:
     lines = [f"More than {values[0].policy}: how many more errors it would have found."]
     left_out = int((~evidence.counted).sum())
     if left_out:
-        lines.append(f"{left_out:,} outputs without any chance to be verified are left out.")
+        lines.append(f"{left_out:,} outputs with propensity 0 are left out.")
     if not evidence.complete:
         lines.append(
-            "Above: weighted by propensity; below: doubly robust. 95 % intervals, for this stream. "
-            "Verdicts: those on the policy's choices, as so many of equal weight."
+            "First line: weighted by propensity; second: doubly robust. 95 % intervals, for this "
+            "stream. Verdicts: effective number of verdicts on the policy's choices."
         )
         if any(v.learns for v in values):
             lines.append(
-                "~ learns or calibrates after the warm-up: here from those verdicts only that the "
-                "log has, usually fewer than it would have had."
+                "~ learns or calibrates after the warm-up: here only from the verdicts in the log, "
+                "usually fewer than it would have had."
             )
         if any(v.hit_rate is None for v in values):
-            lines.append("–: the log has too few verdicts on the outputs that the policy chooses.")
+            lines.append("–: the log has too few verdicts on the outputs that the policy selects.")
     first, *others = values
     better = [v.policy for v in others if v.more.low > 0.0]
     worse = [v.policy for v in others if v.more.high < 0.0]
@@ -119,7 +118,7 @@ def _said(evidence: Evidence, values: list[Value]) -> list[str]:
     if worse:
         lines.append(f"Fewer than {first.policy}: {', '.join(worse)}.")
     if level:
-        lines.append(f"Not told apart from {first.policy}: {', '.join(level)}.")
+        lines.append(f"No significant difference from {first.policy}: {', '.join(level)}.")
     return lines
 
 

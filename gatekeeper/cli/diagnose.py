@@ -1,4 +1,4 @@
-"""`gatekeeper diagnose records.jsonl | run.db`: do cost strata differ, and what to do about it."""
+"""`gatekeeper diagnose records.jsonl | run.db`: do cost strata differ, and which policy to use."""
 
 from __future__ import annotations
 
@@ -34,12 +34,11 @@ EXIT = {Advice.THRESHOLD: 0, Advice.CST: 3, Advice.UNKNOWN: 4}
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "diagnose",
-        help="is the signal comparable across cost strata? which policy to use",
-        description="Compares cost strata of records, or of a run's log, and says which of the "
+        help="test whether cost strata differ, and say which policy to use",
+        description="Compares the cost strata of records or of a run's log, and says which of the "
         "policies threshold and cst to use.",
-        epilog="Exit code: 0 use threshold (no evidence that strata differ, or cst does not do "
-        "better for it); 3 strata differ: use cst; 4 cannot tell (too few labels or records); "
-        "2 bad input.",
+        epilog="Exit code: 0 use threshold (no evidence that strata differ, or cst is no better); "
+        "3 use cst (strata differ); 4 unknown (too few labels or records); 2 bad input.",
     )
     parser.add_argument("records", type=Path, help="JSONL (or .jsonl.gz), or a run's log")
     parser.add_argument("--beta", type=float, default=0.2, help="budget, share of the full cost")
@@ -54,7 +53,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    check_beta(args.beta)  # before a long file is read
+    check_beta(args.beta)  # before the file is read, which may be long
     check_count("strata", args.strata, least=2)
     if args.seeds is not None:
         check_count("seeds", args.seeds)
@@ -82,8 +81,9 @@ def _print(d: Diagnosis, name: str) -> None:
     console.print(_strata(d, name))
     lines = [
         f"rho: H = Var_k(rho_k) = {_number(d.dispersion, 4)}, {_number(d.dispersion_corrected, 4)} "
-        f"without sampling noise; that all are equal: {_p(d.dispersion_p)}",
-        f"error rates: {_number(d.base_rate_spread)} from lowest to highest; that all are equal: "
+        f"without sampling noise; test that all are equal: {_p(d.dispersion_p)}",
+        f"error rates: {_number(d.base_rate_spread)} from lowest to highest; test that all are "
+        f"equal: "
         f"{_p(d.base_rate_p)}",
         *(f"Note: {note}." for note in d.notes),
     ]
@@ -164,7 +164,7 @@ def _p(value: float, absent: str = "too few labels to test") -> str:
 
 
 def _finite(value: Any) -> Any:
-    """NaN, which JSON does not have, as null."""
+    """The value with null for NaN, which JSON does not have."""
     if isinstance(value, float) and isnan(value):
         return None
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""`gatekeeper doctor`: what works on this machine, what is missing and how to get it.
+"""`gatekeeper doctor`: what works on this machine, what is missing and how to install it.
 
-Every line is tried, not looked up: a model that loads, a sandbox that passes a right program and
-fails a wrong one, a log that can be written.
+Every part is run: the model generates, the sandbox passes a right program and fails a wrong one,
+the log is written.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Finding:
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser("doctor", help="what works on this machine, and what is missing")
-    parser.add_argument("--json", action="store_true")
+    parser = commands.add_parser("doctor", help="test what works on this machine")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Exit code 1 where something that `gatekeeper run` needs does not work."""
+    """Returns 0; 1 if a part that `gatekeeper run` needs does not work."""
     findings = [
         _try("python", platform.python_version),
         _try("log (SQLite)", _log),
@@ -72,7 +72,7 @@ def main(args: argparse.Namespace) -> int:
 def _try(part: str, check: Callable[[], str], *, needed: bool = True) -> Finding:
     try:
         return Finding(part, True, check(), needed)
-    except Exception as e:  # whatever a part's own libraries raise
+    except Exception as e:  # the libraries of the parts raise many types
         return Finding(part, False, str(e) or repr(e), needed)
 
 

@@ -20,16 +20,16 @@ from gatekeeper.types import GateResult
 
 __all__ = ["add", "main"]
 
-PASS = "pass"  # of EvalPlus
-BLOCK = 32  # samples decided on before their verdicts are learned; part of what makes runs equal
+PASS = "pass"  # a status of EvalPlus
+BLOCK = 32  # decisions before their verdicts are learned; runs are equal only with an equal block
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "evalplus",
         help="check samples for HumanEval+ or MBPP+ within a budget",
-        description="Decides which samples EvalPlus's tests run on, and estimates pass@1 from "
-        "those. The same command with the same log goes on where it was interrupted.",
+        description="Selects the samples on which EvalPlus's tests run, and estimates pass@1 from "
+        "them. After an interruption the same command with the same log continues.",
     )
     parser.add_argument("--samples", type=Path, required=True, help="EvalPlus's samples.jsonl")
     parser.add_argument("--dataset", choices=["humaneval", "mbpp"], required=True)
@@ -38,30 +38,52 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "--sandbox",
         choices=["evalplus", "docker", "local"],
         default="evalplus",
-        help="what runs the samples: EvalPlus's own check (default), or a sandbox: docs/sandbox.md",
+        help="what runs the samples: EvalPlus's check (default), or a sandbox (docs/sandbox.md)",
     )
     parser.add_argument(
-        "--base-only", action="store_true", help="the original tests, without EvalPlus's additions"
+        "--base-only",
+        action="store_true",
+        help="run only the original tests, without EvalPlus's additions",
     )
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="checks at once")
-    parser.add_argument("--out", type=Path, help="JSONL to write: what became of each sample")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=2,
+        metavar="N",
+        help="checks at the same time (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", type=Path, help="JSONL to write: the decision and the verdict for each sample"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    made = parser.add_argument_group("to make the samples that the file lacks")
+    made = parser.add_argument_group("generation of the samples that the file lacks")
     made.add_argument("--model", help="name of the model at the endpoint")
-    made.add_argument("--base-url", metavar="URL", help="of the OpenAI API; OPENAI_API_KEY is sent")
-    made.add_argument("--n-samples", type=int, default=1, metavar="N", help="for each problem")
-    made.add_argument("--temperature", type=float, default=0.0, help="0: greedy (default)")
+    made.add_argument(
+        "--base-url", metavar="URL", help="endpoint of an OpenAI API; its key is in OPENAI_API_KEY"
+    )
+    made.add_argument(
+        "--n-samples",
+        type=int,
+        default=1,
+        metavar="N",
+        help="samples for each problem (default: %(default)s)",
+    )
+    made.add_argument(
+        "--temperature", type=float, default=0.0, help="0 is greedy (default: %(default)s)"
+    )
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0, or 1 where a check could not tell. Raises BadInputError."""
+    """Returns 0, or 1 if selected samples have no verdict. Raises BadInputError."""
     if args.workers < 1 or args.n_samples < 1:
-        raise BadInputError("--workers and --n-samples must be at least 1")
+        raise BadInputError(
+            f"--workers {args.workers}, --n-samples {args.n_samples}: give at least 1"
+        )
     if args.base_url and not args.model:
         raise BadInputError(f"--base-url {args.base_url} needs --model, the model's name there")
     if not (args.model or args.samples.exists()):
-        raise BadInputError(f"--samples {args.samples} does not exist; --model can make it")
+        raise BadInputError(f"--samples {args.samples} does not exist: --model generates it")
     dataset = Dataset(args.dataset)
     if args.model:
         from gatekeeper.adapters.evalplus.codegen import codegen
@@ -86,7 +108,9 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print(args, report, exact)
         if absent := len(dataset.problems) - len({sample.task_id for sample in samples}):
-            print(f"{absent} of {len(dataset.problems)} problems have no sample and do not count.")
+            print(
+                f"{absent} of {len(dataset.problems)} problems have no sample and are not counted."
+            )
     return 1 if report.summary.could_not_tell else 0
 
 
@@ -120,7 +144,7 @@ def _gate(
 def _exact(
     args: argparse.Namespace, samples: Sequence[Sample], results: Sequence[GateResult]
 ) -> dict[str, float]:
-    """EvalPlus's pass@1 by kind of tests, where every sample has a verdict."""
+    """EvalPlus's pass@1 by kind of tests; empty unless every sample has a verdict."""
     outcomes = [result.outcome for result in results if result.verified]
     if len(outcomes) < len(samples):
         return {}
@@ -129,7 +153,7 @@ def _exact(
         return {"base": pass_at_1(samples, right)}
     base = [outcome.meta.get("base") for outcome in outcomes if outcome is not None]
     exact = {"plus": pass_at_1(samples, right)}
-    if None not in base:  # EvalPlus's check, which runs them apart
+    if None not in base:  # only EvalPlus's check runs them separately
         exact["base"] = pass_at_1(samples, [status == PASS for status in base])
     return exact
 

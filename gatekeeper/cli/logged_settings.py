@@ -1,4 +1,4 @@
-"""What a run's log says of its gate: the policy's name, and the budget as a share."""
+"""The settings of a gate in its log: the policy's name, and the budget as a share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["budget_share", "own_policy", "settings_of"]
 
 
 def settings_of(path: Path) -> Mapping[str, Any] | None:
-    """The settings of a run's log; None for records."""
+    """The settings in a run's log; None for a file of records."""
     if not is_log(path):
         return None
     with SQLiteLog(path, read_only=True) as log:
@@ -24,7 +24,7 @@ def settings_of(path: Path) -> Mapping[str, Any] | None:
 
 
 def own_policy(settings: Mapping[str, Any]) -> str | None:
-    """The name of the log's policy, where it is one of ours."""
+    """The name of the log's policy; None for a policy from elsewhere."""
     module, _, kind = str(settings.get("policy", {}).get("type", "")).rpartition(".")
     if not module.startswith("gatekeeper.policies."):
         return None
@@ -33,7 +33,13 @@ def own_policy(settings: Mapping[str, Any]) -> str | None:
 
 
 def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
-    """What the gate might spend after the warm-up, as a share of verifying everything there."""
+    """The budget after the warm-up, as a share of verifying everything there.
+
+    Raises
+    ------
+    BadInputError
+        If the run had a total budget that is no such share.
+    """
     budget = settings.get("budget", {})
     if budget.get("fraction") is not None:
         return float(budget["fraction"])
@@ -41,7 +47,7 @@ def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
     share = (budget.get("total") or 0.0) - warmup
     if not 0.0 < share < rest:
         raise BadInputError(
-            "the run's total budget was not between the warm-up's cost and that of verifying "
-            "everything: say with --beta at what share of the cost to compare"
+            "the run's total budget is not between the cost of the warm-up and the cost of "
+            "verifying everything: give the share of the cost with --beta"
         )
     return float(share / rest)

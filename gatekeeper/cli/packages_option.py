@@ -7,12 +7,12 @@ import re
 
 __all__ = ["add_with"]
 
-# A comma before a name; within a version (>=1,<3) or extras ([a,b]) none separates.
+# A comma before a name separates; one within a version (>=1,<3) or extras ([a,b]) does not.
 _SEPARATOR = re.compile(r",(?=\s*(?:[A-Za-z]|,|$))(?![^\[]*\])")
 
 
 def add_with(parser: argparse.ArgumentParser, help: str) -> None:
-    """The option, whose list is `args.packages`."""
+    """Add the option; its list is `args.packages`."""
     parser.add_argument(
         "--with",
         dest="packages",

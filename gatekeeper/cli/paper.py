@@ -18,15 +18,15 @@ from gatekeeper.report.figures import check_installed
 
 __all__ = ["add", "main"]
 
-FILE_WIDTH = 240  # columns, where no terminal sets them
+FILE_WIDTH = 240  # columns, without a terminal
 
 
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "paper",
-        help="the paper's tables, replayed, beside the paper's figures",
+        help="replay the paper's tables, beside the paper's figures",
         description="The paper's records are not published: each setting is a synthetic stream "
-        "calibrated to what it prints of them (--table parameters). A cell reads: ours (the "
+        "fitted to the figures that the paper prints (--table parameters). A cell holds: ours (the "
         "paper's, the difference).",
     )
     parser.add_argument(
@@ -34,14 +34,14 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         action="append",
         choices=list(TABLES),
         metavar="NAME",
-        help=f"only this one; may be repeated: {', '.join(TABLES)}",
+        help=f"only this table; may be repeated: {', '.join(TABLES)}",
     )
     parser.add_argument(
-        "--seeds", type=int, default=10, help="replays of each data set (default 10)"
+        "--seeds", type=int, default=10, help="replays of each data set (default: 10)"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write tables and figures there too"
+        "--out", type=Path, metavar="DIR", help="also write the tables and figures to this folder"
     )
     parser.set_defaults(run=main)
 
@@ -58,10 +58,14 @@ def main(args: argparse.Namespace) -> int:
                 advance(0, name)
                 tables += TABLES[name](replays)
                 advance(1, name)
-        said = closing(tables)
-        document = {"seeds": args.seeds, "tables": [t.json() for t in tables], "differences": said}
+        differences = closing(tables)
+        document = {
+            "seeds": args.seeds,
+            "tables": [t.json() for t in tables],
+            "differences": differences,
+        }
         if args.out:
-            _write(args.out, replays, tables, said, document)
+            _write(args.out, replays, tables, differences, document)
     if args.json:
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
@@ -72,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
         console.print(table.rich())
         console.print()
     console.print("Where we differ and why", style="bold")
-    for text in said:
+    for text in differences:
         console.print(f"- {text}", markup=False, highlight=False)
     return 0
 
@@ -81,14 +85,12 @@ def _write(
     folder: Path,
     replays: Replays,
     tables: list[PaperTable],
-    said: list[str],
+    differences: list[str],
     document: dict[str, Any],
 ) -> None:
     """paper.md, paper.json and the figures."""
-    differences = "\n".join(f"- {text}" for text in said)
-    text = (
-        "\n".join(t.markdown() for t in tables) + f"\n## Where we differ and why\n\n{differences}\n"
-    )
+    listed = "\n".join(f"- {text}" for text in differences)
+    text = "\n".join(t.markdown() for t in tables) + f"\n## Where we differ and why\n\n{listed}\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "paper.md").write_text(text, encoding="utf-8")

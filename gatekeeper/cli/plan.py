@@ -1,4 +1,4 @@
-"""`gatekeeper plan run.db --recall 0.9`: how much budget a target takes."""
+"""`gatekeeper plan run.db --recall 0.9`: the budget that a target needs."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ SHOWN = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "plan",
-        help="how much budget a target recall or residual risk takes",
-        description="Says which budget the next run of outputs like these needs, with 95 % "
+        help="estimate the budget that a target recall or residual risk needs",
+        description="Estimates the budget that the next run of such outputs needs, with 95 % "
         "intervals, from a run's log (partly verified, by a gate that explores) or from records "
-        "with all labels. Budgets are shares of what verifying everything after the warm-up costs.",
+        "with all labels. Budgets are shares of the cost of verifying all after the warm-up.",
     )
     parser.add_argument("file", type=Path, help="a run's log, or JSONL (or .jsonl.gz) of records")
     parser.add_argument(
         "--recall", type=float, metavar="SHARE",
-        help="of all errors, how many are to be found (default: 0.9, unless a risk is given)",
+        help="share of all errors to find (default: 0.9, unless a risk is given)",
     )  # fmt: skip
     parser.add_argument(
         "--residual-risk", type=float, metavar="RATE",
-        help="error rate that outputs accepted unverified may have, shown with 95 %% confidence",
+        help="highest error rate of outputs accepted unverified, at 95 %% confidence",
     )  # fmt: skip
     parser.add_argument(
-        "--policy", metavar="NAME", help=f"default: the run's own; {USUAL} for records"
+        "--policy", metavar="NAME", help=f"(default: the run's own; {USUAL} for records)"
     )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -55,7 +55,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0. Raises BadInputError for a file that cannot answer and targets that cannot be."""
+    """Returns 0. Raises BadInputError for a file without verdicts and for impossible targets."""
     recall, risk = args.recall, args.residual_risk
     if recall is None and risk is None:
         recall = 0.9
@@ -65,7 +65,9 @@ def main(args: argparse.Namespace) -> int:
     settings = settings_of(args.file)
     policy = args.policy or (USUAL if settings is None else own_policy(settings))
     if policy is None:
-        raise BadInputError("the run's policy is none of gatekeeper's own: name one with --policy")
+        raise BadInputError(
+            "the run's policy is not one of gatekeeper: name a policy with --policy"
+        )
     with skipped_lines() as bad:
         table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
@@ -102,58 +104,60 @@ def _print(
     console.print(table)
     console.print(
         "Recall: errors found ÷ all errors. Residual risk: error rate of the outputs accepted "
-        "unverified. With 95 % intervals for the next run of outputs like these.",
+        "unverified. With 95 % intervals for the next run of such outputs.",
         highlight=False,
     )
     if curves[0].policy not in FIXED and not evidence.complete:
         console.print(
-            f"{curves[0].policy} learns or calibrates after the warm-up: here from those verdicts "
-            "only that the log has.",
+            f"{curves[0].policy} learns or calibrates after the warm-up: here only from the "
+            "verdicts in the log.",
             highlight=False,
         )
     for curve in curves:
         if recall is not None:
-            console.print(Text(_said_of_recall(curve, curve.for_recall(recall), n), style="bold"))
+            console.print(Text(_recall_sentence(curve, curve.for_recall(recall), n), style="bold"))
         if risk is not None:
-            console.print(Text(_said_of_risk(curve, risk, n), style="bold"))
+            console.print(Text(_risk_sentence(curve, risk, n), style="bold"))
 
 
 def _verdicts(evidence: Evidence) -> str:
     if evidence.complete:
-        return "every one with a verdict"
+        return "all with a verdict"
     count, effective = int(evidence.drawn.sum()), evidence.effective(evidence.counted)
-    return f"{count:,} verdicts (they tell as much of all as {effective:.0f} drawn at random)"
+    return f"{count:,} verdicts (effective number: {effective:.0f} drawn at random)"
 
 
-def _said_of_recall(curve: Curve, needed: Needed, n: int) -> str:
+def _recall_sentence(curve: Curve, needed: Needed, n: int) -> str:
     what = f"Recall of {100 * needed.target:.3g}% with {curve.policy}:"
     between = ""
     if needed.low < needed.high:
         between = f" (95 % interval {_share(needed.low)} to {_share(needed.high)})"
     if needed.budget == 1.0:
-        return f"{what} not short of verifying everything{between}."
+        return f"{what} only by verifying everything{between}."
     verified = round(n * curve.at(needed.budget).verified)
     of = f"about {verified:,} of {n:,} outputs verified"
     return f"{what} a budget of {_share(needed.budget)}{between}; {of}."
 
 
-def _said_of_risk(curve: Curve, target: float, n: int) -> str:
+def _risk_sentence(curve: Curve, target: float, n: int) -> str:
     what = f"Residual risk of at most {100 * target:.3g}% with {curve.policy}:"
     budget = curve.for_residual_risk(target)
     if budget == 0.0:
-        return f"{what} no budget needed: all outputs together keep to it, at 95 % confidence."
+        return f"{what} no budget needed: all outputs together are below it, at 95 % confidence."
     if budget is not None:
         verified = round(n * curve.at(budget).verified)
         of = f"about {verified:,} of {n:,} outputs verified"
         return f"{what} a budget of {_share(budget)}, at 95 % confidence; {of}."
     if curve.policy == Random.name:
         rate = _rate(curve.points[0].residual_risk)
-        return f"{what} at no budget short of 100 %: what it leaves out is as often wrong: {rate}."
+        return (
+            f"{what} only at 100 %: outputs left out at random have the error rate of all: {rate}."
+        )
     best = min(curve.points[:-1], key=lambda p: p.residual_risk.high)
     return (
-        f"{what} this file cannot show it at any budget short of 100 %. Closest is "
+        f"{what} this file shows it at no budget below 100 %. The closest is "
         f"{_rate(best.residual_risk)} at {_share(best.budget)}, from {best.residual_risk.n:,} "
-        "verdicts on outputs left out: more of those would narrow it."
+        "verdicts on outputs left out; more such verdicts would narrow the interval."
     )
 
 
@@ -174,7 +178,7 @@ def _rate(e: Estimate) -> str:
 def _as_json(
     file: Path, evidence: Evidence, curves: list[Curve], recall: float | None, risk: float | None
 ) -> dict[str, Any]:
-    """NaN, where there is nothing to take a rate of, becomes null."""
+    """The result with null for NaN, which is a rate of nothing."""
     policies = []
     for curve in curves:
         points = [asdict(point) for point in curve.points]

@@ -36,7 +36,7 @@ from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
-ALWAYS = ("random", "oracle")  # the floor and the ceiling of every table
+ALWAYS = ("random", "oracle")  # the lower and the upper bound in every table
 SHOWN = ("hit_rate", "audit_rate", "utilisation", "recall", "yield")
 
 
@@ -47,7 +47,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         description=(
             "Replays policies on records (signals, costs, labels) under a budget of beta times "
             "the cost of verifying everything. Every seed shuffles the records, flips a tenth of "
-            "the labels that policies are shown, and adds noise to the signals; the figures count "
+            "the labels that policies learn from, and adds noise to the signals; the figures count "
             "the true labels. Means over seeds with Student-t 95 % margins."
         ),
     )
@@ -56,7 +56,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "--policy",
         action="append",
         metavar="NAME",
-        help="may be repeated (default: all); random and oracle are always there. One of "
+        help="may be repeated (default: all); random and oracle are always included. One of "
         + ", ".join(replay_names()),
     )
     parser.add_argument(
@@ -68,8 +68,8 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--seeds",
         type=int,
-        help="orders to average over (default: 10; 1 with --order given --no-noise, where they "
-        "would not differ)",
+        help="orders to average over (default: 10; 1 with --order given --no-noise, where all "
+        "orders are equal)",
     )
     parser.add_argument(
         "--order", choices=("shuffled", "given"), default="shuffled", help="of the records"
@@ -79,21 +79,28 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "--feedback",
         choices=get_args(Feedback),
         default="full",
-        help="labels that learners see: all, or those of verified records only, as live",
+        help="labels that policies learn from: all, or only those of verified records, as live",
     )
     parser.add_argument(
         "--evaluate",
         choices=get_args(Evaluate),
-        help="what counts (default: second-half where hga or split-conformal takes part, else all)",
+        help="records to count (default: second-half with hga or split-conformal, else all)",
     )
     parser.add_argument(
         "--label",
         choices=get_args(Label),
         default="error",
-        help="what is looked for: errors, or, for routing, outputs that a dearer model gets right",
+        help="what to find: errors, or, for routing, outputs that an expensive model gets right",
     )
-    parser.add_argument("--decisions", type=Path, metavar="OUT", help="write every decision: JSONL")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--decisions", type=Path, metavar="OUT", help="JSONL to write: every decision"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="processes (default: one per processor)",
+    )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=main)
@@ -102,7 +109,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for records or settings that cannot be replayed."""
     if args.workers < 1:
-        raise BadInputError(f"--workers {args.workers}: must be at least 1")
+        raise BadInputError(f"--workers {args.workers}: give at least 1")
     betas = _betas(args.beta)
     with skipped_lines() as bad:
         table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
@@ -174,8 +181,8 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
     if any(isnan(v) for v in comparison.values[..., [METRICS.index(m) for m in SHOWN]].flat):
         console.print("–: 0/0 in at least one seed.", highlight=False)
     console.print(
-        f"Counted: {counted}. Hit rate alone rewards not spending: read it beside utilisation and "
-        "recall.",
+        f"Counted: {counted}. A policy that spends little can have a high hit rate: compare "
+        "utilisation and recall too.",
         highlight=False,
     )
     names = [c.name for c in comparison.contenders]
@@ -188,8 +195,8 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
         )
     if not half and needs_second_half(comparison.contenders):
         console.print(
-            "Where all is counted, hga and split-conformal have nothing to calibrate on: the one "
-            "is threshold, the other verifies nothing.",
+            "With all records counted, hga and split-conformal have nothing to calibrate on: hga "
+            "is then threshold, and split-conformal verifies nothing.",
             highlight=False,
         )
     elif "hga" in names:
@@ -204,7 +211,7 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
 
 
 def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
-    """Who finds most at this budget, and whether that is more than chance gives."""
+    """The best policy at this budget, and whether it is better than random."""
     rivals = [c for c in comparison.contenders if c.name not in ALWAYS]
     if not rivals:
         return f"β = {beta:g}: no policy to compare with random."
@@ -214,39 +221,43 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
 
     ranked = sorted((c for c in rivals if recall(c) == recall(c)), key=recall, reverse=True)
     if not ranked:
-        return f"β = {beta:g}: in at least one seed there are no {what} among what is counted."
+        return f"β = {beta:g}: in at least one seed no counted record is among the {what}."
     best = ranked[0]
     lead = comparison.difference(best, ALWAYS[0], beta, "recall")
-    said = f"β = {beta:g}: {best} finds {recall(best):.1%} of the {what}"
-    said += ", the most" if len(ranked) > 1 else ""
+    text = f"β = {beta:g}: {best} finds {recall(best):.1%} of the {what}"
+    text += ", the most" if len(ranked) > 1 else ""
     if lead.interval[0] <= 0.0:
-        less = "less than random" if lead.interval[1] < 0.0 else "not told apart from random"
+        less = (
+            "less than random"
+            if lead.interval[1] < 0.0
+            else "no significant difference from random"
+        )
         sure = [
             str(c)
             for c in ranked[1:]
             if comparison.difference(c, ALWAYS[0], beta, "recall").interval[0] > 0.0
         ]
-        pays = f"surely more than random: {', '.join(sure)}" if sure else "no sign that it pays"
+        pays = f"significantly more than random: {', '.join(sure)}" if sure else "no policy pays"
         return (
-            f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random): {less}; {pays} at this "
+            f"{text} ({lead.mean:+.1%} ± {lead.margin:.1%} against random): {less}; {pays} at this "
             "budget."
         )
     if lead.margin != lead.margin:
-        return f"{said} (random {recall(comparison.contenders[0]):.1%}; one order, no interval)."
+        return f"{text} (random {recall(comparison.contenders[0]):.1%}; one order, no interval)."
     level = [
         str(c)
         for c in ranked[1:]
         if comparison.difference(best, c, beta, "recall").interval[0] <= 0.0
     ]
     if level:
-        beside = f"; not told apart from it: {', '.join(level)}"
+        beside = f"; no significant difference from it: {', '.join(level)}"
     else:
         beside = ", ahead of all others" if len(ranked) > 1 else ""
-    return f"{said} ({lead.mean:+.1%} ± {lead.margin:.1%} against random){beside}."
+    return f"{text} ({lead.mean:+.1%} ± {lead.margin:.1%} against random){beside}."
 
 
 def _cell(estimate: Estimate, *, sign: bool = False, rate: bool = True) -> str:
-    """Three places; for a figure in units of cost, three digits."""
+    """With three decimals; for a figure in units of cost, three digits."""
     if isnan(estimate.mean):
         return "–"
     shape = ("+" if sign else "") + (".3f" if rate else ".3g")
@@ -256,7 +267,7 @@ def _cell(estimate: Estimate, *, sign: bool = False, rate: bool = True) -> str:
 
 
 def _as_json(comparison: Comparison, table: RecordTable, *, skipped: int) -> dict[str, Any]:
-    """NaN, where a ratio is 0/0, becomes null."""
+    """The result with null for NaN, which is a ratio 0/0."""
     protocol = comparison.protocol
     results = []
     for p, contender in enumerate(comparison.contenders):
@@ -295,9 +306,9 @@ def _number(value: float) -> float | None:
 def _decisions(
     args: argparse.Namespace, table: RecordTable
 ) -> Iterator[Callable[[Run], None] | None]:
-    """What writes each run's decisions to --decisions; None without one.
+    """The function that writes each run's decisions to --decisions; None without that option.
 
-    The file is made with the first run: bad settings show before.
+    The first run makes the file, so bad settings are reported before.
     """
     path: Path | None = args.decisions
     if path is None:
@@ -322,7 +333,7 @@ def _decisions(
 
 
 def _lines(run: Run, table: RecordTable) -> Iterator[str]:
-    """A line per evaluated record: "wanted" is the policy's wish, "verify" what the budget gave."""
+    """A line per record: "wanted" is the policy's proposal, "verify" what the budget admitted."""
     d = run.decisions
     columns = (run.rows, d.verified, d.wanted, d.score, d.threshold, d.stratum)
     for row, verify, wanted, score, threshold, stratum in zip(

@@ -23,14 +23,16 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     build = actions.add_parser(
         "build",
         help="build the image that candidates run in",
-        description="Builds the image that candidates run in: without --base, from this machine's "
-        "own Python, which needs no registry.",
+        description="Builds the image that candidates run in. Without --base it is made from this "
+        "machine's own Python and needs no registry.",
     )
-    build.add_argument("--base", metavar="IMAGE", help="start from this image: python:3.12-slim")
+    build.add_argument(
+        "--base", metavar="IMAGE", help="image to start from, for example python:3.12-slim"
+    )
     add_with(
         build,
         "packages that candidates may import beside the standard library, as pip takes them; only "
-        "wheels; may be given several times (default: none)",
+        "wheels; may be repeated (default: none)",
     )
     build.add_argument("--tag", help=f"name of the image (default: {image.DEFAULT})")
     build.add_argument("--json", action="store_true", help="print what was built as JSON")
@@ -38,7 +40,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0. Raises SandboxUnavailableError or BadInputError with the reason in one line."""
+    """Returns 0. Raises SandboxUnavailableError or BadInputError."""
     started = perf_counter()
     with closing(connect()) as client:
         built = image.build(

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import lines_of, read_jsonl
+from gatekeeper.io.providers import response_names
 from gatekeeper.io.responses import as_generations
 from gatekeeper.log.encoding import _encode
 from gatekeeper.programs.progress import progress
@@ -44,10 +45,9 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "signals",
         help="the signals h1, h2, h3 of a file of responses",
         description="Prints or writes one line per output, in input order. A line of the input is "
-        "a response as JSON (OpenAI's chat completions, completions or Responses API, an output of "
-        "vLLM, or arrays logprob, top1, top2), or {id, response}, where the response may also be "
+        f"JSON: {', '.join(response_names())}; or {{id, response}}, where the response may also be "
         "the list of chunks of a stream. Several choices of one response become id/0, id/1, …; "
-        "each id may stand once in a file. A signal that cannot be computed is null.",
+        "an id may occur once in a file. A signal that cannot be computed is null.",
     )
     parser.add_argument("responses", type=Path, help="JSONL (or .jsonl.gz)")
     parser.add_argument("--out", type=Path, help="JSONL (or .jsonl.gz) to write")
@@ -55,7 +55,8 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "--scope",
         choices=["content", "reasoning", "all"],
         default="content",
-        help="which tokens count where reasoning came with the answer (default: the answer's)",
+        help="tokens that count where a response has reasoning beside the answer (default: the "
+        "answer's)",
     )
     parser.add_argument(
         "--skip-forced", action="store_true", help="leave out tokens that a grammar forced"
@@ -74,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     with skipped_lines() as bad:
         lines = _read(args, bad.append)
     if not lines:
-        raise BadInputError(f"{args.responses} holds no output")
+        raise BadInputError(f"{args.responses} has no outputs")
     if args.out is not None:
         with _open(args.out) as out:
             _write(lines, out)
@@ -94,7 +95,7 @@ def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> 
         if "response" in data:
             response = data["response"]
             if isinstance(id_, bool) or not isinstance(id_, str | int):
-                raise BadInputError(f"id={id_!r:.80}: a string is needed, or a whole number")
+                raise BadInputError(f"id={id_!r:.80}: give a string or a whole number")
         found = as_generations(
             response,
             id=str(id_) if "response" in data else None,
@@ -102,13 +103,13 @@ def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> 
             skip_forced=args.skip_forced,
         )
         if not found:
-            raise BadInputError(f"id={id_!r:.80}: the response holds no output")
+            raise BadInputError(f"id={id_!r:.80}: the response has no outputs")
         ids = [generation.id for generation in found]
         for name in ids:
             if name in seen or ids.count(name) > 1:
                 raise BadInputError(
-                    f"id={name!r:.80} stands before it already: give each its own, as "
-                    '{"id": …, "response": …}'
+                    f"id={name!r:.80} occurs before this line: give each response "
+                    'its own, as {"id": …, "response": …}'
                 )
         seen.update(ids)
         return [_line(generation) for generation in found]
@@ -123,7 +124,7 @@ def _read(args: argparse.Namespace, on_bad: Callable[[BadInputError], None]) -> 
 
 
 def _count(path: Path) -> int:
-    """Lines of the file, for the bar; 0 where it cannot be read, which reading it then reports."""
+    """Lines of the file, for the progress bar; 0 for a file that cannot be read."""
     try:
         return sum(1 for line in lines_of(path) if line is None or line.strip())
     except BadInputError:

@@ -1,4 +1,4 @@
-"""What `gatekeeper verify …` does for every kind of item: read, judge, write, count."""
+"""`gatekeeper verify …` for every kind of item: read, verify, write, count."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["Id", "add_common", "identity", "judge_file"]
 Id = str | int
 Item = TypeVar("Item")
 Judge = Callable[[Iterable[Item]], Iterable[Outcome]]
-"""The outcomes of items, in their order; it may read some ahead."""
+"""From items to their outcomes, in order; it may read some items ahead."""
 
 
 def add_common(parser: argparse.ArgumentParser, fields: str) -> None:
-    """The arguments that all kinds of items have."""
+    """Add the arguments that all kinds of items have."""
     parser.add_argument("items", type=Path, help=f"JSONL (or .jsonl.gz): {fields}")
     parser.add_argument("--out", type=Path, required=True, help="JSONL of verdicts to write")
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
@@ -34,10 +34,10 @@ def add_common(parser: argparse.ArgumentParser, fields: str) -> None:
 
 
 def identity(data: Mapping[str, Any]) -> Id:
-    """The field `id`. Raises BadInputError."""
+    """The field `id`. Raises BadInputError if it is not a string or a whole number."""
     id_ = data.get("id")
     if isinstance(id_, bool) or not isinstance(id_, str | int):
-        raise BadInputError(f"field 'id' is {id_!r:.80}: a string is needed, or a whole number")
+        raise BadInputError(f"field 'id' is {id_!r:.80}: give a string or a whole number")
     return id_
 
 
@@ -49,16 +49,37 @@ def judge_file(
     title: str,
     fields: Iterable[str],
 ) -> int:
-    """Write a verdict for each item, in input order; `fields` of an outcome's meta go with it.
+    """Write a verdict for each item, in input order.
 
-    Returns 0 however many answers are wrong. Raises BadInputError before anything is written.
+    Parameters
+    ----------
+    args : argparse.Namespace
+        With the arguments of `add_common`.
+    parse : callable
+        From a line's JSON to the id and the item.
+    open_judge : callable
+        Opens what verifies the items.
+    title : str
+        Of the progress bar.
+    fields : iterable of str
+        Fields of an outcome's meta to write with its verdict.
+
+    Returns
+    -------
+    int
+        0, whatever the verdicts are.
+
+    Raises
+    ------
+    BadInputError
+        Before anything is written.
     """
     with skipped_lines() as bad:
-        # Once to find every bad line and to count, then to judge: a file need not fit in memory.
+        # Read twice, to find every bad line and to count, then to verify: a file may exceed memory.
         lines = read_jsonl(args.items, parse, skip_bad=args.skip_bad, on_bad=bad.append)
         total = sum(1 for _ in lines)
     if not total:
-        raise BadInputError(f"{args.items} holds no item")
+        raise BadInputError(f"{args.items} has no items")
     if args.out.exists() and args.out.samefile(args.items):
         raise BadInputError(f"--out {args.out} is the file of items itself")
     ids: deque[Id] = deque()  # of the items that were read ahead

@@ -27,26 +27,32 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "code",
         help="run programs against their unit tests, in a sandbox",
-        description="Writes one verdict per item, in input order. What the sandbox promises, and "
-        "all shapes of tests: docs/sandbox.md",
+        description="Writes one verdict per item, in input order. docs/sandbox.md describes the "
+        "guarantees of the sandbox and all forms of tests.",
     )
     add_common(parser, "id, code, tests (asserts), test_setup_code")
     parser.add_argument(
         "--sandbox",
         choices=("docker", "local"),
         required=True,
-        help="where untrusted code runs: never chosen for you",
+        help="where untrusted code runs; there is no default",
     )
-    parser.add_argument("--workers", type=int, help="candidates at once (default: by processors)")
-    parser.add_argument("--timeout", type=float, default=5.0, help="seconds of each (default: 5)")
-    parser.add_argument("--memory-mb", type=int, default=512, help="MiB of each (default: 512)")
+    parser.add_argument(
+        "--workers", type=int, help="candidates at the same time (default: by processors)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=5.0, help="seconds for each candidate (default: 5)"
+    )
+    parser.add_argument(
+        "--memory-mb", type=int, default=512, help="MiB for each candidate (default: 512)"
+    )
     parser.add_argument("--image", help="docker: the image to run (default: see `sandbox build`)")
     add_with(parser, "docker: packages that candidates may import, as pip takes them")
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0 however many answers are wrong. Raises BadInputError before anything is written."""
+    """Returns 0, whatever the verdicts are. Raises BadInputError before anything is written."""
 
     @contextmanager
     def sandbox() -> Iterator[Judge[Item]]:
@@ -66,7 +72,7 @@ def _sandbox(args: argparse.Namespace) -> DockerSandbox | LocalSandbox:
             workers=args.workers,
         )
     if args.image or args.packages:
-        raise BadInputError("--image and --with go with --sandbox docker")
+        raise BadInputError("--image and --with need --sandbox docker")
     return LocalSandbox(timeout=args.timeout, memory_mb=args.memory_mb, workers=args.workers)
 
 

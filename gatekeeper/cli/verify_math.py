@@ -1,4 +1,4 @@
-"""`gatekeeper verify math items.jsonl --out verdicts.jsonl`: does each response reach its gold?"""
+"""`gatekeeper verify math items.jsonl --out verdicts.jsonl`: is each response's answer the gold?"""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "math",
         help="check solutions against reference answers",
-        description="Writes one verdict per item, in input order. How it judges: docs/maths.md",
+        description="Writes one verdict per item, in input order. docs/maths.md has the rules.",
     )
     add_common(parser, "id, gold, response")
-    parser.add_argument("--workers", type=int, help="comparisons at once (default: by processors)")
+    parser.add_argument(
+        "--workers", type=int, help="comparisons at the same time (default: by processors)"
+    )
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0 however many answers are wrong. Raises BadInputError before anything is written."""
+    """Returns 0, whatever the verdicts are. Raises BadInputError before anything is written."""
 
     @contextmanager
     def checker() -> Iterator[Judge[Item]]:

@@ -1,4 +1,4 @@
-"""The progress bar of every command: on a terminal's standard error, nothing elsewhere."""
+"""The progress bar of every program: on a terminal's standard error, and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ __all__ = ["progress"]
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[int, str], None]]:
-    """Yields `advance(done, note)`: how many more are done, and what to say beside the bar."""
+    """Show a progress bar.
+
+    Yields
+    ------
+    callable
+        `advance(done, note)`: how many more are done, and a note beside the bar.
+    """
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
