@@ -1,1 +1,1 @@
-"""Readers of what providers return, one optional dependency per file."""
+"""Adapters of providers and of eval harnesses, each with its own optional dependency."""

@@ -3,7 +3,7 @@
     model = BundledModel()
     generations = model.generate(["What is 12 + 30?"], ids=["a"])
 
-Log-probabilities are those of the raw distribution (temperature 1), whatever the temperature.
+Log-probabilities are always those of the raw distribution (temperature 1).
 """
 
 import hashlib
@@ -24,7 +24,24 @@ TASK, ANSWER, END, PAD = "<|task|>", "<|answer|>", "<|end|>", "<|pad|>"
 
 
 class BundledModel:
-    """Batched, greedy or sampled, seeded per item: no output depends on the rest of its batch."""
+    """The bundled model: batched, greedy or sampled.
+
+    Each item has its own seed, so that no output depends on the rest of its batch.
+
+    Parameters
+    ----------
+    folder : Path
+        With model.onnx and tokenizer.json.
+    threads : int
+        Of onnxruntime.
+    batch_size : int
+        Items decoded together.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra "demo".
+    """
 
     name = "gatekeeper-bundled"
 
@@ -49,7 +66,7 @@ class BundledModel:
             ) from error
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        # Threads that spin while they wait would take the cores from the verifier.
+        # Threads that spin while they wait would use the cores of the verifier.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
@@ -63,7 +80,7 @@ class BundledModel:
         self.context_length = gatekeeper.bundled.CONTEXT_LENGTH
 
     def encode(self, prompt: str) -> list[int]:
-        """Token ids of the prompt as the model was trained to see it."""
+        """Token ids of the prompt in the form of the training data."""
         ids: list[int] = self.tokenizer.encode(f"{TASK}{prompt}{ANSWER}").ids
         return ids
 
@@ -79,15 +96,31 @@ class BundledModel:
     ) -> list[Generation]:
         """One generation per prompt, in order.
 
-        Temperature 0 is greedy; above, `seed` and the item's id fix what is drawn. With `truncate`
-        a prompt that leaves no room for the output keeps its end; otherwise it is refused.
+        Parameters
+        ----------
+        prompts, ids : sequences of str
+            Of equal length.
+        max_new_tokens : int
+            Of each output, at least 1.
+        temperature : float
+            0 is greedy; above 0, `seed` and the item's id determine the sample.
+        seed : int
+            At least 0.
+        truncate : bool
+            Whether a prompt that leaves no room for the output keeps its end; otherwise it is
+            refused.
+
+        Raises
+        ------
+        BadInputError
+            For impossible arguments, and for a prompt that is too long.
         """
         if len(ids) != len(prompts):
             raise BadInputError(
                 f"{len(prompts)} prompts but {len(ids)} ids: give one id per prompt"
             )
         if not temperature >= 0:
-            raise BadInputError(f"temperature={temperature!r}: give a number >= 0, 0 being greedy")
+            raise BadInputError(f"temperature={temperature!r}: give a number >= 0; 0 is greedy")
         if seed < 0:
             raise BadInputError(f"seed={seed!r}: give an integer >= 0")
         if max_new_tokens < 1:
@@ -100,7 +133,7 @@ class BundledModel:
             if len(tokens) > limit:
                 raise BadInputError(
                     f"prompt of id={name!r} has {len(tokens)} tokens; with {max_new_tokens=} the "
-                    f"bundled model has room for {limit}: shorten the prompt or ask for fewer"
+                    f"bundled model has room for {limit}: shorten the prompt or lower that"
                 )
         items = [
             Decoding(name, tokens, temperature=temperature, seed=seed)
@@ -114,7 +147,7 @@ class BundledModel:
 
         Prompt and new tokens together must fit into `context_length`.
         """
-        # Neighbours of similar length waste little on padding.
+        # Prompts of similar length need little padding.
         order = sorted(items, key=lambda item: len(item.prompt))
         for start in range(0, len(order), self._batch_size):
             self._run(order[start : start + self._batch_size], max_new_tokens)
@@ -171,10 +204,10 @@ class BundledModel:
 
 
 class Decoding:
-    """One prompt (token ids) being continued, with a random generator of its own.
+    """One prompt (token ids) and its continuation, with its own random generator.
 
-    `logprobs` has the log-probability of each of `tokens`, and `best` the `k` most probable tokens
-    at its place with theirs, the most probable first.
+    `logprobs` has the log-probability of each of `tokens`; `best` has the `k` most probable tokens
+    at each position with theirs, in descending order.
     """
 
     def __init__(
@@ -191,7 +224,7 @@ class Decoding:
         self._rng = np.random.default_rng([seed, int.from_bytes(digest[:8])])
 
     def choose(self, logprobs: FloatArray) -> int:
-        """Pick the next token from log-probabilities (V,) and note what the signals need."""
+        """Choose a token from log-probabilities of shape (V,) and keep what the signals need."""
         if self._temperature == 0:
             token = int(logprobs.argmax())
         else:

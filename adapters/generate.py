@@ -1,10 +1,9 @@
-"""What answers the prompts of `run_tasks`: the bundled model, an endpoint, vLLM in this process.
+"""Generators for `run_tasks`: the bundled model, an endpoint, vLLM in this process.
 
     run_tasks(gate, tasks, openai_generator("my-model", base_url="http://127.0.0.1:8000/v1"))
 
-Each is a `Generate`, (prompts, ids) -> one Generation each, with the log-probabilities asked for
-that the signals need. Where prompts pass through a template of its own it has that as the attribute
-`prompt_template`.
+Each is a `Generate`, (prompts, ids) -> one Generation each, with the log-probabilities that the
+signals need. A generator with a chat template has it as the attribute `prompt_template`.
 """
 
 from __future__ import annotations
@@ -31,9 +30,21 @@ _LOG = logging.getLogger("gatekeeper")
 def bundled_generator(
     *, temperature: float = 0.0, seed: int = 0, max_tokens: int | None = None
 ) -> Generate:
-    """The bundled model. Of a prompt that is longer than its context it reads the end.
+    """The bundled model, which reads only the end of a prompt that exceeds its context.
 
-    Raises MissingDependencyError without the extra "demo".
+    Parameters
+    ----------
+    temperature : float
+        At least 0; 0 is greedy.
+    seed : int
+        At least 0.
+    max_tokens : int or None
+        Of each answer; None: 200.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra "demo".
     """
     from gatekeeper.adapters.bundled import BundledModel
 
@@ -63,44 +74,62 @@ def openai_generator(
     seed: int = 0,
     max_tokens: int | None = None,
 ) -> Generate:
-    """A model behind OpenAI's chat API: OpenAI's own, or a server that speaks it.
+    """A model behind OpenAI's chat API, of OpenAI or of another server.
 
-    base_url      None: OpenAI's
-    api_key       None: what the `openai` package finds in the environment
-    concurrency   requests at once, at least 1
-    seed          sent where the temperature is above 0
-    max_tokens    of each answer; None: as the server pleases
+    The `openai` package repeats failed requests; the requests of a block run in one event loop.
+    For a model that refuses log-probabilities the requests go without them, with one warning of
+    the logger `gatekeeper`.
 
-    Retries are the package's; the requests of a block run in an event loop of their own. A model
-    that refuses log-probabilities is asked without them, which the logger `gatekeeper` says once.
-    Raises MissingDependencyError without the extra "openai", BadInputError for impossible
-    settings; a call raises GeneratorUnavailableError where a prompt is not answered, and then the
-    other answers of its block are lost.
+    Parameters
+    ----------
+    model : str
+        The model's name at the endpoint.
+    base_url : str or None
+        Of the endpoint; None: OpenAI's.
+    api_key : str or None
+        None: the key that the `openai` package finds in the environment.
+    concurrency : int
+        Requests at the same time, at least 1.
+    temperature : float
+        0 is greedy.
+    seed : int
+        Sent if the temperature is above 0.
+    max_tokens : int or None
+        Of each answer; None: the server's limit.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra "openai".
+    BadInputError
+        For impossible settings.
+    GeneratorUnavailableError
+        From a call, if a prompt gets no answer; the other answers of its block are lost.
     """
     if concurrency < 1:
-        raise BadInputError(f"{concurrency=!r}: at least 1 request at once is needed")
+        raise BadInputError(f"{concurrency=!r}: give at least 1 request at the same time")
     try:
         import openai
     except ImportError as error:
         raise MissingDependencyError(
             "openai", extra="openai", needed_for="generator='openai'"
         ) from error
-    asked: dict[str, Any] = {"model": model, "temperature": temperature}
+    parameters: dict[str, Any] = {"model": model, "temperature": temperature}
     if temperature:
-        asked["seed"] = seed
+        parameters["seed"] = seed
     if max_tokens is not None:
-        asked["max_tokens"] = max_tokens
+        parameters["max_tokens"] = max_tokens
     for_signals = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
     async def ask(client: Any, prompt: str) -> Any:
         messages = [{"role": "user", "content": prompt}]
         create = client.chat.completions.create
         try:
-            return await create(messages=messages, **asked, **for_signals)
+            return await create(messages=messages, **parameters, **for_signals)
         except openai.APIStatusError as error:
             if not for_signals or not refuses_logprobs(error):
                 raise
-        response = await create(messages=messages, **asked)
+        response = await create(messages=messages, **parameters)
         if for_signals:
             for_signals.clear()
             _LOG.warning("model %r gives no log-probabilities: signals missing", model)
@@ -111,7 +140,7 @@ def openai_generator(
             try:
                 response = await ask(client, prompt)
             except openai.OpenAIError as error:
-                raise GeneratorUnavailableError(_complaint(client, id, error)) from error
+                raise GeneratorUnavailableError(_message(client, id, error)) from error
         return as_generation(response, id=id)
 
     async def answer_all(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
@@ -137,14 +166,28 @@ def openai_generator(
 def vllm_generator(
     model: str, *, temperature: float = 0.0, seed: int = 0, max_tokens: int | None = None
 ) -> Generate:
-    """A Hugging Face model run by vLLM in this process, through its chat template if it has one.
+    """A Hugging Face model run by vLLM in this process, with its chat template if it has one.
 
-    max_tokens   of each answer; None: as many as the model's context allows
+    Parameters
+    ----------
+    model : str
+        A name on the hub or a folder.
+    temperature : float
+        0 is greedy.
+    seed : int
+    max_tokens : int or None
+        Of each answer; None: as many as the model's context allows.
 
-    Raises MissingDependencyError without vLLM, GeneratorUnavailableError where it cannot load the
-    model; a call raises GeneratorUnavailableError where vLLM refuses a prompt.
+    Raises
+    ------
+    MissingDependencyError
+        Without vLLM.
+    GeneratorUnavailableError
+        If vLLM cannot load the model; from a call, if it refuses a prompt.
     """
-    os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # standard output is ours
+    os.environ.setdefault(
+        "VLLM_LOGGING_STREAM", "ext://sys.stderr"
+    )  # standard output is for the report
     try:
         from vllm import LLM, SamplingParams
     except ImportError as error:
@@ -153,7 +196,9 @@ def vllm_generator(
 
     try:
         llm = LLM(model, seed=seed)
-    except Exception as error:  # of many kinds: no such folder, no memory, an unknown architecture
+    except (
+        Exception
+    ) as error:  # of many types: a missing folder, no memory, an unknown architecture
         raise GeneratorUnavailableError(
             f"vLLM cannot load model={model!r}: {_one_line(error)}"
         ) from error
@@ -163,11 +208,11 @@ def vllm_generator(
     def generate(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
         try:
             if template:
-                talks = [[{"role": "user", "content": prompt}] for prompt in prompts]
-                outputs = llm.chat(talks, params, use_tqdm=False)
+                conversations = [[{"role": "user", "content": prompt}] for prompt in prompts]
+                outputs = llm.chat(conversations, params, use_tqdm=False)
             else:
                 outputs = llm.generate(list(prompts), params, use_tqdm=False)
-        except Exception as error:  # a prompt that is longer than the context, an engine that died
+        except Exception as error:  # a prompt that exceeds the context, an engine that ended
             raise GeneratorUnavailableError(
                 f"vLLM refuses one of {list(ids)!r:.80}: {_one_line(error)}"
             ) from error
@@ -179,13 +224,13 @@ def vllm_generator(
     return generate
 
 
-def _complaint(client: Any, id: str, error: Exception) -> str:
+def _message(client: Any, id: str, error: Exception) -> str:
     where, status = str(client.base_url).rstrip("/"), getattr(error, "status_code", None)
     if status is None:
         return f"{where} cannot be reached: {_one_line(error.__cause__ or error)}"
     body = getattr(error, "body", None)
-    said = body.get("message") if isinstance(body, dict) else None
-    return f"{where} answers id={id!r} with status {status}: {_one_line(said or error)}"
+    reason = body.get("message") if isinstance(body, dict) else None
+    return f"{where} answers id={id!r} with status {status}: {_one_line(reason or error)}"
 
 
 def _one_line(problem: object) -> str:

@@ -1,6 +1,6 @@
-"""Verifiers by name, and one verifier made of several, by the kind of task.
+"""Verifiers by name, and a verifier that selects another by the kind of task.
 
-Other packages add theirs through the entry-point group `gatekeeper.verifiers`: a callable without
+Other packages add verifiers by the entry-point group `gatekeeper.verifiers`: a callable without
 required arguments.
 """
 
@@ -26,12 +26,23 @@ _BUILT_IN = {
 
 
 def verifier_names() -> list[str]:
-    """Names that `make_verifier` knows: ours and those of installed plug-ins."""
+    """The names for `make_verifier`: built-in verifiers and those of installed plug-ins."""
     return sorted({*_BUILT_IN, *(e.name for e in entry_points(group="gatekeeper.verifiers"))})
 
 
 def make_verifier(name: str) -> Verifier:
-    """The verifier of that name with its defaults. Raises BadInputError for an unknown name."""
+    """A verifier with its default settings.
+
+    Parameters
+    ----------
+    name : str
+        One of `verifier_names()`.
+
+    Raises
+    ------
+    BadInputError
+        For an unknown name.
+    """
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         verifier: Verifier = getattr(import_module(module), attribute)()
@@ -45,27 +56,35 @@ def make_verifier(name: str) -> Verifier:
 
 
 class ByKind:
-    """Passes each output to the verifier for its task's `kind`."""
+    """Passes each output to the verifier for its task's `kind`.
+
+    Parameters
+    ----------
+    verifiers : mapping of str to Verifier
+        By kind.
+    """
 
     def __init__(self, verifiers: Mapping[str, Verifier]) -> None:
         self.verifiers = dict(verifiers)
 
     @property
     def max_seconds(self) -> float | None:
-        """The most that one verification can take; None where one of the verifiers does not say."""
+        """The longest time of one verification, seconds; None if a verifier does not declare it."""
         limits = [getattr(v, "max_seconds", None) for v in self.verifiers.values()]
         known = [limit for limit in limits if limit is not None]
         return max(known) if len(known) == len(limits) else None
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
+        """Verify an output. Raises BadInputError for a task of another kind."""
         if task["kind"] not in self.verifiers:
             raise BadInputError(
-                f"no verifier for kind={task['kind']!r}: there is one for "
+                f"kind={task['kind']!r} has no verifier: the kinds with one are "
                 f"{', '.join(map(repr, self.verifiers))}"
             )
         return self.verifiers[task["kind"]].verify(generation, task)
 
     def close(self) -> None:
+        """Close every verifier that has a `close`."""
         for verifier in self.verifiers.values():
             close = getattr(verifier, "close", None)
             if callable(close):

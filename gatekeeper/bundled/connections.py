@@ -1,7 +1,7 @@
 """JSON over HTTP/1.1 for clients that may be slow, broken or many.
 
-What cannot be read is answered with an error in OpenAI's envelope, and the connection ends; so does
-one that takes too long. Each connection has a thread, and there are at most so many.
+A request that cannot be read gets an error in OpenAI's envelope, and the connection ends; so does
+one that takes too long. Each connection has a thread, and their number is limited.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 __all__ = ["Json", "JsonHandler", "JsonServer", "RefusalError"]
 
 Json = dict[str, Any]
-MOST_BYTES = 4 << 20  # of a body: to parse it stops everybody else's thread
+MOST_BYTES = 4 << 20  # of a body: parsing it blocks all other threads
 MOST_CONNECTIONS = 256
 
 
 class RefusalError(Exception):
-    """What the client is told instead of an answer."""
+    """The error that the client gets in place of an answer."""
 
     def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
         super().__init__(message)
@@ -34,10 +34,20 @@ class RefusalError(Exception):
 
 
 class JsonServer(ThreadingHTTPServer):
-    """Listens on loopback as soon as it is made; `serve_forever` answers. Port 0 picks one.
+    """Listens on loopback as soon as it is made; `serve_forever` answers.
 
-    read_seconds   for a whole request, and for the next one to begin: then the connection ends
-    write_seconds  for the client to take an answer
+    Parameters
+    ----------
+    port : int
+        0 picks a free one.
+    handler : type
+        Of the connections.
+    read_seconds : float
+        For a whole request, and for the next one to begin; then the connection ends.
+    write_seconds : float
+        For the client to receive an answer.
+    most_connections : int
+        At the same time; others get an error.
     """
 
     daemon_threads = True
@@ -71,7 +81,7 @@ class JsonServer(ThreadingHTTPServer):
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         with suppress(OSError):
-            request.settimeout(0.0)  # a new connection's buffer takes that little
+            request.settimeout(0.0)  # the message fits into a new connection's buffer
             request.send(head.encode() + body)
         self.shutdown_request(request)
 
@@ -82,12 +92,12 @@ class JsonServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), OSError):  # a client that no longer waits
+        if not isinstance(sys.exception(), OSError):  # the client has gone
             super().handle_error(request, client_address)
 
 
 class JsonHandler(BaseHTTPRequestHandler):
-    """One connection. `get` and `post` give the answer, or raise RefusalError."""
+    """One connection. `get` and `post` return the answer, or raise RefusalError."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -111,7 +121,9 @@ class JsonHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # it is not read, and must not be taken for a request
+            self.close_connection = (
+                True  # the body is not read, and must not be read as the next request
+            )
         self._answer(lambda path: self.get(path))
 
     def do_POST(self) -> None:
@@ -125,7 +137,7 @@ class JsonHandler(BaseHTTPRequestHandler):
         except OSError:
             raise
         except Exception:
-            broken = "this server failed to answer: a defect of its own"
+            broken = "this server failed: an error of its own, not of the request"
             self._refuse(RefusalError(broken, HTTPStatus.INTERNAL_SERVER_ERROR))
             raise  # to handle_error, which prints it
 
@@ -150,7 +162,7 @@ class JsonHandler(BaseHTTPRequestHandler):
         return request
 
     def _size(self) -> int:
-        """How long the body is. Where that is not known, nor is where the next request begins."""
+        """The length of the body. Without it the connection ends: the next request has no start."""
         lengths = self.headers.get_all("Content-Length", [])
         coded = self.headers.get("Transfer-Encoding")
         ends, self.close_connection = self.close_connection, True
@@ -183,14 +195,14 @@ class JsonHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the base class finds wrong with a request, as everything else that is wrong."""
+        """Send the base class's errors in the same envelope."""
         self.close_connection = True
         self.request_version = self.protocol_version  # it may not even have been read
         status = HTTPStatus(code)
         self._refuse(RefusalError(message or status.phrase, status))
 
     def finish(self) -> None:
-        """A client that still sends loses the answer with the connection: it gets a moment."""
+        """Give a client that still sends a moment: it would lose the answer with the connection."""
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             self._timed.deadline = monotonic() + min(1.0, self.server.read_seconds)
@@ -203,7 +215,7 @@ class JsonHandler(BaseHTTPRequestHandler):
 
 
 class _Timed(io.RawIOBase):
-    """What a socket receives up to a deadline, then TimeoutError: however slowly it comes."""
+    """What a socket receives up to a deadline; then TimeoutError."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -1,12 +1,12 @@
-"""The bundled model behind OpenAI's HTTP API, on loopback, to try a client or a harness with.
+"""The bundled model behind OpenAI's HTTP API, on loopback, for tests of clients and harnesses.
 
     python -m gatekeeper.bundled.serve --port 8011
 
 `GET /v1/models`, `POST /v1/chat/completions` and `POST /v1/completions`, with log-probabilities:
-of the raw distribution and with the end token, as vLLM gives them. What is not known here (tools,
-penalties, keys) is ignored, and streams are refused. A chat prompt is the last user message; a
-prompt longer than the model's context of 512 tokens keeps its end. The same request with the same
-`seed` gets the same answer. `connections` has what it does about broken, slow and many clients.
+of the raw distribution and with the end token, as vLLM returns them. Other parameters (tools,
+penalties, keys) are ignored, and streams are refused. A chat prompt is the last user message; a
+prompt that exceeds the model's context of 512 tokens keeps its end. The same request with the same
+`seed` gets the same answer. `connections` handles broken, slow and many clients.
 """
 
 from __future__ import annotations
@@ -36,14 +36,20 @@ DEFAULT_TOKENS = 200
 
 
 class Server(JsonServer):
-    """Listens as soon as it is made; `serve_forever` answers. Port 0 picks a free one.
+    """Listens as soon as it is made; `serve_forever` answers.
 
-    With `refuse_logprobs` it answers as a model does that gives no log-probabilities: HTTP 400 to
-    who asks for them. `limits` are those of `JsonServer`.
+    Parameters
+    ----------
+    port : int
+        0 picks a free one.
+    refuse_logprobs : bool
+        Answer requests for log-probabilities with HTTP 400, as models without them do.
+    **limits
+        Those of `JsonServer`.
     """
 
     def __init__(self, port: int = 0, *, refuse_logprobs: bool = False, **limits: Any) -> None:
-        self.model = BundledModel(threads=1)  # each request has a thread of its own
+        self.model = BundledModel(threads=1)  # each request has its own thread
         self.refuse_logprobs = refuse_logprobs
         super().__init__(port, _Handler, **limits)
 
@@ -138,11 +144,11 @@ def _response(kind: str, choices: list[Json], outputs: Sequence[_Output]) -> Jso
 
 
 class _Output(NamedTuple):
-    prompt_tokens: int  # of its own; 0 for the further outputs of one prompt
+    prompt_tokens: int  # 0 for the second and later outputs of one prompt
     text: str
     tokens: Sequence[int]
     logprobs: Sequence[float]
-    best: Sequence[Sequence[tuple[int, float]]]  # token and log-probability, the first the largest
+    best: Sequence[Sequence[tuple[int, float]]]  # token and log-probability, in descending order
     finish_reason: str
 
 
@@ -173,7 +179,7 @@ def _outputs(
         )
     outputs = []
     for prompt in prompts:
-        # The output is promised half of the context; the prompt may have what that leaves.
+        # The output gets up to half of the context, and the prompt the rest.
         room = model.context_length - min(asked, model.context_length // 2)
         kept = prompt[-room:]
         items = [
@@ -206,7 +212,7 @@ def _output(
 
 
 def _entries(model: BundledModel, output: _Output) -> list[Json]:
-    """Of a chat completion: {token, logprob, bytes, top_logprobs} for each token."""
+    """For a chat completion: {token, logprob, bytes, top_logprobs} for each token."""
 
     def entry(token: int, logprob: float) -> Json:
         raw = _bytes_of(model, token)
@@ -224,7 +230,7 @@ def _entries(model: BundledModel, output: _Output) -> list[Json]:
 
 
 def _arrays(model: BundledModel, output: _Output) -> Json:
-    """Of a text completion: parallel arrays. A piece of a character goes by its bytes."""
+    """For a text completion: parallel arrays. A piece of a character is named by its bytes."""
 
     def name(token: int) -> str:
         raw = _bytes_of(model, token)
@@ -258,7 +264,7 @@ def _last_user_message(request: Json) -> str:
 
 
 def _raw_prompts(model: BundledModel, prompt: Any) -> list[Sequence[int]]:
-    """Text or token ids, one prompt or a list of them; text is taken as it is."""
+    """Text or token ids, one prompt or a list of them; text gets no template."""
     prompts = prompt if isinstance(prompt, list) and prompt else [prompt]
     if all(type(each) is int for each in prompts):
         prompts = [prompts]
@@ -276,7 +282,7 @@ def _raw_prompts(model: BundledModel, prompt: Any) -> list[Sequence[int]]:
 
 
 def _end(text: str, name: str) -> str:
-    """As much of a text as the model could see: the tokenizer stops everybody else's thread."""
+    """The end of a text that the model can see: the tokenizer blocks all other threads."""
     try:
         text.encode()
     except UnicodeEncodeError as e:
@@ -298,12 +304,12 @@ def _number(
 
 
 def _bytes_of(model: BundledModel, token: int) -> bytes:
-    """What a token stands for; a special one, its own name."""
+    """The bytes of a token; of a special token, of its name."""
     return bytes(_BYTE_OF[c] for c in model.tokenizer.id_to_token(token) or "")
 
 
 def _byte_level() -> dict[str, int]:
-    """Byte-level BPE writes each byte as a visible character: this is back from there."""
+    """From the visible characters of byte-level BPE to the bytes that they stand for."""
     visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return {chr(b): b for b in visible} | {chr(256 + i): b for i, b in enumerate(hidden)}
@@ -317,15 +323,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m gatekeeper.bundled.serve",
         description="The bundled model behind OpenAI's HTTP API, on 127.0.0.1.",
     )
-    parser.add_argument("--port", type=int, default=8011, help="0 picks a free one")
+    parser.add_argument("--port", type=int, default=8011, help="0 picks a free one (default: 8011)")
     parser.add_argument(
-        "--refuse-logprobs", action="store_true", help="as models do that give no such figures"
+        "--refuse-logprobs",
+        action="store_true",
+        help="refuse requests for log-probabilities, as some models do",
     )
     args = parser.parse_args(argv)
     try:
         server = Server(args.port, refuse_logprobs=args.refuse_logprobs)
     except (OSError, OverflowError) as e:
-        print(f"port={args.port}: cannot be listened on: {e}", file=sys.stderr)
+        print(f"port={args.port}: the server cannot listen on it: {e}", file=sys.stderr)
         return 2
     except GatekeeperError as e:
         print(e, file=sys.stderr)

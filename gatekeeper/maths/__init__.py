@@ -1,4 +1,4 @@
-"""Is the model's final answer the reference answer? See docs/maths.md."""
+"""Whether a model's final answer equals the reference answer. See docs/maths.md."""
 
 from gatekeeper.maths.checker import MathChecker
 

@@ -1,4 +1,4 @@
-"""MathChecker: does a free-form solution reach the reference answer?"""
+"""MathChecker: whether the final answer of a free-form solution equals the reference answer."""
 
 from __future__ import annotations
 
@@ -27,15 +27,31 @@ LOOK_AHEAD = 16  # items per worker that a batch reads in advance
 
 
 class MathChecker:
-    """Judges solutions by their final answer; see docs/maths.md for how, and what is not promised.
+    """Verifies solutions by their final answer; docs/maths.md has the rules and their limits.
 
-    Safe to use from any number of threads and from asyncio. What needs no algebra is decided in
-    the caller's process, in linear time; the rest in at most `workers` + 1 processes that are
-    started on demand, limited to `memory_mb` MiB, asked to stop after `soft_limit` seconds of
-    processor time on an item (a busy machine makes no answer wrong), and killed after `hard_limit`
-    seconds of wall clock. Close it, or use it as a context manager.
+    Threads and asyncio tasks may share it. Comparisons without algebra run in the caller's
+    process, in linear time; the others run in worker processes that are started on demand. Close
+    it, or use it as a context manager.
 
-    Raises MissingDependencyError without the extra "math", BadInputError for impossible limits.
+    Parameters
+    ----------
+    workers : int or None
+        Comparisons at the same time, at least 1, in at most `workers` + 1 processes; None: by the
+        number of processors.
+    soft_limit : float
+        Seconds of processor time after which a comparison stops. Processor time, so that a busy
+        machine does not change a verdict.
+    hard_limit : float
+        Seconds of wall clock after which the worker is killed; above `soft_limit`.
+    memory_mb : int
+        MiB of address space of a worker, at least 256.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra "math".
+    BadInputError
+        For impossible limits.
     """
 
     def __init__(
@@ -51,7 +67,7 @@ class MathChecker:
                 raise MissingDependencyError(package, extra="math", needed_for="MathChecker")
         size = workers if workers is not None else max(1, min(4, (os.cpu_count() or 1) - 1))
         if size < 1:
-            raise BadInputError(f"{workers=!r}: at least one worker is needed")
+            raise BadInputError(f"{workers=!r}: give at least one worker")
         if not 0 < soft_limit < hard_limit:
             raise BadInputError(f"{soft_limit=!r}, {hard_limit=!r}: need 0 < soft < hard, seconds")
         if memory_mb < 256:
@@ -61,29 +77,47 @@ class MathChecker:
         self._pool = Pool(size, Limits(soft_limit, hard_limit, memory_mb))
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="gatekeeper-maths")
         self._look_ahead = LOOK_AHEAD * size
-        # Not waiting: the garbage collector may call this on one of the threads themselves.
+        # Without waiting: the garbage collector may call this on one of these threads.
         self._finalizer = weakref.finalize(self, _close, self._pool, self._threads, wait=False)
 
     @property
     def max_seconds(self) -> float:
-        """The most that one verdict takes once it has a worker, seconds."""
+        """The longest time of one verdict once it has a worker, seconds."""
         return self._max_seconds
 
     def verify(self, generation: Generation, task: Any) -> Outcome:
-        """Judge `generation.text` against the task's "gold". Raises BadInputError without one."""
+        """Compare `generation.text` with the task's "gold". Raises BadInputError without one."""
         return self.check(_gold(task), generation.text)
 
     async def averify(self, generation: Generation, task: Any) -> Outcome:
-        """The same for asyncio; cancelling frees the worker."""
+        """`verify` for asyncio; a cancellation frees the worker."""
         return await self.acheck(_gold(task), generation.text)
 
     def check(self, gold: str, response: str) -> Outcome:
-        """Judge a response against a reference answer. Raises BadInputError for an empty one."""
+        """Compare the final answer of a response with a reference answer.
+
+        Parameters
+        ----------
+        gold : str
+            The reference answer, in LaTeX.
+        response : str
+            The whole response.
+
+        Returns
+        -------
+        Outcome
+            Its meta has `extracted`, the final answer, and `rule`, the rule that decided.
+
+        Raises
+        ------
+        BadInputError
+            If `gold` is empty.
+        """
         case = _prepare(gold, response)
         return case if isinstance(case, Outcome) else _ask(self._pool, case, Cancellation())
 
     async def acheck(self, gold: str, response: str) -> Outcome:
-        """The same for asyncio; cancelling frees the worker."""
+        """`check` for asyncio; a cancellation frees the worker."""
         case = _prepare(gold, response)
         if isinstance(case, Outcome):
             return case
@@ -97,9 +131,22 @@ class MathChecker:
             raise
 
     def check_many(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Judge (gold, response) pairs, several at a time; outcomes come in the order of the pairs.
+        """Compare (gold, response) pairs, several at the same time.
 
-        Reads a bounded number of pairs ahead. Raises BadInputError at the pair with an empty gold.
+        Parameters
+        ----------
+        pairs : iterable
+            A bounded number of pairs is read ahead.
+
+        Yields
+        ------
+        Outcome
+            In the order of the pairs.
+
+        Raises
+        ------
+        BadInputError
+            At a pair with an empty gold.
         """
         pending: deque[Outcome | Future[Outcome]] = deque()
         try:
@@ -119,7 +166,7 @@ class MathChecker:
                     left.cancel()
 
     def close(self) -> None:
-        """End all workers. Calls that still wait raise RuntimeError."""
+        """End all workers. Waiting calls raise RuntimeError."""
         self._finalizer.detach()
         _close(self._pool, self._threads, wait=True)
 
@@ -133,16 +180,16 @@ class MathChecker:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A pair that needs a worker: canonical answers, the answer as written, when it began."""
+    """A pair that needs a worker."""
 
     gold: str
     answer: str
     extracted: str
-    seconds: float  # that the preparation took
+    seconds: float  # of the preparation
 
 
 def _prepare(gold: str, response: str) -> Outcome | _Case:
-    """Decide what can be decided in linear time; the rest is left for a worker."""
+    """The outcome if linear time suffices, otherwise the case for a worker."""
     started = perf_counter()
     written, wanted = reference(gold)
     extracted = extract(response)
@@ -164,12 +211,21 @@ def _prepare(gold: str, response: str) -> Outcome | _Case:
 
 
 def reference(gold: str) -> tuple[str, str | None]:
-    """The reference answer, out of its box if it has one: as written, and its canonical spelling.
+    """The reference answer without its box.
 
-    The latter is None where it is too complex. Raises BadInputError for an empty reference.
+    Returns
+    -------
+    written : str
+    canonical : str or None
+        None if it is too complex.
+
+    Raises
+    ------
+    BadInputError
+        For an empty reference answer.
     """
     if not isinstance(gold, str):
-        raise BadInputError(f"gold={gold!r:.80}: a reference answer must be text")
+        raise BadInputError(f"gold={gold!r:.80}: give the reference answer as a string")
     is_boxed = r"\boxed" in gold or r"\fbox" in gold
     written = (extract(gold) or "") if is_boxed else gold.strip()
     canonical = normalise(written)
@@ -182,7 +238,7 @@ def _ask(pool: Pool, case: _Case, cancellation: Cancellation) -> Outcome:
     reply = pool.ask(case.gold, case.answer, cancellation)
     return Outcome(
         Verdict(reply["verdict"]),
-        seconds=case.seconds + reply["seconds"],  # not what it waited for a worker
+        seconds=case.seconds + reply["seconds"],  # without the wait for a worker
         detail=reply["detail"],
         meta={"extracted": case.extracted, "rule": reply["rule"]},
     )

@@ -1,7 +1,7 @@
-"""The ladder: is one canonical answer the other?
+"""Compare two canonical answers, by rules of increasing cost.
 
-Pure and three-valued: True, False, or None for "needs symbolic algebra". In the caller's process
-there is none; in a worker it is `symbolic.equal`. Either way the steps are the same.
+Pure and three-valued: True, False, or None for "needs symbolic algebra". The caller's process has
+no symbolic algebra; a worker has `symbolic.equal`. The rules are the same in both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Symbolic = Callable[[str, str], bool]
 
 
 class Ladder:
-    """Compares one pair; `rule` is afterwards the highest rung that was needed."""
+    """Compares one pair; afterwards `rule` is the costliest rule that was needed."""
 
     def __init__(self, symbolic: Symbolic | None = None) -> None:
         self._symbolic = symbolic
@@ -45,7 +45,7 @@ class Ladder:
         return _RUNGS[self._rung]
 
     def compare(self, gold: str, answer: str) -> bool | None:
-        """True: the same. False: not. None: only symbolic algebra can tell, and there is none."""
+        """True: equal. False: not. None: only symbolic algebra could decide, and there is none."""
         if gold == answer:
             return True
         if not answer:
@@ -83,7 +83,7 @@ class Ladder:
         scalar = gold if gold.kind is Kind.SCALAR else answer
         if scalar.kind is Kind.SCALAR and not _SET_LIKE.search(scalar.text):
             self._at("structure")
-            return False  # a number or an expression is no interval and no matrix
+            return False  # a number or an expression is neither an interval nor a matrix
         return self._algebra(gold.text, answer.text)
 
     def _differently_named(self, gold: Node, answer: Node) -> bool | None:
@@ -95,7 +95,7 @@ class Ladder:
         return self._algebra(gold.whole, answer.whole)
 
     def _unordered(self, gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool | None:
-        """As sets: each element has its equal on the other side."""
+        """As sets: each element has an equal one on the other side."""
         self._at("structure")
         if _assignments(gold) != _assignments(answer):
             return self._ordered(gold, answer)
@@ -129,7 +129,7 @@ class Ladder:
         return self._unordered(mine, its)
 
     def _tuples(self, gold: Node, answer: Node) -> bool | None:
-        """Intervals and points must agree in their brackets; [1, 2, 3] is just another vector."""
+        """Intervals and points need equal brackets; [1, 2, 3] is a vector like (1, 2, 3)."""
         pair = {gold.brackets, answer.brackets}
         alike = {"()", "<>"} if len(gold.parts) == 2 else {"()", "<>", "[]"}
         if len(pair) == 2 and not pair <= alike:
@@ -162,7 +162,7 @@ class Ladder:
             other = answer if gold.name else gold
             if (gold.name or answer.name) and "=" in other.text:
                 return self._algebra(gold.whole, answer.whole)  # y = 2x, 2y - 4x = 0
-            if "=" in y and "=" not in x:  # a + b = 5 for 5, but no equation for 0
+            if "=" in y and "=" not in x:  # a + b = 5 equals 5, but an equation does not equal 0
                 left, _, y = y.rpartition("=")
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self._at("structure")
@@ -195,7 +195,7 @@ class Ladder:
             return None
         if given is None and "\\" in answer and exact.value(answer) is None:
             return None
-        self._at("text")  # a short word may have been left bare: up
+        self._at("text")  # a short word may lack its \\text: up
         return _words(wanted[1] if wanted else gold) == _words(given[1] if given else answer)
 
     def _base(self, gold: str, answer: str) -> bool | None:

@@ -1,7 +1,7 @@
 """Exact rational arithmetic on a canonical answer: numbers, fractions, mixed numbers, powers.
 
-Never a float. Bounded by the length of the text and the size of every intermediate result, so that
-it may run in the caller's process. The only `eval` here is a small recursive descent.
+Without floats. The length of the text and the size of every intermediate result are bounded, so
+that it may run in the caller's process. The parser is a small recursive descent, without `eval`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _PROPER_FRACTION = re.compile(
     r"\\frac\{(?P<p>\d+)\}\{(?P<q>\d+)\}| (?P<r>\d+)/(?P<s>\d+)(?![\d.])", re.ASCII
 )
 _DECIMAL = re.compile(r"-?(\d+)\.(\d+)")
-_ROUNDED_DIGITS = 6  # significant digits from which a decimal may stand for what it rounds
+_ROUNDED_DIGITS = 6  # significant digits from which a decimal may equal the number that it rounds
 
 
 class _NotRationalError(Exception):
-    """The text is not rational arithmetic, or its value is too large to bother."""
+    """The text is not rational arithmetic, or its value is too large."""
 
 
 def equal(a: str, b: str) -> bool | None:
@@ -118,7 +118,7 @@ class _Reader:
                 divided = True
             elif self.peek() in (r"\frac", "(", r"\sqrt"):
                 if divided:
-                    raise _NotRationalError  # 1/2(3): people disagree
+                    raise _NotRationalError  # 1/2(3) is ambiguous
                 result = _bounded(result * self.power())
             else:
                 return result

@@ -15,7 +15,7 @@ import numpy as np
 
 __all__ = ["extract"]
 
-MAX_BOXES = 32  # only the last box and its neighbours matter; bounds the work on a wall of boxes
+MAX_BOXES = 32  # only the last box and its neighbours matter; bounds the work
 MAX_GAP = 60  # characters between joined boxes
 MAX_BARE = 100  # characters of a bare answer
 
@@ -61,7 +61,7 @@ def extract(response: str) -> str | None:
     """
     _, mark, text = response.rpartition("</think>")
     if not mark and response.lstrip().startswith("<think>"):
-        return None  # the model never stopped thinking
+        return None  # the reasoning has no end
     boxes = _boxes(text)
     if boxes:
         return _join(text, boxes)
@@ -91,7 +91,7 @@ def _boxes(text: str) -> list[_Box]:
             boxes.append(_Box(start, end + 1, content))
         elif token := UNBRACED.match(text, match.end()):
             boxes.append(_Box(start, token.end(), token[1]))
-        # else a mention of the command in prose
+        # otherwise prose mentions the command
     return boxes
 
 

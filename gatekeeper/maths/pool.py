@@ -1,8 +1,8 @@
 """A pool of killable worker processes, for any number of calling threads.
 
-A caller leases a worker, sends one item and waits for the reply, with a deadline that starts with
-the item. A worker that misses it is killed. One worker more than are in use is kept warm, so that
-a kill costs the next item nothing.
+A caller acquires a worker, sends one item and waits for the reply, with a deadline that starts
+with the item. A worker that misses it is killed. One spare worker is kept started, so that the next
+item does not wait after a kill.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Reply = dict[str, Any]
 
 START_LIMIT = 60.0  # seconds for a worker to import SymPy
 MAX_ITEMS = 1_000  # after which a worker is replaced
-MAX_RSS_MB = 300.0  # likewise: what SymPy's caches hold is never given back
-ATTEMPTS = 3  # a worker that dies by accident costs one more try, within the same hard limit
-_UNDISTURBED = ("passed", "failed", "infra_error")  # nothing was interrupted half-way
+MAX_RSS_MB = 300.0  # likewise: SymPy's caches never shrink
+ATTEMPTS = 3  # if a worker dies by accident, within the same hard limit
+_UNDISTURBED = ("passed", "failed", "infra_error")  # the comparison was not interrupted
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C.UTF-8",
@@ -42,8 +42,8 @@ _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """For one item: seconds of processor time until it is asked to stop, seconds of wall clock
-    until it is killed; MiB of address space of a worker."""
+    """Limits of one item: seconds of processor time until it stops, seconds of wall clock until
+    its worker is killed, MiB of address space of a worker."""
 
     soft_limit: float = 2.0
     hard_limit: float = 3.0
@@ -84,7 +84,7 @@ class Worker:
         return self._process.poll() is None
 
     def wait_ready(self) -> None:
-        """Raises WorkerDiedError where the worker could not start, saying why."""
+        """Wait for the worker to start. Raises WorkerDiedError with the reason if it does not."""
         hello = self._receive(START_LIMIT)
         if hello is None or not hello["ready"]:
             self.kill()
@@ -134,7 +134,7 @@ class Worker:
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") - self._cpu
 
     def kill(self) -> None:
-        """End the process now. Its pipes stay open for a thread that may be reading them."""
+        """End the process now. Its pipes stay open: a thread may be reading them."""
         self._process.kill()
 
     def dispose(self) -> None:
@@ -147,7 +147,7 @@ class Worker:
 
 
 class Cancellation:
-    """Lets another thread give up a call: it wakes the call and kills the worker that it holds."""
+    """Lets another thread cancel a call: it wakes the call and kills its worker."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -161,7 +161,7 @@ class Cancellation:
                 self._worker.kill()
 
     def hold(self, worker: Worker | None) -> None:
-        """Note the worker in use, None for no longer; raises CallCancelledError."""
+        """Set the worker in use, None after it. Raises CallCancelledError after a cancellation."""
         with self._lock:
             self._worker = worker
             if self.requested and worker is not None:
@@ -182,13 +182,13 @@ class Pool:
         self._failures = 0  # starts that failed
         self._failure = ""  # why the last one did
         self._closed = False
-        # Workers ask to die with the *thread* that started them, so one lasting thread starts all.
+        # The kernel ends workers with the *thread* that started them: one thread starts all.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="gatekeeper-maths-starter")
 
     def ask(self, gold: str, answer: str, cancellation: Cancellation | None = None) -> Reply:
-        """Judge one pair of canonical answers; never raises for what is in them.
+        """Compare one pair of canonical answers; no content of them raises.
 
-        Raises CallCancelledError when told to give up, RuntimeError when the pool is closed.
+        Raises CallCancelledError after a cancellation, RuntimeError if the pool is closed.
         """
         token = cancellation or Cancellation()
         failure = _unknown("no_worker", "")
@@ -223,7 +223,7 @@ class Pool:
         return failure
 
     def _late(self, cpu: float) -> Reply:
-        """The item was too slow, unless the machine did not let it run."""
+        """The reply for an item at its hard limit: a timeout, unless the machine was too busy."""
         limits = self._limits
         detail = f"stopped after {limits.hard_limit:g} s, {cpu:.1f} s of them on a processor"
         reply = {"verdict": "timeout", "rule": "symbolic", "detail": detail}
@@ -232,12 +232,12 @@ class Pool:
         return reply | {"seconds": limits.hard_limit}
 
     def warm(self) -> None:
-        """Start a worker in the background, unless one is there."""
+        """Start a worker in the background, unless there is one."""
         with self._changed:
             self._start_if_needed()
 
     def close(self, *, wait: bool) -> None:
-        """Kill all workers; waiting calls raise. `wait` for the starting thread to end."""
+        """Kill all workers; waiting calls raise. With `wait`, wait for the starting thread too."""
         with self._changed:
             self._closed = True
             for worker in self._all:
@@ -259,7 +259,7 @@ class Pool:
                 if self._busy < self._size:
                     while self._idle:
                         worker = self._idle.pop()
-                        if not worker.alive:  # somebody else ended it
+                        if not worker.alive:  # something else ended it
                             self._dispose(worker)
                             continue
                         self._busy += 1
@@ -272,7 +272,7 @@ class Pool:
                     self._changed.wait()
 
     def wake(self) -> None:
-        """Let waiting calls look at their cancellation."""
+        """Let waiting calls check their cancellation."""
         with self._changed:
             self._changed.notify_all()
 

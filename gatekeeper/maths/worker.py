@@ -1,11 +1,11 @@
 """A worker process: reads pairs of answers as JSON lines, answers each with one JSON line.
 
-Started by `pool.py` as `python -c BOOTSTRAP '<arguments as JSON>'`. Everything that may be slow
-or greedy happens here, in the main thread, under a timer and a memory limit. Three things end a
-worker whose parent is gone: end of file on its input, the parent-death signal, and, should it be
-busy in C code, a timer that the kernel itself enforces.
+Started by `pool.py` as `python -c BOOTSTRAP '<arguments as JSON>'`. All computation that may need
+much time or memory runs here, in the main thread, with a timer and a memory limit. Three things end
+a worker whose parent has ended: end of file on its input, the parent-death signal, and, while it
+runs C code, a timer that the kernel enforces.
 
-The soft limit counts processor time, so that a busy machine does not make an answer wrong.
+The soft limit counts processor time, so that a busy machine does not change a verdict.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BOOTSTRAP = (
     "from gatekeeper.maths.worker import main; main(a)"
 )
 _PR_SET_PDEATHSIG = 1
-_AGAIN = 0.1  # seconds between repetitions of the alarm, should library code swallow one
+_AGAIN = 0.1  # seconds between repetitions of the alarm: library code may swallow one
 _MIB = 1 << 20
 
 
@@ -42,14 +42,16 @@ def main(arguments: dict[str, Any]) -> None:
     limit = int(arguments["memory_mb"]) * _MIB
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGPROF, _alarm)
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a stray print must not garble a reply
+    os.dup2(
+        sys.stderr.fileno(), sys.stdout.fileno()
+    )  # a print of a library must not mix with a reply
     try:
         from gatekeeper.maths import symbolic
 
-        symbolic.equal("(x+1)^{2}", "x^{2}+2x+1")  # loads what SymPy loads late
+        symbolic.equal("(x+1)^{2}", "x^{2}+2x+1")  # loads the modules that SymPy loads late
     except Exception as error:
         _send(replies, {"ready": False, "cpu": 0.0, "detail": f"{type(error).__name__}: {error}"})
         return
@@ -57,7 +59,9 @@ def main(arguments: dict[str, Any]) -> None:
     soft, hard = float(arguments["soft_limit"]), float(arguments["hard_limit"])
     for line in sys.stdin:
         item = json.loads(line)
-        signal.setitimer(signal.ITIMER_VIRTUAL, hard + 1.0)  # not handled: the kernel ends us
+        signal.setitimer(
+            signal.ITIMER_VIRTUAL, hard + 1.0
+        )  # without a handler: the kernel ends this process
         started = time.perf_counter()
         reply = judge(item["gold"], item["answer"], soft)
         reply["seconds"] = time.perf_counter() - started
@@ -80,7 +84,7 @@ def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
     except _TimeIsUp:
-        signal.setitimer(signal.ITIMER_PROF, 0)  # it may have struck before the line above did so
+        signal.setitimer(signal.ITIMER_PROF, 0)  # it may have come before the line above
         return {"verdict": "timeout", "rule": "symbolic", "detail": "the comparison ran too long"}
     except MemoryError:
         detail = "the comparison needed too much memory"
@@ -88,7 +92,7 @@ def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
     except TooComplexError as refusal:
         return {"verdict": "infra_error", "rule": "too_complex", "detail": str(refusal)}
     except Exception as error:
-        detail = f"the comparison broke: {type(error).__name__}"
+        detail = f"the comparison failed: {type(error).__name__}"
         return {"verdict": "infra_error", "rule": "broken", "detail": detail}
     if same is None:
         detail = "too complex to compare: too many elements"
@@ -104,7 +108,7 @@ def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(0)  # it died before we could ask
+        os._exit(0)  # it ended before the request
 
 
 def _resident_mb() -> float:

@@ -161,5 +161,5 @@ def test_the_command() -> None:
         finally:
             server.terminate()
     assert second.returncode == 2
-    assert second.stderr.startswith(f"port={port}: cannot be listened on")
+    assert second.stderr.startswith(f"port={port}: the server cannot listen on it")
     assert second.stderr.count("\n") == 1

@@ -79,7 +79,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     items = write(tmp_path / "items.jsonl", *ITEMS)
     for args, words in [
         ((tmp_path / "absent.jsonl", "--out", tmp_path / "o"), "cannot be read"),
-        ((empty, "--out", tmp_path / "o"), "holds no item"),
+        ((empty, "--out", tmp_path / "o"), "has no items"),
         ((items, "--out", items), "items itself"),
         ((items, "--out", tmp_path / "nowhere" / "o"), "cannot be written"),
         ((items, "--out", tmp_path / "o", "--workers", 0), "at least one worker"),
