@@ -10,11 +10,12 @@ from gatekeeper.types import Generation
 __all__ = ["read", "recognises"]
 
 ARRAYS = ("logprob", "top1", "top2")
+_NAMES = frozenset(ARRAYS)
 
 
 def recognises(response: Any) -> bool:
     """Whether the response is a dict with the three arrays."""
-    return isinstance(response, dict) and response.keys() >= set(ARRAYS)
+    return isinstance(response, dict) and response.keys() >= _NAMES
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

@@ -1,11 +1,10 @@
-"""An agent that tries again: generate, check what deserves it, tell the model why it failed.
+"""An agent that tries again: generate, verify a part, and show the model why an attempt failed.
 
     python examples/agent.py --log agent.db              # offline: the bundled model, its 600 tasks
     python examples/agent.py tasks.jsonl --base-url http://127.0.0.1:8000/v1 --model NAME \\
         --sandbox docker --log agent.db
 
-Ctrl-C or kill -9 it, and the same command with the same log goes on where it was. See
-docs/agent.md.
+After Ctrl-C or kill -9 the same command with the same log continues. See docs/agent.md.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from gatekeeper.verifiers import ByKind, make_verifier
 
 
 def bundled() -> Generate:
-    """The bundled model. It knows its own prompts only and can use no feedback: it draws again."""
+    """The bundled model. It cannot use feedback, so it draws another answer."""
     from gatekeeper.adapters.bundled import BundledModel
 
     model = BundledModel()
@@ -45,7 +44,7 @@ def bundled() -> Generate:
     def generate(task: Any, attempts: tuple[Attempt, ...]) -> object:
         (output,) = model.generate(
             [task["prompt"]],
-            ids=[f"{task['id']}/{len(attempts)}"],  # with the seed it fixes what is drawn
+            ids=[f"{task['id']}/{len(attempts)}"],  # determines the sample, with the seed
             temperature=0.7 if attempts else 0.0,
         )
         return output
@@ -54,7 +53,7 @@ def bundled() -> Generate:
 
 
 def served(gate: VerificationGate, model: str, base_url: str | None) -> Generate:
-    """A model behind OpenAI's API. The wrapped client asks for the log-probabilities by itself."""
+    """A model behind OpenAI's API. The wrapped client requests the log-probabilities."""
     try:
         import openai
     except ImportError as error:
@@ -85,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"agent: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        later = "the same command goes on" if args.log else "without --log all is lost"
+        later = "the same command continues" if args.log else "without --log nothing is kept"
         print(f"agent: interrupted; {later}", file=sys.stderr)
         return 130
 
@@ -93,11 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tasks", type=Path, nargs="?", default=TASKS)
-    parser.add_argument("--model", help="of an endpoint; without, the bundled one")
-    parser.add_argument("--base-url", help="of an OpenAI-compatible endpoint; default: OpenAI's")
+    parser.add_argument("--model", help="of an endpoint (default: the bundled model)")
+    parser.add_argument("--base-url", help="endpoint of OpenAI's API (default: OpenAI's own)")
     parser.add_argument("--policy", default="cst")
     parser.add_argument("--budget", type=float, default=0.3, help="share of the outputs to verify")
-    parser.add_argument("--attempts", type=int, default=3, help="outputs of one task, at most")
+    parser.add_argument("--attempts", type=int, default=3, help="most outputs of one task")
     parser.add_argument("--sandbox", default="local", help="what runs code: local or docker")
     parser.add_argument("--log", type=Path, help="file to write or to resume")
     return parser.parse_args(argv)
@@ -105,13 +104,15 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def work(args: argparse.Namespace) -> int:
     if args.base_url and not args.model:
-        raise BadInputError(f"--base-url {args.base_url} needs --model: which of its models?")
+        raise BadInputError(
+            f"--base-url {args.base_url} needs --model, the name of one of its models"
+        )
     tasks = read_tasks(args.tasks)
     names = {"code": args.sandbox, "math": "math"}
     verifier = ByKind({kind: make_verifier(names[kind]) for kind in {t["kind"] for t in tasks}})
     with VerificationGate(
         args.policy,
-        budget=Budget(fraction=args.budget),  # no horizon: nobody knows how many attempts follow
+        budget=Budget(fraction=args.budget),  # no horizon: the number of attempts is unknown
         verifier=verifier,
         log=args.log,
         on_unavailable="pass",
@@ -131,7 +132,7 @@ def work(args: argparse.Namespace) -> int:
 
 
 def story(result: LoopResult) -> str:
-    """What became of each attempt."""
+    """The verdict of each attempt."""
     outcomes = [a.result.outcome for a in result.attempts]
     return ", ".join(o.verdict if o else f"unchecked ({result.stopped})" for o in outcomes)
 
@@ -139,11 +140,11 @@ def story(result: LoopResult) -> str:
 def report(gate: VerificationGate, results: Sequence[LoopResult]) -> None:
     ends, status = Counter(result.stopped for result in results), gate.status()
     retried = [result for result in results if len(result.attempts) > 1]
-    mended = sum(result.stopped is Stopped.PASSED for result in retried)
+    passed = sum(result.stopped is Stopped.PASSED for result in retried)
     print(f"\n{len(results)} tasks, {status.seen} attempts")
     for stopped in Stopped:
         print(f"{stopped:>12} {ends[stopped]:6}")
-    print(f"{len(retried)} tasks were tried again, and {mended} of them passed then")
+    print(f"{len(retried)} tasks were tried again, and {passed} of them passed then")
     print(
         f"verified {status.spent:g} of {status.cap:g} outputs that the budget allowed, "
         f"and {status.warmup_spent:g} of the warm-up"

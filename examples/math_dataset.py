@@ -1,17 +1,17 @@
-"""MATH through the gate: a model solves the problems, the doubtful answers are checked.
+"""MATH through the gate: a model solves the problems, and the uncertain answers are checked.
 
     python examples/math_dataset.py --data math_500.jsonl --log math.db \\
         --model my-model --base-url http://127.0.0.1:8000/v1
 
 `--dataset HuggingFaceH4/MATH-500` takes the test split from the Hugging Face hub instead
 (pip install 'llm-gatekeeper[datasets]'), `--vllm MODEL` runs vLLM in this process, and without a
-model the bundled one answers: nonsense, for it knows other problems, but the loop is the same. The
-same command with the same log goes on where it was interrupted. docs/datasets.md has more.
+model the bundled one answers: wrongly, since it knows other tasks, but the loop is the same. After
+an interruption the same command with the same log continues. docs/datasets.md has more.
 
     python examples/math_dataset.py --data math_500.jsonl --check-references
 
-asks no model: it has the checker judge the data set's own solutions against its own answers, all
-of which it should pass. Exits 1 where it does not.
+needs no model: the checker compares the data set's own solutions with its own answers, and should
+pass all of them. Exits with 1 if it does not.
 """
 
 import argparse

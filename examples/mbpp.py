@@ -1,17 +1,17 @@
-"""MBPP through the gate: a model writes the programs, the doubtful ones are run.
+"""MBPP through the gate: a model writes the programs, and the uncertain ones are run.
 
     python examples/mbpp.py --data mbpp.jsonl --sandbox docker --log mbpp.db \\
         --model my-model --base-url http://127.0.0.1:8000/v1
 
 `--dataset google-research-datasets/mbpp` takes the test split from the Hugging Face hub instead
 (pip install 'llm-gatekeeper[datasets]'), `--vllm MODEL` runs vLLM in this process, and without a
-model the bundled one answers: nonsense, for it knows other tasks, but the loop is the same. The
-same command with the same log goes on where it was interrupted. docs/datasets.md has more.
+model the bundled one answers: wrongly, since it knows other tasks, but the loop is the same. After
+an interruption the same command with the same log continues. docs/datasets.md has more.
 
     python examples/mbpp.py --data mbpp.jsonl --sandbox docker --check-references
 
-asks no model: it has the sandbox judge the data set's own solutions, and wrong programs made of
-them, and compares each verdict with that of a plain run. Exits 1 where they do not agree.
+needs no model: the sandbox judges the data set's own solutions, and wrong programs made of them,
+and each verdict is compared with that of a plain run. Exits with 1 if a verdict differs.
 """
 
 import argparse
@@ -52,11 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--check-references",
         action="store_true",
-        help="judge the data set's own solutions and spoilt ones in the sandbox and in a plain run",
+        help="compare the sandbox with a plain run, on the data set's own solutions and mutants",
     )
-    parser.add_argument("--mutants", type=int, default=1, help="spoilt ones of each (default: 1)")
     parser.add_argument(
-        "--judge", action="store_true", help="have the sandbox's judge see every assert"
+        "--mutants", type=int, default=1, help="mutants of each solution (default: 1)"
+    )
+    parser.add_argument(
+        "--judge", action="store_true", help="let the sandbox's judge evaluate every assert"
     )
     args = parser.parse_args(argv)
 
@@ -79,11 +81,11 @@ def check_references(tasks: Sequence[Task], args: argparse.Namespace) -> int:
             return show(name, list(compare(sandbox, judged, judge=args.judge)))
 
     right = agree("solutions", map(reference_of, tasks), REFERENCE_SECONDS)
-    # Of those that take long by themselves, a run's end would depend on how busy the machine is.
+    # Mutants of quick solutions only: for slow ones a timeout would depend on the machine's load.
     within = trusted_verdicts(map(reference_of, tasks), workers=args.workers, seconds=QUICK_SECONDS)
     quick = [task for task, (_, verdict) in zip(tasks, within, strict=True) if verdict == "passed"]
-    spoilt = mutants(quick, per_task=args.mutants, seed=args.seed)
-    wrong = agree("spoilt ones", spoilt, MUTANT_SECONDS)
+    wrong_programs = mutants(quick, per_task=args.mutants, seed=args.seed)
+    wrong = agree("mutants", wrong_programs, MUTANT_SECONDS)
     return 0 if right and wrong else 1
 
 

@@ -3,11 +3,11 @@
     judged = trusted_verdicts(mutants(tasks), workers=2)
     disagreeing = [each for each in compare(sandbox, judged) if not each.agree]
 
-To try a sandbox on: examples/mbpp.py does it with `--check-references`. Tasks are those of
+For tests of a sandbox: examples/mbpp.py runs them with `--check-references`. Tasks are those of
 `gatekeeper.io.datasets.mbpp_task`, with their `reference` solution.
 
 The trusted run forks, executes candidate, setup and tests in one namespace, and reads the exit
-code: it believes the program, so it is for references and their mutants only. This file is also
+code: it trusts the program, so it is for references and their mutants only. This file is also
 the program that does it, and so imports nothing but the standard library at its top.
 """
 
@@ -346,7 +346,7 @@ def compare(
 ) -> Iterator[Judged]:
     """Have the sandbox judge what the trusted run has judged, in order.
 
-    Where the two do not agree, `agreed` tells whether the trusted run agrees with itself.
+    Where the two differ, `agreed` shows whether the trusted runs agree with each other.
     """
     import numpy as np
 

@@ -1,8 +1,8 @@
-"""A policy and a verifier of one's own: neither inherits from anything.
+"""Your own policy and verifier: neither inherits from anything.
 
     python examples/own_parts.py
 
-The policy wants outputs with many tokens; the verifier checks that an output is valid JSON.
+The policy selects outputs with many tokens; the verifier checks that an output is valid JSON.
 """
 
 import json
@@ -14,7 +14,7 @@ from gatekeeper.types import Verdict
 
 
 class LongFirst:
-    """Verify what has more than `tokens` tokens. Learns nothing, so its state is empty."""
+    """Verify outputs with more than `tokens` tokens. It learns nothing, so its state is empty."""
 
     phase = "steady"
 

@@ -1,13 +1,13 @@
-"""A router: the answers of a cheap model that deserve it are asked of a dear one, within a budget.
+"""A router from a cheap model to an expensive one, within a budget of calls.
 
     python examples/routing.py --compare                 # offline: the bundled model, twice
     python examples/routing.py tasks.jsonl --base-url http://127.0.0.1:8000/v1 \\
-        --cheap small-model --dear large-model --log routing.db
+        --cheap small-model --expensive large-model --log routing.db
 
-The gate is used as it is. Its verifier asks the dear model, so a verification is a call to it, and
-the budget is a share of calls. What teaches the policy is whether the call was worth it: the dear
-model is right where the cheap one is wrong (--teach gold, by the reference answers), or it says
-something else (--teach differ, which needs none). See docs/routing.md.
+The verifier of the gate calls the expensive model, so a verification is such a call, and the budget
+is a share of calls. The policy learns the benefit of a call: the expensive model is right and the
+cheap one wrong (--teach gold, by the reference answers), or the two differ (--teach differ, which
+needs no reference answers). See docs/routing.md.
 """
 
 from __future__ import annotations
@@ -45,33 +45,35 @@ from gatekeeper.maths import MathChecker
 from gatekeeper.maths.extract import extract
 from gatekeeper.signals import signals_of
 
-SAMPLES = 4  # of the bundled model where it is the dear one
+SAMPLES = 4  # of the bundled model in the place of the expensive one
 
 
-class AskTheDearOne:
-    """A verifier that asks the dear model. "Wrong" means: it was worth asking."""
+class ExpensiveModel:
+    """A verifier that calls the expensive model. "Wrong" means that the call had a benefit."""
 
     def __init__(self, generate: Generate, checker: MathChecker, *, teach: str) -> None:
         self._generate, self._checker, self._teach = generate, checker, teach
 
     def verify(self, generation: Generation, task: Task) -> Outcome:
-        (dear,) = self._generate([task["prompt"]], [task["id"]])
-        verdict = Verdict.FAILED if self._is_better(dear.text, generation, task) else Verdict.PASSED
-        return Outcome(verdict, meta={"text": dear.text})
+        (expensive,) = self._generate([task["prompt"]], [task["id"]])
+        verdict = (
+            Verdict.FAILED if self._is_better(expensive.text, generation, task) else Verdict.PASSED
+        )
+        return Outcome(verdict, meta={"text": expensive.text})
 
-    def _is_better(self, dear: str, cheap: Generation, task: Task) -> bool:
-        answer = extract(dear)
+    def _is_better(self, expensive: str, cheap: Generation, task: Task) -> bool:
+        answer = extract(expensive)
         if answer is None:
             return False
         wanted = task["gold"] if self._teach == "gold" else answer
-        return self.is_right(dear, wanted) and not self.is_right(cheap.text, wanted)
+        return self.is_right(expensive, wanted) and not self.is_right(cheap.text, wanted)
 
     def is_right(self, text: str, gold: str) -> bool:
         return self._checker.check(gold, text).verdict is Verdict.PASSED
 
 
-def least_doubtful_of(n: int, generate: Generate) -> Generate:
-    """Draw n answers and keep the likeliest per token: what one model can do with n calls."""
+def most_certain_of(n: int, generate: Generate) -> Generate:
+    """Draw n answers and keep the one that is most probable per token."""
 
     def best(prompts: Sequence[str], ids: Sequence[str]) -> list[Generation]:
         chosen = []
@@ -91,35 +93,45 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"routing: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        later = "the same command goes on" if args.log else "without --log all is lost"
+        later = "the same command continues" if args.log else "without --log nothing is kept"
         print(f"routing: interrupted; {later}", file=sys.stderr)
         return 130
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("tasks", type=Path, nargs="?", default=TASKS, help="its maths tasks count")
-    parser.add_argument("--base-url", help="of an OpenAI-compatible endpoint with --cheap, --dear")
-    parser.add_argument("--cheap", metavar="MODEL", help="default: the bundled one, one sample")
     parser.add_argument(
-        "--dear", metavar="MODEL", help=f"default: the bundled one, the best of {SAMPLES} samples"
+        "tasks", type=Path, nargs="?", default=TASKS, help="task file; its maths tasks are used"
     )
-    parser.add_argument("--dear-base-url", help="where it is another endpoint")
+    parser.add_argument("--base-url", help="endpoint of OpenAI's API for --cheap and --expensive")
+    parser.add_argument("--cheap", metavar="MODEL", help="default: the bundled model, one sample")
+    parser.add_argument(
+        "--expensive",
+        metavar="MODEL",
+        help=f"default: the bundled model, the best of {SAMPLES} samples",
+    )
+    parser.add_argument("--expensive-base-url", help="its endpoint, if it is another one")
     parser.add_argument("--policy", default="calibrated")
-    parser.add_argument("--budget", type=float, default=0.2, help="share of calls to --dear")
+    parser.add_argument(
+        "--budget", type=float, default=0.2, help="share of the tasks for --expensive"
+    )
     parser.add_argument("--teach", choices=["gold", "differ"], default="gold")
     parser.add_argument("--log", type=Path, help="file to write or to resume")
     parser.add_argument(
-        "--compare", action="store_true", help="afterwards ask --dear everything, beside the budget"
+        "--compare", action="store_true", help="afterwards call --expensive for all tasks"
     )
-    parser.add_argument("--records", type=Path, help="with --compare: for `gatekeeper replay`")
+    parser.add_argument(
+        "--records", type=Path, help="with --compare: file to write for `gatekeeper replay`"
+    )
     return parser.parse_args(argv)
 
 
 def route(args: argparse.Namespace) -> int:
     tasks = [task for task in read_tasks(args.tasks) if task["kind"] == "math"]
     if not tasks:
-        raise BadInputError(f"{args.tasks} has no maths task: only such answers can be compared")
+        raise BadInputError(
+            f"{args.tasks} has no maths task: only answers to those can be compared"
+        )
     if args.records and not args.compare:
         raise BadInputError("--records needs --compare: a record has the answers of both models")
     key = os.environ.get("OPENAI_API_KEY", "none")
@@ -127,49 +139,52 @@ def route(args: argparse.Namespace) -> int:
         cheap = openai_generator(args.cheap, base_url=args.base_url, api_key=key)
     else:
         cheap = bundled_generator(temperature=1.0)
-    if args.dear:
-        url = args.dear_base_url or args.base_url
-        dear = openai_generator(args.dear, base_url=url, api_key=key)
+    if args.expensive:
+        url = args.expensive_base_url or args.base_url
+        expensive = openai_generator(args.expensive, base_url=url, api_key=key)
     else:
-        dear = least_doubtful_of(SAMPLES, bundled_generator(temperature=0.7))
+        expensive = most_certain_of(SAMPLES, bundled_generator(temperature=0.7))
 
     with MathChecker(workers=1) as checker:
-        asking = AskTheDearOne(dear, checker, teach=args.teach)
+        verifier = ExpensiveModel(expensive, checker, teach=args.teach)
         with VerificationGate(
             args.policy,
             budget=Budget(fraction=args.budget, horizon=len(tasks)),
-            verifier=asking,
+            verifier=verifier,
             log=args.log,
             workers=2,
             settings={
                 "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
-                "models": [args.cheap, args.dear],
+                "models": [args.cheap, args.expensive],
                 "teach": args.teach,
             },
         ) as gate:
             run_tasks(gate, tasks, cheap)
             if args.compare:
-                check_the_rest(gate, tasks, asking, workers=2)
-            report(gate, tasks, asking, args)
+                check_the_rest(gate, tasks, verifier, workers=2)
+            report(gate, tasks, verifier, args)
     return 0
 
 
 def report(
-    gate: VerificationGate, tasks: Sequence[Task], asking: AskTheDearOne, args: argparse.Namespace
+    gate: VerificationGate,
+    tasks: Sequence[Task],
+    verifier: ExpensiveModel,
+    args: argparse.Namespace,
 ) -> None:
-    """What came of the tasks after the warm-up, whose answers all went to the dear model."""
+    """Print the results after the warm-up, whose tasks all went to the expensive model."""
     routed: list[bool] = []
     cheap_right: list[bool] = []
-    dear_right: list[bool] = []
+    expensive_right: list[bool] = []
     records: list[Record] = []
     for task in tasks:
         result, output = gate.find(task["id"]), gate.output(task["id"])
         assert result is not None
-        first = asking.is_right(output.text, task["gold"])
+        first = verifier.is_right(output.text, task["gold"])
         second = first
         if result.outcome is not None and "text" in result.outcome.meta:
             text = result.outcome.meta["text"]
-            second = first if extract(text) is None else asking.is_right(text, task["gold"])
+            second = first if extract(text) is None else verifier.is_right(text, task["gold"])
         if args.compare:
             estimate = prompt_length(output, task)
             records.append(
@@ -186,13 +201,14 @@ def report(
             continue
         routed.append(second if result.decision.verify else first)
         cheap_right.append(first)
-        dear_right.append(second)
+        expensive_right.append(second)
     n, status = len(routed), gate.status()
     print(
-        f"{len(tasks)} tasks; the warm-up sent the first {status.warmup_verified} to the dear model"
+        f"{len(tasks)} tasks; the warm-up sent the first {status.warmup_verified} to "
+        "the expensive model"
     )
     if not n:
-        print("nothing is left after the warm-up: more tasks are needed")
+        print("no task is left after the warm-up: give more tasks")
         return
     calls = status.verified
     rows = [
@@ -200,16 +216,16 @@ def report(
         (f"routed by {args.policy}", calls, f"{np.mean(routed):.1%}"),
     ]
     if args.compare:
-        gains = np.subtract(dear_right, cheap_right, dtype=float)
+        gains = np.subtract(expensive_right, cheap_right, dtype=float)
         best = min(calls, int((gains > 0).sum()))
-        lucky = 1.96 * gains.std(ddof=1) * sqrt(calls * (1 - calls / n)) / n
+        margin = 1.96 * gains.std(ddof=1) * sqrt(calls * (1 - calls / n)) / n
         at_random = np.mean(cheap_right) + gains.mean() * calls / n
         rows += [
-            ("at random, as many calls", calls, f"{at_random:.1%} ± {lucky:.1%}"),
+            ("at random, as many calls", calls, f"{at_random:.1%} ± {margin:.1%}"),
             ("the best choice of as many", calls, f"{np.mean(cheap_right) + best / n:.1%}"),
-            ("the dear model alone", n, f"{np.mean(dear_right):.1%}"),
+            ("the expensive model alone", n, f"{np.mean(expensive_right):.1%}"),
         ]
-    print(f"{f'the other {n}':28}{'dear calls':>12}  right")
+    print(f"{f'the other {n}':28}{'calls':>12}  right")
     for name, number, right in rows:
         print(f"{name:28}{number:>12}  {right}")
     if args.records:

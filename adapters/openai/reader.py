@@ -22,7 +22,7 @@ def recognises(response: Any) -> bool:
     if isinstance(response, list):
         first = response[0] if response else None
         return any(attribute(first, name) is not None for name in ("choices", "type"))
-    return any(attribute(response, name) is not None for name in ("choices", "output"))
+    return attribute(response, "choices") is not None or attribute(response, "output") is not None
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

@@ -6,6 +6,7 @@ import path and loaded when they are first needed: importing gatekeeper loads no
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -101,8 +102,9 @@ def attribute(value: Any, name: str) -> Any:
 def readers() -> Iterator[Reader]:
     """The readers of all providers, in the order of the table."""
     for provider in PROVIDERS.values():
-        if provider.reader:
-            yield cast(Reader, import_module(provider.reader))
+        if name := provider.reader:
+            # Quicker than import_module alone, for every response: benchmarks/adapters.py.
+            yield cast(Reader, sys.modules.get(name) or import_module(name))
 
 
 def response_names() -> list[str]:

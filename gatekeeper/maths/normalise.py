@@ -1,7 +1,7 @@
 """Rewrite an answer into one canonical spelling of LaTeX, in linear time.
 
-Only changes of spelling that cannot change the meaning happen here; units, numbers and lists are
-understood elsewhere. In the result a space stands only where two tokens would otherwise merge.
+It makes only changes of spelling that keep the meaning; other modules read units, numbers and
+lists. The result has a space only where two tokens would otherwise merge.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from gatekeeper.maths.vocabulary import (
 
 __all__ = ["MAX_LENGTH", "MAX_NESTING", "normalise"]
 
-MAX_LENGTH = 1500  # characters; of an answer that is looked at
+MAX_LENGTH = 1500  # characters; longer answers are not compared
 MAX_NESTING = 60  # levels of braces and brackets
-PUNCTUATION = ".,;:"  # that ends a sentence, and means nothing at the end of an answer
+PUNCTUATION = ".,;:"  # without meaning at the end of an answer
 
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
@@ -49,7 +49,7 @@ _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
 )
 _SCIENTIFIC = re.compile(r"(?<![\w.])(\d+\.\d+)[eE]\+?(-?\d{1,3})(?!\w|\.\d)")
-_WORDLIKE = re.compile(  # short runs of letters are products of variables, but for these
+_WORDLIKE = re.compile(  # short runs of letters are products of variables, except these
     r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|red|men|min|hrs|mph|mm|cm|km"
     r"|kg|ft|lbs?)"
 )
@@ -59,7 +59,18 @@ _MATHS_IN_TEXT = re.compile(r"[\d\\^=+]")
 
 
 def normalise(text: str) -> str | None:
-    """The canonical spelling, perhaps empty; None where it is too long, too deep, or code."""
+    """The canonical spelling of an answer.
+
+    Parameters
+    ----------
+    text : str
+        LaTeX or plain text, at most `MAX_LENGTH` characters.
+
+    Returns
+    -------
+    str or None
+        It may be empty. None for a text that is too long, too deeply nested, or code.
+    """
     if len(text) > MAX_LENGTH or "__" in text:
         return None
     text = _characters(text)
@@ -91,7 +102,7 @@ def _characters(text: str) -> str:
 
 
 def _join_commas(text: str) -> str:
-    """Read 1,234 as one number, but not between brackets, where commas separate."""
+    """Read 1,234 as one number, except between brackets, where commas separate."""
     depth = 0
 
     def replace(match: re.Match[str]) -> str:
@@ -119,7 +130,7 @@ def _without_ends(tokens: list[str]) -> list[str]:
 
 
 def _is_space(token: str) -> bool:
-    """Of an end: white space, the stars of Markdown, and a backslash whose space was cut off."""
+    """White space, the stars of Markdown, and a backslash that lost its space."""
     if token[0] == "\\":
         return not token[1:] or token[1:] in SPACING or token[1:] in BREAKS
     return token == "~" or not token.strip("* \n")
@@ -172,7 +183,7 @@ class _Speller:
         items: list[str] = []
         while self.at < len(self.tokens):
             items += self.items()
-            self.at += 1  # a closing brace that nothing opened
+            self.at += 1  # a closing brace without an opening one
         return _joined(_merge_text(_without_punctuation(items)))
 
     def items(self) -> list[str]:
@@ -218,7 +229,7 @@ class _Speller:
         return self.item("")
 
     def parenthesised(self) -> str:
-        """What stands between the parentheses that open here."""
+        """The items between the parentheses that open here."""
         self.at += 1
         items: list[str] = []
         while self.peek() not in ("", ")", "}"):
@@ -244,7 +255,7 @@ class _Speller:
                 return ""  # it ends the name of a command: \pi{}
             is_argument = re.fullmatch(r"\\[a-zA-Z]+", previous) and previous != r"\cdot"
             if "," in inside and not is_argument:
-                return rf"\{{{inside}\}}"  # a set, its backslashes forgotten
+                return rf"\{{{inside}\}}"  # a set without its backslashes
             return f"{{{inside}}}" if is_argument or len(inside) > 1 else inside
         self.at += 1
         if token[0] == "\\" and len(token) > 1:
@@ -339,7 +350,7 @@ class _Speller:
 
 
 def _without_punctuation(items: list[str]) -> list[str]:
-    """Without what ends a sentence, where spelling brought it to the end: 42\\text{,}"""
+    """Without sentence punctuation that the spelling moved to the end: 42\\text{,}"""
     end = len(items)
     while end and not items[end - 1].strip(PUNCTUATION):
         end -= 1

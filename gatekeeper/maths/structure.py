@@ -10,9 +10,9 @@ __all__ = ["Kind", "Node", "read"]
 
 
 class Kind(Enum):
-    """What an answer is made of."""
+    """The structure of an answer."""
 
-    SCALAR = "scalar"  # anything that is not one of the following
+    SCALAR = "scalar"  # every other answer
     LIST = "list"  # a, b, c: in any order, as the roots of an equation are given
     SET = "set"  # the same in braces
     TUPLE = "tuple"  # in order; with two parts, also an interval or a point
@@ -131,7 +131,7 @@ def _matrix(text: str, inside: str) -> Node:
 
 
 def _interval(text: str) -> Node | None:
-    """x > 2 as (2, oo) named x; None where the text is not such an inequality."""
+    """x > 2 as (2, oo) named x; None for a text that is not such an inequality."""
     sides = _RELATION.split(text)
     if len(sides) == 3:
         left, relation, right = sides
@@ -156,7 +156,7 @@ def _interval(text: str) -> Node | None:
 
 
 def _brackets(text: str) -> str:
-    """The pair of brackets that encloses the whole text, or nothing."""
+    """The pair of brackets around the whole text, or an empty string."""
     for opening, closing, pair in (
         (r"\{", r"\}", r"\{\}"),
         (r"\langle", r"\rangle", "<>"),

@@ -1,7 +1,7 @@
-"""Symbolic equality by math-verify, behind guards and with a second look at what it accepts.
+"""Symbolic equality by math-verify, after guards and with a second check of what it accepts.
 
-Runs in a worker process only. Nothing here evaluates text as code, and nothing that is known to
-explode reaches SymPy.
+It runs in worker processes only. It never evaluates text as code, and the guards refuse expressions
+that would exhaust SymPy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_EXPONENT = 3_000
 MAX_DIGITS = 1_000  # of one number
 MAX_FACTORIAL = 10_000
 
-# The whole box or nothing: math-verify would go on to any fraction inside what it cannot read.
+# Only the whole box: math-verify would read a fraction inside a text that it cannot read.
 _LATEX = [LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)]
 _FORBIDDEN = re.compile(
     r"__|\*\*|!!|!\^|[\d)}]_\{|\\(?:int|iint|oint|sum|prod|lim|det|dots|begin\{[vV]matrix)(?![a-z])"
@@ -32,7 +32,7 @@ _FACTORIAL = re.compile(r"(\((?=[^()]*[a-zA-Z])[a-zA-Z\d+-]{1,8}\)|\d+|[a-zA-Z])
 _BINOMIAL = re.compile(r"\\binom\{[^{}]*\d{4}")
 _LETTER = re.compile(r"\\[a-zA-Z]+(?:\{[a-zA-Z]+\})?|([A-Za-z])")
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\frac\{\w+\}\{\w+\})\^\{\\circ\}")
-_DIGITS = 30  # of the numerical second look
+_DIGITS = 30  # of the numerical second check
 
 
 class TooComplexError(Exception):
@@ -40,23 +40,29 @@ class TooComplexError(Exception):
 
 
 def equal(gold: str, answer: str) -> bool:
-    """Whether two canonical answers are equal; raises TooComplexError where a guard refuses."""
+    """Whether two canonical answers are equal.
+
+    Raises
+    ------
+    TooComplexError
+        If a guard refuses the comparison.
+    """
     for text in (gold, answer):
         _guard(text)
     if gold.count("'") != answer.count("'"):
-        return False  # math-verify does not see f' in place of f
-    gold, answer = _tell_cases_apart(gold, answer)
+        return False  # math-verify does not separate f' from f
+    gold, answer = _separate_cases(gold, answer)
     x, y = _parse(gold), _parse(answer)
     if x is None:
         raise TooComplexError("the reference answer is not understood")
     if y is None:
         return False
     accepted = verify(x, y, timeout_seconds=None, allow_set_relation_comp=True)
-    return bool(accepted) and _stands(x, y)
+    return bool(accepted) and _values_agree(x, y)
 
 
-def _tell_cases_apart(gold: str, answer: str) -> tuple[str, str]:
-    """math-verify reads R as r: give a capital another letter where it needs one."""
+def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
+    """Give capitals another letter where both cases occur: math-verify reads R as r."""
     letters = {m[1] for text in (gold, answer) for m in _LETTER.finditer(text) if m[1]}
     free = (c for c in "qwzkhsuvtabcfgjlmnoprxy" if c not in letters and c.upper() not in letters)
     renamed = {
@@ -72,7 +78,7 @@ def _tell_cases_apart(gold: str, answer: str) -> tuple[str, str]:
 
 
 def _parse(text: str) -> Any:
-    """The SymPy object, None where the text is not understood. Variables are real."""
+    """The SymPy object, with real variables; None for a text that math-verify cannot read."""
     latex = _DEGREES.sub(r"(\1\\cdot\\frac{\\pi}{180})", text)
     found = parse(
         rf"\boxed{{{latex}}}",
@@ -108,7 +114,7 @@ def _guard(text: str) -> None:
 
 
 def _guard_exponents(text: str) -> None:
-    """No exponent beyond MAX_EXPONENT, and no tower of numbers: it must be known to be small."""
+    """Refuse exponents above MAX_EXPONENT and towers of numbers, whose size is unknown."""
     open_braces: list[int | None] = []  # where an exponent starts; None for other braces
     depth = 0
     for i, char in enumerate(text):
@@ -139,15 +145,15 @@ def _guard_exponent(exponent: str) -> None:
         raise TooComplexError("too complex to compare: a tower of powers or a large exponent")
 
 
-def _stands(gold: Any, answer: Any) -> bool:
-    """The second look: values must agree relatively, however small they are."""
+def _values_agree(gold: Any, answer: Any) -> bool:
+    """The second check: values must agree relatively, however small they are."""
     try:
         difference = sympy.Abs(gold - answer).evalf(_DIGITS)
         size = sympy.Abs(gold).evalf(_DIGITS)
         if not (difference.is_number and size.is_number):
             return True  # sets, relations, free symbols
         if getattr(difference, "_prec", 0) == 1:
-            return True  # no digit of it is certain: zero, as far as numbers tell
+            return True  # no digit is certain: numerically zero
         has_decimal = gold.has(sympy.Float) or answer.has(sympy.Float)
         tolerance = sympy.Float("1e-6" if has_decimal else "1e-12")
         return bool(difference <= tolerance * size)

@@ -1,7 +1,7 @@
 """Units at the end of an answer (and a currency sign at its start).
 
-A unit that only one side states is not held against the answer; two physical units are converted,
-and must be of one dimension. Words that are no known unit (apples, ways) carry no information.
+A unit on one side only does not make the answer wrong; two physical units are converted and need
+the same dimension. Words that are not known units (apples, ways) are ignored.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
 
 
 def split(text: str) -> tuple[str, Unit | None]:
-    """(value, unit) of a canonical answer; unit None where there is none, or none that is known."""
+    """(value, unit) of a canonical answer; the unit is None without a known one."""
     sign = "-" if text.startswith("-") else ""
     body = text.removeprefix("-")
     if body.startswith(r"\$"):
@@ -60,7 +60,7 @@ def split(text: str) -> tuple[str, Unit | None]:
     if not match or not _VALUE_END.search(text[: match.start()]):
         return text, None
     value, suffix = text[: match.start()], match[0]
-    if suffix == r"^{\circ}":  # but sin 30° is no angle
+    if suffix == r"^{\circ}":  # but sin 30° is not an angle
         return (text, None) if _FUNCTION.search(value) else (value, DEGREE)
     return value, PERCENT if suffix == r"\%" else _parse(suffix)
 

@@ -1,4 +1,4 @@
-"""The spellings that mean the same: glyphs, commands and words. Tables only."""
+"""Tables of spellings with equal meaning: glyphs, commands and words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VULGAR = dict(
         strict=True,
     )
 )
-# These go before NFKC, which would turn 3½ into 31/2.
+# Applied before NFKC, which would turn 3½ into 31/2.
 GLYPHS = str.maketrans(
     {glyph: rf"\frac{{{v[0]}}}{{{v[2]}}}" for glyph, v in _VULGAR.items()}
     | {
@@ -57,7 +57,7 @@ SAME = {
     "dotsc": r"\dots", "dotsb": r"\dots", "land": ",", "vee": r"\lor", "imath": "i",
     "colon": ":", "infin": r"\infty", "|": "|",
 }  # fmt: skip
-# Horizontal space and what only asks for some: nothing is printed.
+# Horizontal space: nothing is printed.
 SPACING = frozenset(
     _words(
         "quad qquad space nobreakspace thinspace medspace thickspace negthinspace negmedspace "
@@ -65,9 +65,9 @@ SPACING = frozenset(
         "nolinebreak noindent , ; : ! >"
     )
 ) | {" ", "\n", "\t"}
-# Space as large as their argument says.
+# Space of the size in their argument.
 SIZED = frozenset(_words("hspace vspace mspace phantom hphantom vphantom"))
-# They end a line: between two answers they separate, at the ends of an answer they are space.
+# Ends of lines: separators between two answers, space at the ends of an answer.
 BREAKS = frozenset(_words("\\ newline linebreak par smallskip medskip bigskip cr"))
 # Spacing, sizes and fonts.
 DROPPED = SPACING | frozenset(

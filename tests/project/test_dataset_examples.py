@@ -117,7 +117,7 @@ def test_mbpp_references_and_mutants(capsys: pytest.CaptureFixture[str]) -> None
     assert example("mbpp")(["--data", at_hand("mbpp"), *arguments]) == 0
     out = capsys.readouterr().out
     assert "solutions: 40 of 40 verdicts agree" in out
-    found = re.search(r"spoilt ones: (\d+) of (\d+) verdicts agree", out)
+    found = re.search(r"mutants: (\d+) of (\d+) verdicts agree", out)
     assert found is not None
     assert 60 < int(found[1]) == int(found[2])
     wrong = re.search(r"failed in the plain run, failed in the sandbox: (\d+)", out)

@@ -168,7 +168,7 @@ def test_the_agent_goes_on_where_it_was_interrupted(maths: Path, tmp_path: Path)
     assert "failed, passed\n" in expected
     command = program("agent", maths, "--log", log)
     code, said = interrupt(command, log, count(alone) // 4, signal.SIGINT)
-    assert (code, said) == (130, "agent: interrupted; the same command goes on\n")
+    assert (code, said) == (130, "agent: interrupted; the same command continues\n")
     interrupt(command, log, count(alone) // 2, signal.SIGKILL)
     assert run(command) == expected
     assert charges(log) == charges(alone)
@@ -251,7 +251,7 @@ def test_the_page_on_routing_runs_and_goes_on_where_it_was_killed(
 def test_the_router_between_two_models_of_an_endpoint(
     serve: Callable[..., str], maths: Path
 ) -> None:
-    """The cheap model is asked everything, the dear one the warm-up and its share of the rest."""
+    """The cheap model gets all tasks, the expensive one the warm-up and its share of the rest."""
     golds = answers_of(maths)
     asked: Counter[str] = Counter()
 
@@ -260,7 +260,7 @@ def test_the_router_between_two_models_of_an_endpoint(
         asked[model] += 1
         return boxed(golds[prompt]) if model == "large" or len(prompt) % 2 else boxed("wrong")
 
-    options = ["--base-url", serve(answer), "--cheap", "small", "--dear", "large"]
+    options = ["--base-url", serve(answer), "--cheap", "small", "--expensive", "large"]
     said = run(program("routing", maths, *options, "--teach", "differ", "--budget", "0.4"))
     calls = int(re.findall(r"routed by calibrated +(\d+)", said)[0])
     assert 0 < calls <= 4
@@ -286,7 +286,7 @@ DOWN = ["--base-url", "http://127.0.0.1:9/v1"]
         ("routing", ["code.jsonl"], "code.jsonl has no maths task"),
         ("routing", ["math.jsonl", "--records", "out.jsonl"], "needs --compare"),
         ("routing", ["math.jsonl", *DOWN, "--cheap", "m"], "http://127.0.0.1:9/v1"),
-        ("routing", ["math.jsonl", *DOWN, "--dear", "m"], "http://127.0.0.1:9/v1"),
+        ("routing", ["math.jsonl", *DOWN, "--expensive", "m"], "http://127.0.0.1:9/v1"),
     ],
 )
 def test_bad_input_is_one_line(

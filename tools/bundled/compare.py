@@ -1,9 +1,9 @@
-"""Does another engine, loading the same folder, say the same as BundledModel?
+"""Compare another engine with BundledModel, both with the same model folder.
 
 python -m tools.bundled.compare transformers
 VLLM_CPU_KVCACHE_SPACE=1 VLLM_ENABLE_V1_MULTIPROCESSING=0 python -m tools.bundled.compare vllm
 
-The engine has to be installed beside the extra "demo".
+It needs the engine and the extra "demo".
 """
 
 import argparse

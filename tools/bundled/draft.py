@@ -1,4 +1,4 @@
-"""What a task generator draws, before expected values are computed."""
+"""A task as its generator draws it, before the expected values are computed."""
 
 from dataclasses import dataclass
 from typing import Literal

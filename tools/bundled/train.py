@@ -1,4 +1,4 @@
-"""Train the bundled model from nothing and export it to DIR/model.
+"""Train the bundled model from random weights and export it to DIR/model.
 
     python -m tools.bundled.train --out DIR --steps 4400 --seed 0
 
