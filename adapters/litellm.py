@@ -112,7 +112,7 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         """The only hook before a call that LiteLLM has for `completion()` too."""
         if kwargs.get("call_type") == CallTypes.completion.value:
             self._warn_once(
-                "litellm.completion() calls no hooks and is not gated: use acompletion(), or "
+                "litellm.completion() is not gated, since it has no hooks: use acompletion(), or "
                 "logprobs=True, top_logprobs=5 and gate.maybe_verify(response, task)"
             )
 

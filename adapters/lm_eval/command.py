@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             replaced(harness, "simple_evaluate", gated),
             replaced(sys, "argv", ["lm-eval", *rest]),
         ):
-            importlib.import_module("lm_eval.__main__").clievaluate()
+            importlib.import_module("lm_eval.__main__").cli_evaluate()
     except GatekeeperError as e:
         return _print_error(e)
     except unreachable as e:

@@ -45,7 +45,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "signals",
         help="the signals h1, h2, h3 of a file of responses",
         description="Prints or writes one line per output, in input order. A line of the input is "
-        f"JSON: {', '.join(response_names())}; or {{id, response}}, where the response may also be "
+        f"JSON: {'; '.join(response_names())}; or {{id, response}}, where the response may also be "
         "the list of chunks of a stream. Several choices of one response become id/0, id/1, …; "
         "an id may occur once in a file. A signal that cannot be computed is null.",
     )

@@ -89,7 +89,10 @@ PROVIDERS: dict[str, Provider] = {
         generator="gatekeeper.adapters.generate:openai_generator",
     ),
     "bundled": Provider(generator="gatekeeper.adapters.generate:bundled_generator"),
-    "arrays": Provider(responses="arrays logprob, top1, top2", reader="gatekeeper.adapters.arrays"),
+    "arrays": Provider(
+        responses="an object with the arrays logprob, top1 and top2",
+        reader="gatekeeper.adapters.arrays",
+    ),
 }
 """By name. A response is read by the first provider that recognises it."""
 

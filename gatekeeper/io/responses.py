@@ -81,7 +81,7 @@ def _read(
             return reader.read(response, scope=scope, skip_forced=skip_forced)
     raise BadInputError(
         f"response of type {type(response).__name__!r} has no known shape: pass a "
-        f"gatekeeper.Generation, {', '.join(response_names())}"
+        f"gatekeeper.Generation, or {'; or '.join(response_names())}"
     )
 
 

@@ -159,7 +159,7 @@ def test_it_makes_the_samples_that_lack(place: Path, server: Server) -> None:
     ("change", "said"),
     [
         ({"--samples": "none.jsonl"}, "none.jsonl does not exist"),
-        ({"--samples": "empty.jsonl"}, "holds no sample"),
+        ({"--samples": "empty.jsonl"}, "has no sample"),
         ({"--samples": "broken.jsonl"}, "broken.jsonl, line 2: not JSON"),
         ({"--samples": "bare.jsonl"}, "bare.jsonl, line 1: field 'solution' is missing"),
         ({"--samples": "odd.jsonl"}, "odd.jsonl, line 1: field 'logprobs'"),
