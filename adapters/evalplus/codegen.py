@@ -39,19 +39,19 @@ class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
     After a refusal of log-probabilities, this and all later requests go without them.
     """
 
-    parameters: Mapping[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    logprob_parameters: Mapping[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
     def outputs(self, prompt: str, n: int) -> list[Generation]:
         """Up to n outputs for a prompt. Raises BadInputError if the endpoint does not answer."""
         message = f"{self.instruction_prefix}\n```python\n{prompt.strip()}\n```"
         try:
             try:
-                response = self._request(message, n, **self.parameters)
+                response = self._request(message, n, **self.logprob_parameters)
             except openai.APIStatusError as error:
-                if error.status_code not in REFUSALS or not self.parameters:
+                if error.status_code not in REFUSALS or not self.logprob_parameters:
                     raise
                 response = self._request(message, n)
-                self.parameters = {}
+                self.logprob_parameters = {}
                 print("gatekeeper: the server gives no log-probabilities", file=sys.stderr)
         except openai.OpenAIError as error:
             raise BadInputError(

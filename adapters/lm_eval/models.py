@@ -41,7 +41,7 @@ class _Gated:
     After a refusal, this and all later requests go without them.
     """
 
-    parameters: Mapping[str, int]
+    logprob_parameters: Mapping[str, int]
     base_url: str
     _refused = False
 
@@ -96,7 +96,7 @@ class _Gated:
     def _with_logprobs(self, gen_kwargs: Any) -> dict[str, Any]:
         """The user's parameters, raised to what the signals need."""
         parameters = dict(gen_kwargs or {})
-        for name, least in self.parameters.items():
+        for name, least in self.logprob_parameters.items():
             parameters[name] = max(parameters.get(name) or 0, least)
         return parameters
 
@@ -112,14 +112,14 @@ class _Gated:
 class GatedChat(_Gated, LocalChatCompletion):  # type: ignore[misc]
     """`local-chat-completions` with log-probabilities: the same `--model_args`."""
 
-    parameters: Mapping[str, int] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
+    logprob_parameters: Mapping[str, int] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
 
 @register_model("gated-completions")
 class GatedCompletions(_Gated, LocalCompletionsAPI):  # type: ignore[misc]
     """`local-completions` with log-probabilities: the same `--model_args`."""
 
-    parameters: Mapping[str, int] = {"logprobs": ALTERNATIVES}
+    logprob_parameters: Mapping[str, int] = {"logprobs": ALTERNATIVES}
 
 
 @register_filter("gatekeeper")
