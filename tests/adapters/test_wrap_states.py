@@ -1,0 +1,251 @@
+"""`gate.wrap`: every error has a named state, and the settings of a call hold for it alone."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from breaking_log import Breaking
+from openai import OpenAI
+from openai_server import Server
+from wrapped_calls import (
+    WAYS,
+    AsyncChecker,
+    Checker,
+    chat_call,
+    make_gate,
+    new_client,
+    opened,
+    read_to_the_end,
+)
+
+from gatekeeper import (
+    BadInputError,
+    GatekeeperError,
+    Generation,
+    Outcome,
+    Random,
+    SignalState,
+    Verdict,
+    VerificationGate,
+    VerifierUnavailableError,
+)
+from gatekeeper.types import Undecided, UndecidedState
+
+# -- whatever is wrong has a name ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["OpenAI", "AsyncOpenAI"])
+@pytest.mark.parametrize(
+    ("prompt", "way", "state"),
+    [
+        ("empty", "chat", UndecidedState.EMPTY),
+        ("empty", "chat, stream", UndecidedState.EMPTY),
+        ("empty", "responses", UndecidedState.EMPTY),
+        ("cut", "chat, stream", UndecidedState.UNFINISHED),
+        ("nojson", "chat, raw", UndecidedState.UNREADABLE),
+    ],
+)
+def test_outputs_that_cannot_be_decided_on(
+    server: Server, prompt: str, way: str, state: UndecidedState, kind: str
+) -> None:
+    """The call goes on and `result_of` names it; only `strict` raises it."""
+
+    async def call(wrapped: Any) -> Any:
+        async with opened(WAYS[way](wrapped, prompt)) as answer:
+            await read_to_the_end(answer)
+        return answer
+
+    async def run() -> None:
+        async with new_client(server, kind) as client:
+            with make_gate(AsyncChecker()) as gate:
+                result = gate.result_of(await call(gate.wrap(client)))
+                assert isinstance(result, Undecided)
+                assert result.state is state
+                assert result.error.startswith("BadInputError: ")
+                assert (result.verified, result.outcome, result.decision) == (False, None, None)
+                with pytest.raises(BadInputError):
+                    await call(gate.wrap(client, strict=True))
+                assert gate.status().seen == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "state", "k"),
+    [
+        ("null", SignalState.MISSING, 0),
+        ("k1", SignalState.PARTIAL, 1),
+        ("logits", SignalState.PARTIAL, 5),
+    ],
+)
+@pytest.mark.parametrize("way", ["chat", "chat, stream"])
+def test_outputs_without_all_signals(
+    client: OpenAI, gate: VerificationGate, prompt: str, way: str, state: SignalState, k: int
+) -> None:
+    answer = WAYS[way](gate.wrap(client), f"{prompt} {way}")
+    if "stream" in way:
+        list(answer)
+    result = gate.result_of(answer)
+    assert not isinstance(result, Undecided), result
+    assert result.signals.state is state
+    assert result.verified
+    assert gate.output(result.id).k_seen == k
+
+
+def test_ids_that_are_missing_or_come_twice(client: OpenAI, tmp_path: Path) -> None:
+    """Each output has an id of its own and its own task, though texts be equal; one that the log
+    of an earlier process has goes on there."""
+    log = tmp_path / "run.db"
+    checker = Checker()
+    with make_gate(checker, log=log) as gate:
+        wrapped, other = gate.wrap(client), gate.wrap(client)
+        ids = []
+        for i, prompt in enumerate(["noid", "noid", "sameid 1", "sameid 2", "sameid 2"]):
+            with gate.task(i):
+                result = gate.result_of(chat_call(other if i % 2 else wrapped, prompt))
+            assert result.verified
+            ids.append(result.id)
+        assert len(set(ids)) == 5
+        assert ids[2:] == ["same", "same#2", "same#3"]
+        assert [task for _, task in checker.saw] == list(range(5))
+    with make_gate(checker, log=log) as gate:
+        wrapped = gate.wrap(client)
+        assert gate.result_of(chat_call(wrapped, "sameid 1")).id == "same"
+        assert gate.result_of(chat_call(wrapped, "sameid 9")).id == "same#4"
+        assert len(checker.saw) == 6
+
+
+class Raising(Checker):
+    def verify(self, generation: Generation, task: Any) -> Outcome:
+        raise ConnectionError("no daemon")
+
+
+@pytest.mark.parametrize("kind", ["OpenAI", "AsyncOpenAI"])
+@pytest.mark.parametrize("way", ["chat", "chat, stream", "chat, raw"])
+def test_trouble_of_the_gate_is_not_the_callers(
+    server: Server, caplog: pytest.LogCaptureFixture, way: str, kind: str
+) -> None:
+    """A broken log, a closed gate, an id that is taken, settings that are none, a verifier that
+    cannot tell: the call goes on, and the result says so. With `strict` they raise."""
+    log = Breaking()
+    closed = make_gate()
+    closed.close()
+    cases: list[tuple[VerificationGate, Any, str]] = [
+        (closed, {}, "GatekeeperError: this gate is closed"),
+        (make_gate(log=log), {}, "LogError: disk full"),
+        (make_gate(), {"id": "taken"}, "BadInputError: id='taken' already names another"),
+        (make_gate(), {"id": 5}, "BadInputError: id=5: give a non-empty"),
+        (make_gate(), {"verfy": "always"}, "BadInputError: gatekeeper={'verfy'"),
+        (make_gate(), {"verify": "often"}, "BadInputError: verify='often': choose one of auto"),
+        (make_gate(), "always", "BadInputError: gatekeeper='always'"),
+    ]
+    log.full = True
+
+    async def call(wrapped: Any, prompt: str, settings: Any) -> Any:
+        body = {"gatekeeper": settings}
+        async with opened(WAYS[way](wrapped, prompt, extra_body=body)) as answer:
+            await read_to_the_end(answer)
+        return answer
+
+    async def run() -> None:
+        async with new_client(server, kind) as client:
+            for i, (gate, settings, error) in enumerate(cases):
+                if settings == {"id": "taken"}:
+                    await gate.amaybe_verify(
+                        Generation("taken", "x", *([[]] * 3)),
+                        force=True,  # type: ignore[arg-type]
+                    )
+                result = gate.result_of(await call(gate.wrap(client), f"trouble {i}", settings))
+                assert isinstance(result, Undecided)
+                assert result.state is UndecidedState.GATE_ERROR
+                assert result.error.startswith(error)
+                assert error.partition(": ")[2] in caplog.text
+                with pytest.raises(GatekeeperError):
+                    await call(gate.wrap(client, strict=True), f"trouble {i}", settings)
+                assert "gatekeeper" not in server.sent
+
+            gate = make_gate(Raising())
+            result = gate.result_of(await call(gate.wrap(client), "down", {}))
+            assert not isinstance(result, Undecided)
+            assert result.outcome is not None
+            assert result.outcome.verdict is Verdict.INFRA_ERROR
+            with pytest.raises(VerifierUnavailableError):
+                await call(gate.wrap(client, strict=True), "down", {})
+
+    asyncio.run(run())
+
+
+def test_a_stream_that_is_not_read_to_its_end(
+    client: OpenAI, gate: VerificationGate, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Left before the output is complete: not seen. Left at the last token: decided."""
+    caplog.set_level("INFO", "gatekeeper")
+    wrapped = gate.wrap(client)
+    with chat_call(wrapped, "left", stream=True) as stream:
+        for chunk in stream:
+            if chunk.choices and chunk.choices[0].delta.content:
+                break
+    assert gate.result_of(stream) == Undecided("", UndecidedState.UNFINISHED)
+    del stream
+    gc.collect()
+    assert "'chatcmpl-left': not read to its end" in caplog.text
+    assert gate.status().seen == 0
+    with chat_call(wrapped, "left late", stream=True) as stream:
+        for chunk in stream:
+            if chunk.choices and chunk.choices[0].finish_reason:
+                break
+    assert gate.result_of(stream).verified
+
+
+def test_a_stream_that_breaks_off(client: OpenAI, gate: VerificationGate) -> None:
+    """The package's error is the caller's, also with `strict`; the output is not decided on."""
+    for strict in (False, True):
+        stream = chat_call(gate.wrap(client, strict=strict), "drop", stream=True)
+        with pytest.raises(Exception, match=r"Connection error|peer closed"):
+            list(stream)
+        result = gate.result_of(stream)
+        assert isinstance(result, Undecided)
+        assert result.state is UndecidedState.UNFINISHED
+        assert "Connection error" in result.error or "peer closed" in result.error
+    assert gate.status().seen == 0
+
+
+# -- settings of a call --------------------------------------------------------------------------
+
+
+def test_settings_of_a_call(server: Server, client: OpenAI) -> None:
+    """By `gate.task`, by `extra_body`, which goes first; of this gate only."""
+    checker = Checker()
+    with (
+        make_gate(checker, policy=Random(0.001, warmup=0, seed=3)) as gate,
+        make_gate() as other,
+    ):
+        wrapped, others = gate.wrap(client), other.wrap(client)
+        assert not gate.result_of(chat_call(wrapped, "auto")).verified
+        with gate.task("T", id="mine", verify="always"):
+            assert gate.result_of(chat_call(wrapped, "one")).id == "mine"
+            body = {"gatekeeper": {"id": "his", "verify": "auto"}}
+            result = gate.result_of(chat_call(wrapped, "two", extra_body=body))
+            assert (result.id, result.verified) == ("his", False)
+            with gate.task(verify="never"):
+                result = gate.result_of(chat_call(wrapped, "three"))
+                assert result == Undecided("", UndecidedState.SKIPPED)
+                assert "logprobs" not in server.sent
+            assert other.result_of(chat_call(others, "four")).id == "chatcmpl-four"
+            stream = chat_call(wrapped, "five", stream=True, extra_body={"gatekeeper": {"id": "5"}})
+        list(stream)  # the settings are those of the call
+        assert gate.result_of(stream).id == "5"
+        assert gate.result_of(chat_call(wrapped, "six")).id == "chatcmpl-six"
+        assert [(g.id, t) for g, t in checker.saw] == [("mine", "T"), ("5", "T")]
+        assert gate.status().seen == 5
+        with pytest.raises(BadInputError, match="scope='text': choose one of content"):
+            gate.task(scope="text")  # type: ignore[arg-type]
+
+
+def test_what_did_not_come_through_a_gate(client: OpenAI, gate: VerificationGate) -> None:
+    with pytest.raises(BadInputError, match="did not pass through this gate"):
+        gate.result_of(chat_call(client, "bare"))
