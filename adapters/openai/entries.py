@@ -98,7 +98,7 @@ class Entries:
     def _take(self, entries: list[Any], *, spelled: list[Any] | None = None) -> None:
         """One pass that reads each object once: `benchmarks/adapters.py` measures it.
 
-        tests/adapters/test_openai_reader.py compares it with the plain definition.
+        tests/adapters/test_openai_streams.py compares it with the plain definition.
         """
         if not entries:
             return

@@ -305,7 +305,7 @@ def test_odd_records_give_a_dash_and_a_null_where_nothing_can_be_said(
         assert results["threshold"][undefined]["mean"] is None
         assert " – │" in out
     if kind == "all_right":
-        assert "in at least one seed there are no errors among what is counted" in out
+        assert "in at least one seed no counted record is among the errors" in out
         assert results["oracle"]["hit_rate"]["mean"] == 0.0
     if kind == "all_wrong":
         assert all(row["hit_rate"]["mean"] in (1.0, None) for row in results.values())
@@ -444,7 +444,7 @@ def test_wrong_options(arguments: list[str], says: str, shell: Shell, records: P
 
 def test_wrong_workers(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(records), "--workers", "0"]) == 2
-    assert capsys.readouterr().err == "gatekeeper: --workers 0: must be at least 1\n"
+    assert capsys.readouterr().err == "gatekeeper: --workers 0: give at least 1\n"
 
 
 def test_the_reader_and_the_rows_agree(records: Path) -> None:

@@ -151,7 +151,7 @@ BAD = {
     "not JSON": ("{", "not JSON"),
     "no response": ({"a": 1}, "no known shape"),
     "an error of the server": ({"error": {"message": "no"}}, "no known shape"),
-    "no output": (chat(), "holds no output"),
+    "no output": (chat(), "has no outputs"),
     "without an id": ({"choices": chat(ENTRIES)["choices"]}, "id=''"),
     "an id that is no text": ({"id": [1], "response": chat(ENTRIES)}, "id="),
     "the same id": (SHAPES["chat"], "id='chat'"),
