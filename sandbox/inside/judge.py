@@ -28,7 +28,7 @@ from gatekeeper.sandbox.inside import batching, collect
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
-from gatekeeper.sandbox.inside.standins import Remote, RemoteClass, kind_of
+from gatekeeper.sandbox.inside.standins import RemoteClass, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.surroundings import Watch
 
 __all__ = ["describe", "judge"]
@@ -60,8 +60,13 @@ class _Names(dict[str, Any]):
         super().__init__(__name__=reading["module_name"], __builtins__=builtins)
         self.peer, self._reading = peer, reading
         self.module = peer.meant(peer.ROOT, ("shared", "builtins", "module"))
+        self._bound: dict[str, str | None] = {}
+        peer.begin("start", self.module)
+
+    def started(self) -> None:
+        """Wait until the candidate's code has run; raises what it raised."""
         # The candidate's names; for what it imported, where that came from (`child.py`).
-        self._bound: dict[str, str | None] = dict(peer.ask("start", self.module))
+        self._bound = dict(self.peer.finish("start", self.module))
 
     def __missing__(self, name: str) -> Any:
         theirs = name in self._reading["asked"]
@@ -74,7 +79,7 @@ class _Names(dict[str, Any]):
         if name not in self._bound:
             raise KeyError(name)
         found = self.find(name)
-        if isinstance(found, Remote | RemoteClass):  # other values may change: ask next time
+        if is_stand_in(found):  # other values may change: ask next time
             self[name] = found
         return found
 
@@ -188,18 +193,30 @@ def judge(
     count = collect.Count()
     try:
         names = _Names(peer, told)
-        peer.evidence = False  # that it starts says nothing
         names |= {collect.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         sys.meta_path.insert(0, _Importer(names, told["modules"]))
-        where = "in the setup code"
         theirs = frozenset(told["theirs"])
+        ahead: list[_Program] = []
+
+        def prepared(source: str, file: str) -> _Program:
+            return ahead.pop(0) if ahead else _Program(source, file, guard, theirs)
+
+        # While the candidate's code runs: on two processors it saves a tenth of a task's time.
+        with contextlib.suppress(Exception):  # which is raised again in its turn
+            if setup.strip():
+                ahead.append(_Program(setup, "setup.py", guard, theirs))
+            ahead.append(_Program(tests[0], TEST_FILE, guard, theirs))
+        names.started()
+        peer.evidence = False  # that it starts says nothing
+        where = "in the setup code"
         if setup.strip():
-            _execute(setup, "setup.py", names, guard, theirs)
+            prepared(setup, "setup.py").run(names, guard)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
-            program, nodes = _execute(test, TEST_FILE, names, guard, theirs)
-            check = collect.check(program, names, told)
-            for case, run in collect.items(program, nodes, names, check):
+            program = prepared(test, TEST_FILE)
+            program.run(names, guard)
+            check = collect.check(program.tree, names, told)
+            for case, run in collect.items(program.tree, program.nodes, names, check):
                 where = f"in test {number}, {case}"
                 run()
             count.check()
@@ -257,18 +274,29 @@ def _line(error: BaseException, test: str) -> str:
     return f" ({lines[number - 1].strip()[:MAX_TEXT]})" if 0 < number <= len(lines) else ""
 
 
-def _execute(
-    source: str, file: str, names: _Names, guard: Guard, theirs: frozenset[str]
-) -> tuple[ast.Module, list[ast.AST]]:
-    """Run a program; gives it, and the nodes of it as it is written."""
-    program = ast.parse(source)
-    nodes = list(ast.walk(program))
-    guard.helpers |= {node.name for node in nodes if _helps(node)}  # type: ignore[attr-defined]
-    guard.asserting = frozenset(_asserting(nodes, guard.helpers))
-    collect.counted(nodes, theirs)
-    batching.batched(nodes)
-    exec(compile(program, file, "exec", dont_inherit=True), names)
-    return program, nodes
+class _Program:
+    """A program of the tests, ready to be run.
+
+    Attributes
+    ----------
+    tree
+        What is run: counted and batched.
+    nodes
+        Those of the program as it is written.
+    """
+
+    def __init__(self, source: str, file: str, guard: Guard, theirs: frozenset[str]) -> None:
+        self.tree = ast.parse(source)
+        self.nodes = list(ast.walk(self.tree))
+        guard.helpers |= {node.name for node in self.nodes if _helps(node)}  # type: ignore[attr-defined]
+        self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
+        collect.counted(self.nodes, theirs)
+        batching.batched(self.nodes)
+        self._code = compile(self.tree, file, "exec", dont_inherit=True)
+
+    def run(self, names: _Names, guard: Guard) -> None:
+        guard.asserting = self._asserting
+        exec(self._code, names)
 
 
 def _helps(node: ast.AST) -> bool:

@@ -91,6 +91,7 @@ BUILTIN_TYPES = {
     for name, kind in vars(builtins).items()
     if isinstance(kind, type) and not issubclass(kind, BaseException)
 } | {"NoneType": type(None)}
+_BUILTIN_NAMES = {id(kind): name for name, kind in BUILTIN_TYPES.items()}  # types never end
 
 
 class GoneError(BaseException):
@@ -202,8 +203,7 @@ class Peer:
         number = self._number_of(item)
         if number is not None:
             return reference(-number), (None,)
-        name = next((n for n, kind in BUILTIN_TYPES.items() if kind is item), None)
-        if name is not None:
+        if (name := _BUILTIN_NAMES.get(id(item))) is not None:
             return reference(0), (("builtins", name),)
         description = self._describe(item)
         return reference(self.export(item)), (description,)
@@ -213,28 +213,36 @@ class Peer:
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """Have the other side do something; its exceptions are raised here."""
         with self._lock:
-            question = (operation, arguments, keywords, self._surroundings(), self._loans())
-            self._send(b"Q", question)
-            while True:
-                kind, payload = self._receive()
-                if kind == b"Q":
-                    self._answer(payload)
-                elif kind == b"A":
-                    value, changes, same, printed, loan, loans = payload
-                    given = [*arguments, *keywords.values()]
-                    for number, changed in changes:
-                        update(given[number], changed)
-                    if printed:
-                        self._heard(printed)
-                    self._changed(loans)
-                    if loan:
-                        self._borrow(loan, value)
-                    return value if same is None else given[same]
-                else:
-                    *described, printed = payload
-                    if printed:
-                        self._heard(printed)
-                    raise self.received(operation, self._error(*described))
+            self.begin(operation, *arguments, **keywords)
+            return self.finish(operation, *arguments, **keywords)
+
+    def begin(self, operation: str, /, *arguments: Any, **keywords: Any) -> None:
+        """The first half of `ask`: what follows it runs while the other side works."""
+        question = (operation, arguments, keywords, self._surroundings(), self._loans())
+        self._send(b"Q", question)
+
+    def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+        """The second half, of the same question; nothing else may be asked before it."""
+        while True:
+            kind, payload = self._receive()
+            if kind == b"Q":
+                self._answer(payload)
+            elif kind == b"A":
+                value, changes, same, printed, loan, loans = payload
+                given = [*arguments, *keywords.values()]
+                for number, changed in changes:
+                    update(given[number], changed)
+                if printed:
+                    self._heard(printed)
+                self._changed(loans)
+                if loan:
+                    self._borrow(loan, value)
+                return value if same is None else given[same]
+            else:
+                *described, printed = payload
+                if printed:
+                    self._heard(printed)
+                raise self.received(operation, self._error(*described))
 
     def received(self, operation: str, error: BaseException) -> BaseException:
         """What to raise for an exception of the other side's."""

@@ -32,6 +32,7 @@ from gatekeeper.sandbox.inside.standins import (
     RemoteClass,
     Value,
     inner,
+    is_stand_in,
     kind_of,
 )
 from gatekeeper.sandbox.inside.surroundings import Watch, repeat
@@ -104,13 +105,16 @@ class JudgePeer(Peer):
         return super().refer(item)
 
     def _number_of(self, item: Any) -> int | None:
-        if isinstance(item, Remote | RemoteClass) and not isinstance(item, Value):
+        if is_stand_in(item) and not issubclass(type(item), Value):
             known = inner(item)
             return known.number if known.peer is self else None
         return None
 
     def _instance(self, item: Any) -> Parts | None:
-        return (reference(-inner(item).number), (None,)) if isinstance(item, Value) else None
+        # Any stand-in, not only of a plain value: each question has one, and `refer` is slower.
+        if is_stand_in(item) and (known := inner(item)).peer is self:
+            return reference(-known.number), (None,)
+        return None
 
     def _describe(self, item: Any) -> Any:
         classes = None
@@ -342,7 +346,7 @@ for _name in ("function", "method", "module", "generator"):
 
 def _of_the_library(item: Any) -> tuple[str, str] | None:
     """Where a function or class of the standard library is found by every process."""
-    if isinstance(item, Remote | RemoteClass):
+    if is_stand_in(item):
         return None
     module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)
     if isinstance(item, types.MethodDescriptorType):

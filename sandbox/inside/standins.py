@@ -47,6 +47,7 @@ __all__ = [
     "Trust",
     "Value",
     "inner",
+    "is_stand_in",
     "kind_of",
     "mark",
 ]
@@ -113,8 +114,14 @@ def kind_of(item: type) -> Kind:
     return found
 
 
+def is_stand_in(item: object) -> bool:
+    """Whether an object, or a class, stands for one of the candidate's."""
+    # `isinstance` would look for the `__class__` that a stand-in shows.
+    return issubclass(type(item), (Remote, RemoteClass))
+
+
 def inner(item: Any) -> Inner:
-    if isinstance(item, RemoteClass):
+    if issubclass(type(item), RemoteClass):
         known = kind_of(item).inner
         assert known is not None
         return known
@@ -124,14 +131,14 @@ def inner(item: Any) -> Inner:
 
 def mark(item: Any, trust: int) -> None:
     """Say where an object comes from, unless that is known."""
-    if isinstance(item, Remote) and (known := inner(item)).trust is None:
+    if issubclass(type(item), Remote) and (known := inner(item)).trust is None:
         object.__getattribute__(item, "__dict__")["gatekeeper"] = known._replace(trust=trust)
 
 
 def _theirs(peer: Peer, item: object) -> bool:
     """Whether that is the candidate's: to be asked about it tells it nothing."""
     kind = type(item)
-    if isinstance(item, RemoteClass):
+    if issubclass(kind, RemoteClass):
         return True
     return issubclass(kind, Remote) and not issubclass(kind, Value) and inner(item).peer is peer
 
@@ -361,7 +368,7 @@ def _evades(item: Any) -> bool:
         found = peer.ask("get", item, peer.unheard_of)
     except Exception:
         return False
-    return isinstance(found, Remote | RemoteClass) or bool(found)
+    return is_stand_in(found) or bool(found)
 
 
 def _called_by_name(item: Any, name: str) -> Callable[[Any], bool]:

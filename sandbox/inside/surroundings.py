@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -34,21 +35,22 @@ REPLACEABLE = {  # functions that a test may put a mock in the place of, by modu
     ),
 }
 _OUTPUTS = ("stdout", "stderr")
-_RECORDED = {
-    "logs": ("assertLogs", "assertNoLogs", "caplog", "getLogger"),
-    "warnings": ("warn", "Warn"),
-}
-_WORDS = ("patch", "environ", "setenv", "setattr", "seed", "redirect", "capsys", "sys.std", "input")
+# What tests that change something mention; by its name, what is to be recorded for them.
+_MENTIONS = re.compile(
+    r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger)|(?P<warnings>[wW]arn)"
+    r"|patch|environ|setenv|setattr|seed|redirect|capsys|sys\.std|input"
+)
 
 
 class Watch:
     """The tests' side: what differs from how it was found."""
 
     def __init__(self, source: str) -> None:
-        self._recorded = [n for n, words in _RECORDED.items() if any(w in source for w in words)]
-        self.active = bool(self._recorded) or any(word in source for word in _WORDS)
+        found = {mention.lastgroup for mention in _MENTIONS.finditer(source)}
+        self.active = bool(found)
         if not self.active:
             return
+        self._recorded = sorted(name for name in found if name)
         self._environ = dict(os.environ)
         self._streams = {name: getattr(sys, name) for name in ("stdin", *_OUTPUTS)}
         self._originals = {
