@@ -16,10 +16,10 @@ from typing import Any, Self
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.sandbox.control import undisturbed
-from gatekeeper.sandbox.drive import FORGIVEN_SECONDS, TAIL_BYTES, Terms
 from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
-from gatekeeper.sandbox.fence import extract_code
+from gatekeeper.sandbox.extract import extract_code
 from gatekeeper.sandbox.pool import Pool
+from gatekeeper.sandbox.run_loop import FORGIVEN_SECONDS, TAIL_BYTES, Terms
 from gatekeeper.sandbox.suite import Suite, read_suite
 from gatekeeper.sandbox.turns import TURNS
 from gatekeeper.sandbox.worker import ANSWER_SECONDS, LostError, OverloadedError, Worker
@@ -82,7 +82,7 @@ class Sandbox:
         # For those who forget to close: `start` must not refer to this object.
         self._finalizer = weakref.finalize(self, self._pool.close)
 
-    def _worn(self, judged: Judged) -> bool:
+    def _tainted(self, judged: Judged) -> bool:
         """Whether a worker should not be used again after that."""
         raise NotImplementedError
 
@@ -192,7 +192,7 @@ class Sandbox:
                         error, time.monotonic() - started, worker.about
                     ) from error
                 raise
-            worker.fit = worker.fit and not self._worn(judged)
+            worker.reusable = worker.reusable and not self._tainted(judged)
             return judged, worker.about
 
     def _turn(

@@ -25,7 +25,7 @@ from gatekeeper.sandbox import seccomp
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.image import Image
 from gatekeeper.sandbox.inside.files import remove
-from gatekeeper.sandbox.launch import LOADER, Limits, introduce
+from gatekeeper.sandbox.start import LOADER, Limits, send_program
 from gatekeeper.sandbox.worker import START_SECONDS, LostError, Worker
 
 __all__ = ["ContainerLimits", "Starter", "reap"]
@@ -99,7 +99,7 @@ class Starter:
             try:
                 container.start()
                 control = _accept(listener, container)
-                introduce(control, "docker", self._limits.of_each)
+                send_program(control, "docker", self._limits.of_each)
                 about = {"isolation": "docker", "image": self._image.id}
                 runs = partial(_runs, container.id)
                 return Worker(control, stop=stop, runs=runs, about=about)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from gatekeeper.sandbox.drive import End, Job, Terms, drive
+from gatekeeper.sandbox.run_loop import End, Job, Terms, run_jobs
 from gatekeeper.sandbox.worker import LostError, Worker
 
 __all__ = ["undisturbed"]
@@ -31,7 +31,7 @@ def undisturbed(
     code = _CODE.format(busy=BUSY_SECONDS, seconds=seconds)
     terms = Terms(seconds + 1.0, 1.0, 1 << 20, 1 << 16, cancelled)
     try:
-        finished = drive(worker, [Job(["literal", code, ""])], terms)
+        finished = run_jobs(worker, [Job(["literal", code, ""])], terms)
     except LostError:
         return False
     kept = finished.end is End.ANSWERED

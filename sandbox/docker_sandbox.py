@@ -8,9 +8,9 @@ from contextlib import closing
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import image as images
 from gatekeeper.sandbox.base import Sandbox
-from gatekeeper.sandbox.drive import End
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.evaluate import Judged
+from gatekeeper.sandbox.run_loop import End
 from gatekeeper.sandbox.worker import LostError
 
 __all__ = ["DockerSandbox"]
@@ -80,7 +80,7 @@ class DockerSandbox(Sandbox):
         runtime = runtime or ("runsc" if "runsc" in runtimes else None)
         self._open(containers.Starter(self.image, limits, runtime), spare=True)
 
-    def _worn(self, judged: Judged) -> bool:
+    def _tainted(self, judged: Judged) -> bool:
         report, end = judged.finished.report, judged.finished.end
         limited = end in (End.DEADLINE, End.OUTPUT) or report.memory or report.processes
         return bool(report.left or limited)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gatekeeper.sandbox.drive import End, Finished, Job, Terms, drive
 from gatekeeper.sandbox.inside.codec import MalformedError, decode
 from gatekeeper.sandbox.literal import LiteralTest
-from gatekeeper.sandbox.show import show
+from gatekeeper.sandbox.reprs import short_repr
+from gatekeeper.sandbox.run_loop import End, Finished, Job, Terms, run_jobs
 from gatekeeper.sandbox.suite import Suite, same_output
 from gatekeeper.sandbox.worker import LostError, Worker
 from gatekeeper.types import Verdict
@@ -81,7 +81,7 @@ def _unjudgeable(suite: Suite, modules: Collection[str], *, in_process: bool) ->
 def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The candidate computes the values that the tests compare."""
     calls = [test.call for test in suite.literal]
-    finished = drive(worker, [Job(["literal", code, suite.imports, *calls])], terms)
+    finished = run_jobs(worker, [Job(["literal", code, suite.imports, *calls])], terms)
     return Judged(*_in_order(suite, finished, terms, _value(suite)), "literal", finished)
 
 
@@ -94,7 +94,7 @@ def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged
     def wrong(_number: int, kind: bytes, payload: bytes) -> str | None:
         return "" if kind == b"P" and payload == nonce.encode() else None
 
-    finished = drive(worker, [job], terms)
+    finished = run_jobs(worker, [job], terms)
     return Judged(*_in_order(suite, finished, terms, wrong), "in_process", finished)
 
 
@@ -113,7 +113,7 @@ def _in_order(suite: Suite, finished: Finished, terms: Terms, check: _Check) -> 
     """The first test in order that did not hold decides, as in a plain run."""
     tests = [t.source for t in suite.literal] or list(suite.tests)
     for number, test in enumerate(tests):
-        where = f"test {number + 1} of {len(tests)} ({show(test)})"
+        where = f"test {number + 1} of {len(tests)} ({short_repr(test)})"
         if number >= len(finished.answers):
             return _unanswered(where, finished, terms)
         kind, payload = finished.answers[number]
@@ -156,8 +156,8 @@ def _compare(test: LiteralTest, payload: bytes) -> str:
         if test.holds(value):
             return ""
     except Exception as error:  # a comparison of wrong types is the candidate's mistake
-        return f"got {show(value)}: {type(error).__name__}: {error}"
-    return f"got {show(value)}"
+        return f"got {short_repr(value)}: {type(error).__name__}: {error}"
+    return f"got {short_repr(value)}"
 
 
 def _unanswered(where: str, finished: Finished, terms: Terms) -> tuple[Verdict, str]:
@@ -195,7 +195,7 @@ def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     ours, theirs = socket.socketpair()
     candidate = Job(["serve", code, suite.imports], ours.detach())
     judge = Job(["judge", told, suite.setup, *suite.tests], theirs.detach())
-    finished = drive(worker, [candidate, judge], terms)
+    finished = run_jobs(worker, [candidate, judge], terms)
     return Judged(*_judged(suite, finished, terms), "judge", finished)
 
 
@@ -225,11 +225,11 @@ def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The candidate is a program: a fresh process for each input."""
     left, seconds = terms, 0.0
     for number, case in enumerate(suite.cases, 1):
-        where = f"input {number} of {len(suite.cases)} ({show(case.stdin, 80)})"
+        where = f"input {number} of {len(suite.cases)} ({short_repr(case.stdin, 80)})"
         stdin = os.memfd_create("stdin")
         with open(stdin, "wb", closefd=False) as file:
             file.write(case.stdin.encode("utf-8", "surrogateescape"))
-        finished = drive(worker, [Job(["script", code], stdin)], left, keep_output=True)
+        finished = run_jobs(worker, [Job(["script", code], stdin)], left, keep_output=True)
         left = left.after(finished)
         seconds += finished.seconds
         finished = replace(finished, seconds=seconds)
@@ -241,7 +241,7 @@ def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
         elif same_output(finished.stdout, case.expected):
             continue
         else:
-            got, wanted = show(finished.stdout), show(case.expected)
+            got, wanted = short_repr(finished.stdout), short_repr(case.expected)
             verdict, detail = Verdict.FAILED, f"{where}: printed {got}, not {wanted}"
         return Judged(verdict, detail, "literal", finished)
     return Judged(Verdict.PASSED, "", "literal", finished)

@@ -15,7 +15,7 @@ from typing import Literal
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.evaluate import Judged
-from gatekeeper.sandbox.launch import LOADER, Limits, introduce
+from gatekeeper.sandbox.start import LOADER, Limits, send_program
 from gatekeeper.sandbox.worker import LostError, Worker
 
 __all__ = ["Isolation", "LocalSandbox"]
@@ -93,7 +93,7 @@ class LocalSandbox(Sandbox):
         with self._pool.worker() as worker:  # fail here, and not at the first candidate
             self.isolation: str = worker.about["isolation"]
 
-    def _worn(self, judged: Judged) -> bool:
+    def _tainted(self, judged: Judged) -> bool:
         return judged.finished.report.left
 
 
@@ -111,7 +111,7 @@ class _Starter:
             problems = []
             for level, wrap in self._ways:
                 try:
-                    worker = _launch(level, wrap, self._limits)
+                    worker = _start(level, wrap, self._limits)
                 except LostError as error:
                     problems.append(f"{level}: {error}")
                     continue
@@ -174,7 +174,7 @@ def _visible() -> list[str]:
     return [*_SYSTEM, *(path for path in inside if path != "/usr")]
 
 
-def _launch(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
+def _start(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
     """Start a supervisor. Raises LostError with what it said."""
     control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     said = os.memfd_create("stderr")
@@ -198,7 +198,7 @@ def _launch(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
         try:
             # An enclosure shows what it is told to; bubblewrap has done that already.
             paths = _visible() if level == "namespaces" and not wrap else ()
-            introduce(control, level, limits, paths=paths)
+            send_program(control, level, limits, paths=paths)
             about = {"isolation": level}
             worker = Worker(control, stop=stop, runs=stop.runs, about=about)
             worker.rehearse()

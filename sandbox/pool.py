@@ -32,7 +32,7 @@ class Pool:
 
     @contextlib.contextmanager
     def worker(self, *, fresh: bool = False) -> Iterator[Worker]:
-        """A worker of one's own for a while; it goes back if it is `fit` and nothing was raised.
+        """A worker for this block; it goes back if it is `reusable` and nothing was raised.
 
         `fresh`: on which nothing has run yet. Raises what starting a worker raises.
         """
@@ -45,7 +45,7 @@ class Pool:
             try:
                 yield worker
             except BaseException:
-                worker.fit = False
+                worker.reusable = False
                 raise
             finally:
                 self._give_back(worker)
@@ -106,7 +106,7 @@ class Pool:
 
     def _give_back(self, worker: Worker) -> None:
         with self._changed:
-            if worker.fit and not self._closed:
+            if worker.reusable and not self._closed:
                 self._idle.append(worker)
                 self._changed.notify()
                 return

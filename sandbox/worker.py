@@ -119,7 +119,7 @@ class Worker:
         self._control, self._stop, self.runs, self.about = control, stop, runs, dict(about)
         self._ready: deque[Child] = deque()
         self._counts = (0, 0)
-        self.fit = True  # for another candidate
+        self.reusable = True  # for another candidate
         self.used = False  # whether a process of it was ever given a job
         self.tried = False  # whether one was since its user set this to False
         control.settimeout(START_SECONDS)
@@ -185,7 +185,7 @@ class Worker:
 
     def close(self) -> None:
         """End the supervisor and everything under it. Safe to call twice."""
-        self.fit = False
+        self.reusable = False
         self._control.close()
         while self._ready:
             self._ready.popleft().close()

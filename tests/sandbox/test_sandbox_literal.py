@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatekeeper.sandbox.fence import _fences as fences
-from gatekeeper.sandbox.fence import extract_code
+from gatekeeper.sandbox.extract import _fences as fences
+from gatekeeper.sandbox.extract import extract_code
 from gatekeeper.sandbox.literal import parse
 
 

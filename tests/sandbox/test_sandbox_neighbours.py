@@ -23,9 +23,9 @@ from attacks.evasion import EVASIONS, TASKS
 from attacks.program import WRONG, Program
 from conftest import open_sandbox
 
-from gatekeeper.sandbox import base, control, drive
+from gatekeeper.sandbox import base, control, run_loop
 from gatekeeper.sandbox.base import Sandbox
-from gatekeeper.sandbox.drive import End, Terms
+from gatekeeper.sandbox.run_loop import End, Terms
 from gatekeeper.sandbox.turns import Turns
 from gatekeeper.sandbox.worker import LostError, OverloadedError, Spent, Worker
 from gatekeeper.types import Generation, Outcome
@@ -120,7 +120,7 @@ def test_a_sandbox_that_is_lost_each_time_is_the_candidate_s_doing(
     outcome = pool.verify(generation(SQUARE), TASKS["literal"])
     assert (outcome.verdict, outcome.error) == ("resource_exceeded", 1), outcome
     assert "twice" in outcome.detail
-    monkeypatch.setattr(control, "drive", lose)
+    monkeypatch.setattr(control, "run_jobs", lose)
     outcome = pool.verify(generation(SQUARE), TASKS["literal"])
     assert (outcome.verdict, outcome.error) == ("infra_error", None), outcome
 
@@ -131,13 +131,13 @@ def test_a_sandbox_that_is_lost_each_time_is_the_candidate_s_doing(
 def test_an_answer_in_the_pipe_counts_however_late_it_is_read(
     pool: Sandbox, generation: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = drive._Exchange.run
+    run = run_loop._Exchange.run
 
     def late(exchange: Any, seconds: float, cancelled: threading.Event) -> End:
         time.sleep(1.5 * LIMIT)  # as if another thread held the interpreter
         return run(exchange, seconds, cancelled)
 
-    monkeypatch.setattr(drive._Exchange, "run", late)
+    monkeypatch.setattr(run_loop._Exchange, "run", late)
     assert pool.verify(generation(SQUARE), TASKS["literal"]).verdict == "passed"
 
 
@@ -200,7 +200,7 @@ def test_waiting_for_a_processor(
     exchange: Any = Silent()
     started = time.monotonic()
     try:
-        found = drive._converse(worker, exchange, terms).value
+        found = run_loop._converse(worker, exchange, terms).value
     except OverloadedError:
         found = "overloaded"
     assert found == end

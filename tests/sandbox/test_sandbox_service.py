@@ -299,7 +299,7 @@ def kill_workers(sandbox: Sandbox) -> None:
     for worker in list(sandbox._pool._all):
         stop: Any = worker._stop
         if isinstance(sandbox, DockerSandbox):
-            # A worn one may be on its way out already.
+            # A tainted one may be on its way out already.
             with contextlib.closing(connect()) as client, contextlib.suppress(NotFound):
                 client.api.kill(stop.args[0])
         else:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks.program import Program
-from gatekeeper.sandbox.fence import extract_code
+from gatekeeper.sandbox.extract import extract_code
 
 __all__ = ["PLUGIN", "render"]
 

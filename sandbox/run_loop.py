@@ -16,7 +16,7 @@ from enum import Enum
 from gatekeeper.sandbox.inside.codec import MAX_BYTES
 from gatekeeper.sandbox.worker import Child, LostError, OverloadedError, Report, Worker
 
-__all__ = ["FORGIVEN_SECONDS", "TAIL_BYTES", "End", "Finished", "Job", "Terms", "drive"]
+__all__ = ["FORGIVEN_SECONDS", "TAIL_BYTES", "End", "Finished", "Job", "Terms", "run_jobs"]
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 _AWAY_SECONDS = 0.2  # the host looks this often, or it was kept from looking
@@ -66,7 +66,7 @@ class Terms:
 class Job:
     """Texts for one process (`child.py`), and the descriptor that goes with them, if any.
 
-    `drive` closes it: whoever waits for its other end must see when the process is gone.
+    `run_jobs` closes it: whoever waits for its other end must see when the process is gone.
     """
 
     texts: Sequence[str]
@@ -112,7 +112,7 @@ class _Stream:
         del self.data[: -self.keep]
 
 
-def drive(
+def run_jobs(
     worker: Worker,
     jobs: Sequence[Job],
     terms: Terms,
@@ -149,7 +149,7 @@ def drive(
             raise
         except LostError:
             elapsed = time.monotonic() - started
-            worker.fit = False
+            worker.reusable = False
             # Those verdicts stand without a report, unless all of it was halted from outside.
             if end not in (End.DEADLINE, End.OUTPUT) or not worker.runs():
                 raise

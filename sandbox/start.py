@@ -16,7 +16,7 @@ from typing import Any
 
 from gatekeeper.sandbox import seccomp
 
-__all__ = ["LOADER", "Limits", "introduce"]
+__all__ = ["LOADER", "Limits", "send_program"]
 
 Limits = Mapping[str, int]
 """cpu_seconds, memory_mb, disk_mb, processes; 0 where something else sets the limit."""
@@ -61,7 +61,7 @@ module.main(control)
 """
 
 
-def introduce(
+def send_program(
     control: socket.socket,
     level: str,
     limits: Limits,

@@ -1,4 +1,4 @@
-"""Values of others in messages."""
+"""Short texts of arbitrary values, for messages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["show"]
+__all__ = ["short_repr"]
 
 
-def show(value: object, limit: int = 200) -> str:
+def short_repr(value: object, limit: int = 200) -> str:
     """`repr` that cannot fail, of at most `limit` characters."""
     try:
         text = repr(_start(value, limit, [limit]))
