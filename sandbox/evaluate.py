@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gatekeeper.sandbox.inside.codec import MalformedError, decode
+from gatekeeper.sandbox.inside.codec import decode
+from gatekeeper.sandbox.inside.wire import MalformedError
 from gatekeeper.sandbox.literal import LiteralTest
 from gatekeeper.sandbox.reprs import short_repr
 from gatekeeper.sandbox.run_loop import End, Finished, Job, Terms, run_jobs

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from gatekeeper.sandbox.inside.codec import MAX_BYTES
+from gatekeeper.sandbox.inside.wire import MAX_BYTES
 from gatekeeper.sandbox.worker import Child, LostError, OverloadedError, Report, Worker
 
 __all__ = ["FORGIVEN_SECONDS", "TAIL_BYTES", "End", "Finished", "Job", "Terms", "run_jobs"]

@@ -23,6 +23,8 @@ Limits = Mapping[str, int]
 
 _PACKAGES = ("gatekeeper", "gatekeeper.sandbox", "gatekeeper.sandbox.inside")
 _MODULES = (
+    "wire",
+    "library_values",
     "codec",
     "peer",
     "facts",

@@ -41,10 +41,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside import collect
-from gatekeeper.sandbox.inside.codec import MAX_BYTES, TooLargeError, encode, frame
+from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import describe, judge
 from gatekeeper.sandbox.inside.remote import JudgePeer
+from gatekeeper.sandbox.inside.wire import MAX_BYTES, TooLargeError, frame
 
 __all__ = ["serve", "work"]
 

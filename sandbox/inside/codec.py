@@ -5,69 +5,34 @@ Values are written in prefix order; n is 4 bytes, little endian, a count of byte
     N None   T True   F False   . Ellipsis   i n int (two's complement)   f float (8 bytes)
     c complex (16 bytes)   s n str (UTF-8, surrogates let through)   b n bytes
     l n list   t n tuple   S n set   Z n frozenset   d n dict (n key, value pairs)
-    k n name, then a tuple: a value of the standard library, from its parts (`_KNOWN`)
+    k n name, then a tuple: a value of the standard library, from its parts (`library_values.py`)
     o n anything else: 1 byte of truth value, name of its type
     h id (8 bytes), then its description: an object that stays where it is (`remote.py`)
-
-Frames put such payloads on a stream: a kind byte, 4 bytes of length (little endian), the payload.
 """
 
 from __future__ import annotations
 
 import collections
-import datetime
-import decimal
-import fractions
-import functools
-import importlib
 import itertools
-import pathlib
-import re
 import struct
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_COMPARED",
-    "MAX_DEPTH",
-    "MAX_HASHED",
-    "MAX_ITEMS",
-    "MAX_RATIO_BITS",
-    "MalformedError",
-    "Opaque",
-    "TooLargeError",
-    "decode",
-    "encode",
-    "frame",
-    "head",
-    "opaque",
-]
+from gatekeeper.sandbox.inside import library_values
+from gatekeeper.sandbox.inside.wire import (
+    MAX_BYTES,
+    MAX_COMPARED,
+    MAX_DEPTH,
+    MAX_HASHED,
+    MAX_ITEMS,
+    MAX_NAME,
+    MalformedError,
+    Parts,
+    TooLargeError,
+    head,
+)
 
-MAX_DEPTH = 256  # Python's parser allows no literal as deep as that: nothing could equal it
-MAX_BYTES = 4 << 20  # of all values together
-MAX_HASHED = 4096  # entries of a value's sets and dicts: keys chosen to collide cost time squared
-# Keys that share a hash are compared with one another, whenever one of them is looked for: such a
-# set or dict counts its bytes, those of what it holds included, once more for each such key beyond
-# the first. Honest ones have a few: -1 and -2 share one, and so do tuples of them.
-MAX_COMPARED = 1 << 23  # bytes, of a value
-MAX_PATH = 4096  # Linux's
-MAX_ITEMS = 1 << 18  # of a value: reading many small ones takes the host time
-MAX_RATIO_BITS = 1 << 14  # reducing takes time squared
-MAX_NAME = 200
-MAX_FIELDS = 255  # of a named tuple: its class is made here, in a time that grows with them
-
-Parts = tuple[bytes, Sequence[Any]]
-"""What an item is written as: a tag with its payload, then the items it is made of."""
-
-
-class TooLargeError(Exception):
-    """A value would take more than the limit to send."""
-
-
-class MalformedError(ValueError):
-    """The bytes are not what `encode` writes: the candidate wrote them itself."""
+__all__ = ["Opaque", "decode", "encode", "opaque"]
 
 
 class Opaque:
@@ -83,14 +48,6 @@ class Opaque:
 
     def __repr__(self) -> str:
         return f"<{self._name} object>"
-
-
-def head(tag: bytes, n: int) -> bytes:
-    return tag + n.to_bytes(4, "little")
-
-
-def frame(kind: bytes, payload: bytes) -> bytes:
-    return head(kind, len(payload)) + payload
 
 
 def opaque(item: object) -> Parts:
@@ -124,7 +81,7 @@ def encode(
         write = _WRITERS.get(kind)
         if write is not None:
             tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
-        elif kind.__module__ == "numpy" and (array := _array(item)) is not None:
+        elif kind.__module__ == "numpy" and (array := library_values.array(item)) is not None:
             tag, parts = array
         elif written := instance(item):
             tag, parts = written
@@ -132,7 +89,7 @@ def encode(
             write = next((_WRITERS[b] for b in kind.__mro__ if b in _WRITERS), other)
             named = issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
             if named and other is not opaque:  # its fields matter to a judge only
-                write = _named_tuple
+                write = library_values.named_tuple
             tag, parts = write(item)
         if parts and depth >= MAX_DEPTH and other is not opaque:
             out += _whole(item, other)  # stays where it is, from here on down
@@ -189,161 +146,6 @@ def _listing(tag: bytes, base: type) -> Callable[[Any], Parts]:
     return write
 
 
-def _ratio(item: Any) -> tuple[int, int]:
-    top, bottom = fractions.Fraction.as_integer_ratio(item)
-    if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
-        raise TooLargeError
-    return top, bottom
-
-
-def _moment(item: Any) -> tuple[Any, ...]:
-    offset = datetime.datetime.utcoffset(item)
-    parts = (item.year, item.month, item.day, item.hour, item.minute, item.second)
-    return (*parts, item.microsecond, offset)
-
-
-def _from_moment(*parts: Any) -> datetime.datetime:
-    *numbers, offset = parts
-    moment = datetime.datetime(*numbers)
-    return moment if offset is None else moment.replace(tzinfo=datetime.timezone(offset))
-
-
-def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
-    if not type(top) is type(bottom) is int:
-        raise MalformedError("a ratio of other than integers")
-    if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
-        raise MalformedError("a ratio too long to reduce")
-    return fractions.Fraction(top, bottom)
-
-
-def _from_path(text: str) -> pathlib.Path:
-    if type(text) is not str or len(text) > MAX_PATH:
-        raise MalformedError("too long a path")
-    return pathlib.Path(text)
-
-
-def _from_text(text: str) -> decimal.Decimal:
-    if type(text) is not str or len(text) > MAX_HASHED:
-        raise MalformedError("a Decimal of too many digits")
-    return decimal.Decimal(text)
-
-
-_NUMBERS = re.compile(r"[<>|][biufcSUmM]\d{1,9}(\[\w{1,3}\])?")  # dtypes that hold no objects
-
-
-def _array(item: Any) -> Parts | None:
-    """A numpy array or scalar: its type, shape and bytes; None for what else numpy has."""
-    numpy = sys.modules["numpy"]
-    if type(item) is not numpy.ndarray and not isinstance(item, numpy.generic):
-        return None
-    kind = item.dtype.str
-    if not _NUMBERS.fullmatch(kind) or item.nbytes > MAX_BYTES:
-        return None
-    shape = item.shape if type(item) is numpy.ndarray else None
-    tag = head(b"k", len(_ARRAY)) + _ARRAY.encode()
-    return tag, ((kind, shape, item.tobytes()),)
-
-
-def _from_array(kind: str, shape: tuple[int, ...] | None, data: bytes) -> Any:
-    if type(kind) is not str or not _NUMBERS.fullmatch(kind) or type(data) is not bytes:
-        raise MalformedError("an array of other than numbers and texts")
-    try:
-        numpy = importlib.import_module("numpy")
-    except ImportError:
-        raise MalformedError("an array where there is no numpy") from None
-    array = numpy.frombuffer(data, dtype=kind).copy()
-    return array[0] if shape is None else array.reshape(shape)
-
-
-def _of(part: type, build: Callable[..., Any]) -> Callable[..., Any]:
-    """`build`, of a part that is what `encode` writes: a range would be walked to its end."""
-
-    def checked(first: Any, *others: Any) -> Any:
-        if type(first) is not part:
-            raise MalformedError(f"made of {type(first).__name__}, not {part.__name__}")
-        return build(first, *others)
-
-    return checked
-
-
-def _from_names(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    if len(fields) > MAX_FIELDS:
-        raise MalformedError("a named tuple of too many fields")
-    return _named_tuple_class(name, fields)._make(values)
-
-
-@functools.lru_cache(maxsize=100)
-def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
-    return collections.namedtuple(name, fields)
-
-
-# Values of the standard library: type, its parts, and how it is made of them.
-_KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] = {
-    "Fraction": (fractions.Fraction, _ratio, _from_ratio),
-    "Decimal": (decimal.Decimal, lambda v: (decimal.Decimal.__str__(v),), _from_text),
-    "bytearray": (bytearray, lambda v: (bytes(memoryview(v)),), _of(bytes, bytearray)),
-    "range": (range, lambda v: (v.start, v.stop, v.step), range),
-    "slice": (slice, lambda v: (v.start, v.stop, v.step), slice),
-    "Counter": (
-        collections.Counter,
-        lambda v: (dict(dict.items(v)),),
-        _of(dict, collections.Counter),
-    ),
-    "OrderedDict": (
-        collections.OrderedDict,
-        lambda v: (dict(dict.items(v)),),
-        _of(dict, collections.OrderedDict),
-    ),
-    "defaultdict": (
-        collections.defaultdict,
-        lambda v: (dict(dict.items(v)), v.default_factory),
-        _of(dict, lambda v, make: collections.defaultdict(make if callable(make) else None, v)),
-    ),
-    "deque": (
-        collections.deque,
-        lambda v: (list(collections.deque.__iter__(v)), v.maxlen),
-        _of(list, collections.deque),
-    ),
-    "keys": (type({}.keys()), lambda v: (dict.fromkeys(v),), _of(dict, dict.keys)),
-    "items": (type({}.items()), lambda v: (dict(v),), _of(dict, dict.items)),
-    "values": (
-        type({}.values()),
-        lambda v: (list(v),),
-        _of(list, lambda v: dict(enumerate(v)).values()),
-    ),
-    "path": (pathlib.PurePath, lambda v: (str(v),), _from_path),
-    "datetime": (datetime.datetime, _moment, _from_moment),
-    "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
-    "time": (
-        datetime.time,
-        lambda v: (v.hour, v.minute, v.second, v.microsecond),
-        datetime.time,
-    ),
-    "timedelta": (
-        datetime.timedelta,
-        lambda v: (v.days, v.seconds, v.microseconds),
-        datetime.timedelta,
-    ),
-}
-_NAMED_TUPLE = "namedtuple"
-_ARRAY = "array"
-_BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {
-    _NAMED_TUPLE: _from_names,
-    _ARRAY: _from_array,
-}
-
-
-def _known(name: str, dissect: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], Parts]:
-    tag = head(b"k", len(name)) + name.encode()
-    return lambda item: (tag, (dissect(item),))
-
-
-def _named_tuple(item: Any) -> Parts:
-    fields, kind = type(item)._fields, type(item).__name__
-    tag = head(b"k", len(_NAMED_TUPLE)) + _NAMED_TUPLE.encode()
-    return tag, ((kind, fields, tuple(tuple.__iter__(item))),)
-
-
 _ENTRIES = {b"d": 1, b"S": 2, b"Z": 2}  # halves of an entry that each part stands for
 _SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}  # refused before copied
 _CONSTANTS = {None: b"N", True: b"T", False: b"F", Ellipsis: b"."}
@@ -359,7 +161,7 @@ _WRITERS: dict[type, Callable[[Any], Parts]] = {
     tuple: _listing(b"t", tuple),
     set: _listing(b"S", set),
     frozenset: _listing(b"Z", frozenset),
-    **{kind: _known(name, dissect) for name, (kind, dissect, _) in _KNOWN.items()},
+    **library_values.WRITERS,
 }
 
 
@@ -464,9 +266,9 @@ def _read_dict(reader: _Reader, depth: int) -> dict[Any, Any]:
 
 def _read_known(reader: _Reader, depth: int) -> Any:
     name = reader.sized().decode("ascii")
-    if name == _NAMED_TUPLE and reader.other is None:
+    if name == library_values.NAMED_TUPLE and reader.other is None:
         raise MalformedError("a named tuple, whose class would be made here")
-    build = _BUILDERS[name]
+    build = library_values.BUILDERS[name]
     parts = reader.item(depth + 1)
     if type(parts) is not tuple:
         raise MalformedError("parts that are no tuple")

@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 from gatekeeper.sandbox.inside import facts, surroundings
-from gatekeeper.sandbox.inside.codec import Parts
 from gatekeeper.sandbox.inside.peer import (
     BINARY,
     BITWISE,
@@ -26,6 +25,7 @@ from gatekeeper.sandbox.inside.peer import (
     importable,
     update,
 )
+from gatekeeper.sandbox.inside.wire import Parts
 
 __all__ = ["CandidatePeer", "Handle"]
 

@@ -32,7 +32,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.codec import Parts, decode, encode, frame
+from gatekeeper.sandbox.inside.codec import decode, encode
+from gatekeeper.sandbox.inside.wire import Parts, frame
 
 __all__ = ["OPERATIONS", "GoneError", "Peer", "importable", "reference", "update"]
 

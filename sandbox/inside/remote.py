@@ -11,7 +11,6 @@ import types
 from collections import deque
 from typing import Any
 
-from gatekeeper.sandbox.inside.codec import Parts, TooLargeError
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
 from gatekeeper.sandbox.inside.peer import (
@@ -36,6 +35,7 @@ from gatekeeper.sandbox.inside.standins import (
     kind_of,
 )
 from gatekeeper.sandbox.inside.surroundings import Watch, repeat
+from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
 
 __all__ = ["JudgePeer"]
 

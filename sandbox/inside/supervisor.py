@@ -38,7 +38,6 @@ import time
 from typing import Any
 
 from gatekeeper.sandbox.inside import child
-from gatekeeper.sandbox.inside.codec import frame
 from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.inside.lockdown import (
     Limits,
@@ -51,6 +50,7 @@ from gatekeeper.sandbox.inside.lockdown import (
     landlock_version,
 )
 from gatekeeper.sandbox.inside.warmup import warm_up
+from gatekeeper.sandbox.inside.wire import frame
 
 __all__ = ["main"]
 

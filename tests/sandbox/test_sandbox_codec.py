@@ -20,16 +20,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatekeeper.sandbox.inside.codec import (
+    Opaque,
+    decode,
+    encode,
+    opaque,
+)
+from gatekeeper.sandbox.inside.wire import (
     MAX_BYTES,
     MAX_DEPTH,
     MAX_HASHED,
     MalformedError,
-    Opaque,
     TooLargeError,
-    decode,
-    encode,
     head,
-    opaque,
 )
 from gatekeeper.sandbox.reprs import short_repr
 

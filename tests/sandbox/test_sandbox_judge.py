@@ -20,11 +20,12 @@ import pytest
 
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.inside import warmup
-from gatekeeper.sandbox.inside.codec import encode, frame, head
+from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.handles import CandidatePeer, Handle
 from gatekeeper.sandbox.inside.judge import judge
 from gatekeeper.sandbox.inside.remote import JudgePeer
+from gatekeeper.sandbox.inside.wire import frame, head
 from gatekeeper.sandbox.reading import read_tests
 from gatekeeper.types import Outcome
 

@@ -1,0 +1,197 @@
+"""Values of the standard library as parts that are plain data, and back; numpy's arrays, too.
+
+`codec.py` writes such a value as its name here, then a tuple of its parts.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import fractions
+import functools
+import importlib
+import pathlib
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from gatekeeper.sandbox.inside.wire import (
+    MAX_BYTES,
+    MAX_FIELDS,
+    MAX_HASHED,
+    MAX_PATH,
+    MAX_RATIO_BITS,
+    MalformedError,
+    Parts,
+    TooLargeError,
+    head,
+)
+
+__all__ = ["BUILDERS", "NAMED_TUPLE", "WRITERS", "array", "named_tuple"]
+
+
+def _ratio(item: Any) -> tuple[int, int]:
+    top, bottom = fractions.Fraction.as_integer_ratio(item)
+    if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
+        raise TooLargeError
+    return top, bottom
+
+
+def _moment(item: Any) -> tuple[Any, ...]:
+    offset = datetime.datetime.utcoffset(item)
+    parts = (item.year, item.month, item.day, item.hour, item.minute, item.second)
+    return (*parts, item.microsecond, offset)
+
+
+def _from_moment(*parts: Any) -> datetime.datetime:
+    *numbers, offset = parts
+    moment = datetime.datetime(*numbers)
+    return moment if offset is None else moment.replace(tzinfo=datetime.timezone(offset))
+
+
+def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
+    if not type(top) is type(bottom) is int:
+        raise MalformedError("a ratio of other than integers")
+    if max(abs(top), bottom).bit_length() >= MAX_RATIO_BITS:
+        raise MalformedError("a ratio too long to reduce")
+    return fractions.Fraction(top, bottom)
+
+
+def _from_path(text: str) -> pathlib.Path:
+    if type(text) is not str or len(text) > MAX_PATH:
+        raise MalformedError("too long a path")
+    return pathlib.Path(text)
+
+
+def _from_text(text: str) -> decimal.Decimal:
+    if type(text) is not str or len(text) > MAX_HASHED:
+        raise MalformedError("a Decimal of too many digits")
+    return decimal.Decimal(text)
+
+
+_NUMBERS = re.compile(r"[<>|][biufcSUmM]\d{1,9}(\[\w{1,3}\])?")  # dtypes that hold no objects
+
+
+def array(item: Any) -> Parts | None:
+    """A numpy array or scalar: its type, shape and bytes; None for what else numpy has."""
+    numpy = sys.modules["numpy"]
+    if type(item) is not numpy.ndarray and not isinstance(item, numpy.generic):
+        return None
+    kind = item.dtype.str
+    if not _NUMBERS.fullmatch(kind) or item.nbytes > MAX_BYTES:
+        return None
+    shape = item.shape if type(item) is numpy.ndarray else None
+    tag = head(b"k", len(_ARRAY)) + _ARRAY.encode()
+    return tag, ((kind, shape, item.tobytes()),)
+
+
+def _from_array(kind: str, shape: tuple[int, ...] | None, data: bytes) -> Any:
+    if type(kind) is not str or not _NUMBERS.fullmatch(kind) or type(data) is not bytes:
+        raise MalformedError("an array of other than numbers and texts")
+    try:
+        numpy = importlib.import_module("numpy")
+    except ImportError:
+        raise MalformedError("an array where there is no numpy") from None
+    found = numpy.frombuffer(data, dtype=kind).copy()
+    return found[0] if shape is None else found.reshape(shape)
+
+
+def _of(part: type, build: Callable[..., Any]) -> Callable[..., Any]:
+    """`build`, of a part that is what `encode` writes: a range would be walked to its end."""
+
+    def checked(first: Any, *others: Any) -> Any:
+        if type(first) is not part:
+            raise MalformedError(f"made of {type(first).__name__}, not {part.__name__}")
+        return build(first, *others)
+
+    return checked
+
+
+def _from_names(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    if len(fields) > MAX_FIELDS:
+        raise MalformedError("a named tuple of too many fields")
+    return _named_tuple_class(name, fields)._make(values)
+
+
+@functools.lru_cache(maxsize=100)
+def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
+    return collections.namedtuple(name, fields)
+
+
+# Values of the standard library: type, its parts, and how it is made of them.
+_KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] = {
+    "Fraction": (fractions.Fraction, _ratio, _from_ratio),
+    "Decimal": (decimal.Decimal, lambda v: (decimal.Decimal.__str__(v),), _from_text),
+    "bytearray": (bytearray, lambda v: (bytes(memoryview(v)),), _of(bytes, bytearray)),
+    "range": (range, lambda v: (v.start, v.stop, v.step), range),
+    "slice": (slice, lambda v: (v.start, v.stop, v.step), slice),
+    "Counter": (
+        collections.Counter,
+        lambda v: (dict(dict.items(v)),),
+        _of(dict, collections.Counter),
+    ),
+    "OrderedDict": (
+        collections.OrderedDict,
+        lambda v: (dict(dict.items(v)),),
+        _of(dict, collections.OrderedDict),
+    ),
+    "defaultdict": (
+        collections.defaultdict,
+        lambda v: (dict(dict.items(v)), v.default_factory),
+        _of(dict, lambda v, make: collections.defaultdict(make if callable(make) else None, v)),
+    ),
+    "deque": (
+        collections.deque,
+        lambda v: (list(collections.deque.__iter__(v)), v.maxlen),
+        _of(list, collections.deque),
+    ),
+    "keys": (type({}.keys()), lambda v: (dict.fromkeys(v),), _of(dict, dict.keys)),
+    "items": (type({}.items()), lambda v: (dict(v),), _of(dict, dict.items)),
+    "values": (
+        type({}.values()),
+        lambda v: (list(v),),
+        _of(list, lambda v: dict(enumerate(v)).values()),
+    ),
+    "path": (pathlib.PurePath, lambda v: (str(v),), _from_path),
+    "datetime": (datetime.datetime, _moment, _from_moment),
+    "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
+    "time": (
+        datetime.time,
+        lambda v: (v.hour, v.minute, v.second, v.microsecond),
+        datetime.time,
+    ),
+    "timedelta": (
+        datetime.timedelta,
+        lambda v: (v.days, v.seconds, v.microseconds),
+        datetime.timedelta,
+    ),
+}
+
+
+NAMED_TUPLE = "namedtuple"
+
+
+_ARRAY = "array"
+
+
+BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {
+    NAMED_TUPLE: _from_names,
+    _ARRAY: _from_array,
+}
+
+
+def _known(name: str, dissect: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], Parts]:
+    tag = head(b"k", len(name)) + name.encode()
+    return lambda item: (tag, (dissect(item),))
+
+
+def named_tuple(item: Any) -> Parts:
+    fields, kind = type(item)._fields, type(item).__name__
+    tag = head(b"k", len(NAMED_TUPLE)) + NAMED_TUPLE.encode()
+    return tag, ((kind, fields, tuple(tuple.__iter__(item))),)
+
+
+WRITERS = {kind: _known(name, dissect) for name, (kind, dissect, _) in _KNOWN.items()}
+"""How values are written: type -> a function that gives their tag and parts."""
