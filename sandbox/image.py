@@ -9,13 +9,9 @@ cache gives the same image for the same content.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
 import json
 import os
-import re
-import subprocess
-import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +21,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
-from gatekeeper.sandbox import machine_python
+from gatekeeper.sandbox import interpreter, machine_python, wheels
 from gatekeeper.sandbox.machine_python import Entry
+from gatekeeper.sandbox.reprs import last_line
 
 __all__ = ["DEFAULT", "Image", "build", "find"]
 
@@ -35,28 +32,7 @@ DEFAULT = f"{REPOSITORY}:latest"  # what `gatekeeper sandbox build` built last, 
 LABEL = "org.gatekeeper.sandbox"
 PYTHON_LABEL = f"{LABEL}.python"
 PACKAGES_LABEL = f"{LABEL}.packages"
-OLDEST = (3, 10)  # that runs sandbox/inside
 
-# Run by an interpreter to tell what it is. It imports what Debian's python3-minimal lacks and the
-# sandbox or honest candidates need.
-_PROBE = f"""
-import sys
-if sys.version_info >= {OLDEST}:
-    import asyncio, ctypes, dataclasses, decimal, fractions, json, multiprocessing, platform, queue
-    import resource, shutil, statistics, sysconfig, unittest
-    about = dict(
-        executable=sys.executable,
-        version=sys.version_info[:2],
-        implementation=sys.implementation.name,
-        machine=platform.machine(),
-        libc=platform.libc_ver(),
-        stdlib=sorted({{sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}}),
-        packages=sysconfig.get_path("purelib"),
-    )
-    print(json.dumps(about))
-else:
-    print('{{"version": [%d, %d]}}' % sys.version_info[:2])
-"""
 
 # Files that do not compile (templates, Python 2) are left as they are, and so are tests. Hashes
 # instead of times: nothing is looked up when a module is imported.
@@ -72,8 +48,6 @@ for folder in sys.argv[1:]:
     )
 """
 
-_REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\]\s*)?([<>=!~;@(][^\r\n]*)?")
-
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -85,19 +59,6 @@ class Image:
     packages: str = ""  # what `requirements` added, as it was asked for: "numpy>=2 scipy"
 
 
-@dataclass(frozen=True, slots=True)
-class _Python:
-    """What an interpreter says of itself."""
-
-    executable: str
-    version: tuple[int, int]
-    implementation: str
-    machine: str
-    libc: tuple[str, str]  # ("glibc", "2.36"); ("", "") or ("musl", …) where it is musl
-    stdlib: Sequence[str]
-    packages: str  # the folder on sys.path for pure packages
-
-
 def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
     """The image to run: `image`, pulled where it is not local, or the default one.
 
@@ -105,7 +66,7 @@ def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
     Raises SandboxUnavailableError where there is none to run, BadInputError for requirements that
     are none.
     """
-    wanted = _sorted(requirements)
+    wanted = wheels.checked(requirements)
     name = DEFAULT if image is None else image
     found = _local(client, name)
     if found is None:
@@ -145,13 +106,13 @@ def build(
     Raises SandboxUnavailableError with the reason in one line, BadInputError for a tag or a
     requirement that is none.
     """
-    wanted = _sorted(requirements)
+    wanted = wheels.checked(requirements)
     tag = DEFAULT if tag is None else tag
     _check_tag(tag)
     files: dict[str, Entry] = {}
     added = list(wanted)
     if base is None:
-        python = _own()
+        python = interpreter.of_this_machine()
         progress(f"copy {python.executable} and its standard library")
         tree = machine_python.members(python.executable, python.stdlib)
         files |= {f"root{path}": entry for path, entry in tree.items()}
@@ -174,7 +135,7 @@ def build(
     ):
         if wanted:
             progress(f"download {', '.join(wanted)}")
-            files |= _wheels(wanted, python, Path(folder))
+            files |= wheels.download(wanted, python, Path(folder))
             steps.append(f"COPY {json.dumps(['packages/', f'{python.packages}/'])}")
             steps.append(_compile(executable, [python.packages]))
         packages = " ".join(added)
@@ -190,17 +151,6 @@ def build(
     with _failing("the image cannot be tagged"):
         client.api.tag(id_, *_split(tag))
     return Image(tag, id_, executable, packages)
-
-
-def _sorted(requirements: Sequence[str]) -> list[str]:
-    if isinstance(requirements, str):
-        raise BadInputError(f"requirements={requirements!r}: give a list, such as ['numpy>=2']")
-    for requirement in requirements:
-        if not isinstance(requirement, str) or not _REQUIREMENT.fullmatch(requirement.strip()):
-            raise BadInputError(
-                f"requirements: {requirement!r} is no package as pip takes it, such as 'numpy>=2'"
-            )
-    return sorted({requirement.strip() for requirement in requirements})
 
 
 def _check_tag(tag: str) -> None:
@@ -228,17 +178,8 @@ def _failing(what: str) -> Iterator[None]:
         yield
     except (DockerException, RequestException, HTTPError, OSError) as e:
         raise SandboxUnavailableError(
-            f"{what}: {_last_line(getattr(e, 'explanation', None) or str(e))}"
+            f"{what}: {last_line(getattr(e, 'explanation', None) or str(e))}"
         ) from e
-
-
-def _last_line(text: str | bytes) -> str:
-    if isinstance(text, bytes):
-        text = text.decode(errors="replace")
-    if "no space left" in text.lower():
-        return "the disk is full (no space left on device)"
-    lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else "no reason given"
 
 
 def _local(client: Any, name: str) -> Any | None:
@@ -262,7 +203,7 @@ def _pull(client: Any, name: str) -> Any:
         repository, tag = _split(name)
         for event in client.api.pull(repository, tag=tag, stream=True, decode=True):
             if "error" in event:
-                raise SandboxUnavailableError(f"{failure}: {_last_line(event['error'])}")
+                raise SandboxUnavailableError(f"{failure}: {last_line(event['error'])}")
     found = _local(client, name)
     if found is None:
         raise SandboxUnavailableError(failure)
@@ -273,13 +214,13 @@ def _labels(found: Any) -> Mapping[str, str]:
     return found.attrs["Config"].get("Labels") or {}
 
 
-def _probe(client: Any, id_: str, name: str) -> _Python:
+def _probe(client: Any, id_: str, name: str) -> interpreter.Interpreter:
     """Ask the image's python3, under a candidate's conditions: another user, an empty /tmp."""
     failure = f"image {name!r} has no python3 that candidates could run"
     with _failing(failure):
         container = client.containers.create(
             id_,
-            ["-I", "-c", _PROBE],
+            ["-I", "-c", interpreter.PROBE],
             entrypoint=["python3"],
             user="65534:65534",
             working_dir="/",
@@ -300,87 +241,8 @@ def _probe(client: Any, id_: str, name: str) -> _Python:
         finally:
             container.remove(force=True)
     if code:
-        raise SandboxUnavailableError(f"{failure}: {_last_line(complaint)}")
-    return _read(said, f"image {name!r}")
-
-
-def _own() -> _Python:
-    said = subprocess.run(
-        [machine_python.executable(), "-I", "-c", _PROBE], capture_output=True, text=True
-    )
-    if said.returncode:
-        raise SandboxUnavailableError(
-            f"this machine's own Python is not complete: {_last_line(said.stderr)}: "
-            "gatekeeper sandbox build --base python:3.12-slim"
-        )
-    return _read(said.stdout, "this machine")
-
-
-def _read(said: str | bytes, whose: str) -> _Python:
-    try:
-        about = json.loads(said)
-        version = (about["version"][0], about["version"][1])
-    except (ValueError, LookupError, TypeError):
-        raise SandboxUnavailableError(
-            f"{whose}: its python3 prints other things than its program says: {said!r:.80}"
-        ) from None
-    if version < OLDEST or about["implementation"] != "cpython":
-        raise SandboxUnavailableError(
-            f"{whose} has {about.get('implementation', 'Python')} {version[0]}.{version[1]}: "
-            f"CPython {OLDEST[0]}.{OLDEST[1]} or newer is needed"
-        )
-    about |= {"version": version, "libc": tuple(about["libc"])}
-    return _Python(**about)
-
-
-def _wheels(requirements: Sequence[str], python: _Python, folder: Path) -> dict[str, Entry]:
-    """The packages as files below "packages/", installed into `folder` for the image's Python."""
-    if importlib.util.find_spec("pip") is None:
-        raise SandboxUnavailableError(
-            f"requirements need pip, which {sys.executable} does not have: "
-            f"{sys.executable} -m ensurepip"
-        )
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--no-compile"),
-            *("--disable-pip-version-check", "--only-binary=:all:", "--target=packages"),
-            f"--python-version={python.version[0]}.{python.version[1]}",
-            "--implementation=cp",
-            *(f"--platform={platform}" for platform in _platforms(python)),
-            "--",
-            *requirements,
-        ],
-        cwd=folder,  # where no file can be taken for a requirement
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
-        raise SandboxUnavailableError(
-            f"no wheels of {', '.join(requirements)} for Python "
-            f"{python.version[0]}.{python.version[1]} on {python.machine}: "
-            + _last_line(errors[-1][len("ERROR: ") :] if errors else done.stderr)
-        )
-    return {
-        str(file.relative_to(folder)): file
-        for file in (folder / "packages").rglob("*")
-        if file.is_file() and folder / "packages" / "bin" not in file.parents
-    }
-
-
-def _platforms(python: _Python) -> list[str]:
-    """Platform tags of the wheels that run with the image's libc, the best first (PEP 600, 656)."""
-    libc, version = python.libc
-    if libc != "glibc":
-        return [f"musllinux_1_{minor}_{python.machine}" for minor in (2, 1, 0)]
-    newest = int(version.split(".")[1])
-    old = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-    return [
-        f"{name}_{python.machine}"
-        for minor in range(newest, 4, -1)
-        for name in (f"manylinux_2_{minor}", old.get(minor))
-        if name
-    ]
+        raise SandboxUnavailableError(f"{failure}: {last_line(complaint)}")
+    return interpreter.read(said, f"image {name!r}")
 
 
 def _compile(executable: str, folders: Sequence[str]) -> str:

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatekeeper.io.syntax import parse_python
-from gatekeeper.sandbox.inside.collect import asserts, wants_fixtures
+from gatekeeper.sandbox.inside.collect import wants_fixtures
+from gatekeeper.sandbox.inside.counting import asserts
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
 from gatekeeper.sandbox.usage import is_class, makes, name_of

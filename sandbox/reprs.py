@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["short_repr"]
+__all__ = ["last_line", "short_repr"]
 
 
 def short_repr(value: object, limit: int = 200) -> str:
@@ -41,3 +41,13 @@ def _start(value: Any, limit: int, room: list[int]) -> Any:
         room[0] -= 1
         items.append(_start(item, limit, room))
     return _LONG[kind](value, items)
+
+
+def last_line(text: str | bytes) -> str:
+    """The reason that a program or the engine gives, which stands in its last line."""
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    if "no space left" in text.lower():
+        return "the disk is full (no space left on device)"
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else "no reason given"

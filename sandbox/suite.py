@@ -15,7 +15,7 @@ from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.syntax import parse_python
-from gatekeeper.sandbox.inside.collect import asserts
+from gatekeeper.sandbox.inside.counting import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, read_tests
 

@@ -40,7 +40,7 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside import collect
+from gatekeeper.sandbox.inside import collect, counting
 from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import describe, judge
@@ -147,11 +147,11 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
     told = json.loads(reading)
     for name in told["modules"]:
         sys.modules.setdefault(name, sys.modules["candidate"])
-    count = namespace[collect.COUNTER] = collect.Count()
+    count = namespace[counting.COUNTER] = counting.Count()
     for test in tests:
         program = ast.parse(test)
         nodes = list(ast.walk(program))
-        collect.counted(nodes, frozenset(told["theirs"]))
+        counting.counted(nodes, frozenset(told["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
         check = collect.check(program, namespace, told)
         for _, item in collect.items(program, nodes, namespace, check):

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from gatekeeper.sandbox.inside.peer import OPERATIONS as _COMMON
+from gatekeeper.sandbox.inside.operations import OPERATIONS as _COMMON
 
 __all__ = ["FORWARDED", "OPERATIONS", "UNNAMED", "class_facts", "exact", "object_facts"]
 

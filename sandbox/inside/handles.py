@@ -14,16 +14,18 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 from gatekeeper.sandbox.inside import facts, surroundings
-from gatekeeper.sandbox.inside.peer import (
+from gatekeeper.sandbox.inside.operations import (
     BINARY,
     BITWISE,
     CONVERSIONS,
-    LOANS,
     ORDERINGS,
     UNARY,
-    Peer,
     importable,
     update,
+)
+from gatekeeper.sandbox.inside.peer import (
+    LOANS,
+    Peer,
 )
 from gatekeeper.sandbox.inside.wire import Parts
 

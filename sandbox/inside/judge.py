@@ -24,7 +24,7 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside import batching, collect
+from gatekeeper.sandbox.inside import batching, collect, counting
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
@@ -190,10 +190,10 @@ def judge(
     where, test = "in the code", ""
     guard = Guard(told["module_name"])
     peer = JudgePeer(connection, guard=guard, watch=Watch("\n".join((setup, *tests))))
-    count = collect.Count()
+    count = counting.Count()
     try:
         names = _Names(peer, told)
-        names |= {collect.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
+        names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         sys.meta_path.insert(0, _Importer(names, told["modules"]))
         theirs = frozenset(told["theirs"])
         ahead: list[_Program] = []
@@ -290,7 +290,7 @@ class _Program:
         self.nodes = list(ast.walk(self.tree))
         guard.helpers |= {node.name for node in self.nodes if _helps(node)}  # type: ignore[attr-defined]
         self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
-        collect.counted(self.nodes, theirs)
+        counting.counted(self.nodes, theirs)
         batching.batched(self.nodes)
         self._code = compile(self.tree, file, "exec", dont_inherit=True)
 
@@ -303,7 +303,7 @@ def _helps(node: ast.AST) -> bool:
     """Whether that is a function that asserts: a call of it does, then."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
-    return any(map(collect.asserts, ast.walk(node)))
+    return any(map(counting.asserts, ast.walk(node)))
 
 
 def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[int]:
@@ -312,7 +312,7 @@ def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[i
     def asserts(node: ast.AST) -> bool:
         function = node.func if isinstance(node, ast.Call) else None
         name = getattr(function, "id", None) or getattr(function, "attr", None)
-        return collect.asserts(node) or name in helpers
+        return counting.asserts(node) or name in helpers
 
     for node in nodes:
         if asserts(node):

@@ -168,14 +168,8 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
         datetime.timedelta,
     ),
 }
-
-
 NAMED_TUPLE = "namedtuple"
-
-
 _ARRAY = "array"
-
-
 BUILDERS = {name: build for name, (_, _, build) in _KNOWN.items()} | {
     NAMED_TUPLE: _from_names,
     _ARRAY: _from_array,

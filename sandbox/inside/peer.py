@@ -22,76 +22,25 @@ a fork: threading, random, asyncio.
 from __future__ import annotations
 
 import _thread
-import builtins
 import contextlib
-import importlib
-import operator
 import socket
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import decode, encode
+from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.wire import Parts, frame
 
-__all__ = ["OPERATIONS", "GoneError", "Peer", "importable", "reference", "update"]
+__all__ = ["LOANS", "GoneError", "Peer", "reference"]
 
 LIMIT = 32 << 20  # bytes of one message
 _UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # bytes are limit enough
-MUTABLE = (list, dict, set, bytearray)
 _CHUNKS = 1 << 12, 1 << 20  # bytes that are read at a time, at least and at most
 LOANS = 32  # mutable values that the tests may still change
 
-BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
-INPLACE = tuple(f"i{name}" for name in (*BINARY, "lshift", "rshift", "and", "or", "xor"))
-BITWISE = ("lshift", "rshift", "and", "or", "xor")
-ORDERINGS = ("lt", "le", "gt", "ge")
-UNARY = ("neg", "pos", "invert", "abs")
-CONVERSIONS: dict[str, Callable[..., Any]] = {
-    "bool": bool,
-    "int": int,
-    "float": float,
-    "complex": complex,
-    "str": str,
-    "repr": repr,
-    "len": len,
-    "hash": hash,
-    "format": format,
-    "index": operator.index,
-    "round": round,
-}
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(operator, f"__{name}__") for name in (*BINARY, *BITWISE, *INPLACE, *UNARY)},
-    **{name: getattr(operator, name) for name in (*ORDERINGS, "eq", "ne")},
-    **CONVERSIONS,
-    "call": lambda target, /, *arguments, **keywords: target(*arguments, **keywords),
-    "get": getattr,
-    "set": setattr,
-    "delete": delattr,
-    "contains": operator.contains,
-    "getitem": operator.getitem,
-    "setitem": operator.setitem,
-    "delitem": operator.delitem,
-    "iter": iter,
-    "next": next,
-    "send": lambda target, value: target.send(value),
-    "throw": lambda target, *error: target.throw(*error),
-    "reversed": reversed,
-    "divmod": divmod,
-    "isinstance": isinstance,
-    "issubclass": issubclass,
-    "dir": dir,
-    "enter": lambda o: type(o).__enter__(o),
-    "exit": lambda o, *error: type(o).__exit__(o, *error),
-}
-"""What one side may ask of an object of the other's, by name."""
 
-BUILTIN_TYPES = {
-    name: kind
-    for name, kind in vars(builtins).items()
-    if isinstance(kind, type) and not issubclass(kind, BaseException)
-} | {"NoneType": type(None)}
 _BUILTIN_NAMES = {id(kind): name for name, kind in BUILTIN_TYPES.items()}  # types never end
 
 
@@ -408,48 +357,3 @@ class Peer:
 def reference(number: int) -> bytes:
     """The head of a reference; its description follows as a part (`codec.py`)."""
     return b"h" + number.to_bytes(8, "little", signed=True)
-
-
-_NOISY = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "test"}  # do things at import
-
-
-def importable(module: str, name: str) -> Any:
-    """The object of the standard library of that name. Raises ValueError."""
-    root = module.partition(".")[0]
-    if root not in sys.stdlib_module_names - _NOISY or "__main__" in module:
-        raise ValueError(f"{module}.{name}")
-    try:
-        return operator.attrgetter(name)(importlib.import_module(module))
-    except (ImportError, AttributeError):
-        raise ValueError(f"{module}.{name}") from None
-
-
-def update(old: Any, new: Any) -> None:
-    """Give a mutable object the contents of its changed copy, inner ones in place too."""
-    if isinstance(old, list):
-        if len(old) == len(new):
-            for number, (mine, theirs) in enumerate(zip(old, new, strict=True)):
-                if type(mine) is type(theirs) and isinstance(mine, MUTABLE):
-                    update(mine, theirs)
-                else:
-                    old[number] = theirs
-        else:
-            old[:] = new
-    elif isinstance(old, dict):
-        kept = {k: v for k, v in old.items() if k in new}
-        old.clear()
-        for key, theirs in new.items():
-            mine = kept.get(key)
-            if type(mine) is type(theirs) and isinstance(mine, MUTABLE):
-                update(mine, theirs)
-                theirs = mine
-            old[key] = theirs
-    elif isinstance(old, tuple):
-        for mine, theirs in zip(old, new, strict=True):
-            if type(mine) is type(theirs) and isinstance(mine, (*MUTABLE, tuple)):
-                update(mine, theirs)
-    elif isinstance(old, set):
-        old.intersection_update(new)
-        old.update(new)
-    else:
-        old[:] = new

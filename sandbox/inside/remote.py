@@ -12,19 +12,23 @@ from collections import deque
 from typing import Any
 
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
+from gatekeeper.sandbox.inside.forwarders import (
+    FORWARDERS,
+)
 from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
-from gatekeeper.sandbox.inside.peer import (
+from gatekeeper.sandbox.inside.operations import (
     BUILTIN_TYPES,
-    LOANS,
     MUTABLE,
     OPERATIONS,
-    Peer,
     importable,
-    reference,
     update,
 )
+from gatekeeper.sandbox.inside.peer import (
+    LOANS,
+    Peer,
+    reference,
+)
 from gatekeeper.sandbox.inside.standins import (
-    FORWARDERS,
     Inner,
     Kind,
     Remote,

@@ -21,35 +21,36 @@ object that a function returned: such an object poses as a value.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gatekeeper.sandbox.inside.peer import (
-    BINARY,
-    BITWISE,
-    CONVERSIONS,
-    INPLACE,
+from gatekeeper.sandbox.inside import signatures
+from gatekeeper.sandbox.inside.operations import (
     ORDERINGS,
-    UNARY,
+)
+from gatekeeper.sandbox.inside.peer import (
     Peer,
 )
 
 __all__ = [
-    "FORWARDERS",
+    "REFUSED",
     "Inner",
     "Kind",
     "Remote",
     "RemoteClass",
     "Trust",
     "Value",
+    "ask",
+    "believed",
+    "given",
+    "has",
     "inner",
     "is_stand_in",
     "kind_of",
     "mark",
+    "theirs",
 ]
 
 COMPARING = frozenset(
@@ -71,7 +72,7 @@ _READABLE = frozenset(  # special attributes that are data, or functions
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
 _GENERATORS = (types.GeneratorType, types.CoroutineType)
-_REFUSED = "{}: an object of the candidate's cannot answer for data of the tests"
+REFUSED = "{}: an object of the candidate's cannot answer for data of the tests"
 
 
 class Trust:
@@ -135,7 +136,7 @@ def mark(item: Any, trust: int) -> None:
         object.__getattribute__(item, "__dict__")["gatekeeper"] = known._replace(trust=trust)
 
 
-def _theirs(peer: Peer, item: object) -> bool:
+def theirs(peer: Peer, item: object) -> bool:
     """Whether that is the candidate's: to be asked about it tells it nothing."""
     kind = type(item)
     if issubclass(kind, RemoteClass):
@@ -157,7 +158,7 @@ class RemoteClass(type):
     def __getattr__(cls, name: str) -> Any:
         peer = inner(cls).peer
         if name == "__signature__":
-            return signature(peer.ask("signature", cls))
+            return signatures.signature(peer.ask("signature", cls))
         if _special(name) and name not in _READABLE:
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
         found = peer.ask("get", cls, name)
@@ -175,10 +176,10 @@ class RemoteClass(type):
         return tuple(base for base in found if base not in (Remote, Value)) or (object,)
 
     def __setattr__(cls, name: str, value: Any) -> None:
-        _ask(cls, "set", name, value)
+        ask(cls, "set", name, value)
 
     def __delattr__(cls, name: str) -> None:
-        _ask(cls, "delete", name)
+        ask(cls, "delete", name)
 
     def __subclasscheck__(cls, other: type) -> bool:
         return other is cls or (isinstance(other, RemoteClass) and cls in kind_of(other).ancestors)
@@ -187,19 +188,19 @@ class RemoteClass(type):
         return cls.__subclasscheck__(type(item))
 
     def __dir__(cls) -> Any:
-        return _ask(cls, "dir")
+        return ask(cls, "dir")
 
     def __iter__(cls) -> Iterator[Any]:
-        return iter(_ask(cls, "iter"))
+        return iter(ask(cls, "iter"))
 
     def __len__(cls) -> int:
-        return int(_ask(cls, "len"))
+        return int(ask(cls, "len"))
 
     def __bool__(cls) -> bool:
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return _ask(cls, "getitem", key)
+        return ask(cls, "getitem", key)
 
     def __contains__(cls, item: Any) -> bool:
         return any(item is found or item == found for found in cls)
@@ -220,31 +221,31 @@ class Remote:
         if name in _HIDDEN:
             raise AttributeError(name)
         if name == "__code__":
-            return _code(_ask(self, "code"))
+            return signatures.code(ask(self, "code"))
         if name == "__signature__":
-            return signature(_ask(self, "signature"))
+            return signatures.signature(ask(self, "signature"))
         return object.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _ask(self, "set", name, value)
+        ask(self, "set", name, value)
 
     def __delattr__(self, name: str) -> None:
-        _ask(self, "delete", name)
+        ask(self, "delete", name)
 
     def __eq__(self, other: object) -> Any:
         known, kind = inner(self), type(self)
         if self is other:
             return True
-        if _theirs(known.peer, other):
-            defined = _has(kind, "__eq__") or _has(type(other), "__eq__")
-            return defined and _believed(self, "eq", other)
+        if theirs(known.peer, other):
+            defined = has(kind, "__eq__") or has(type(other), "__eq__")
+            return defined and believed(self, "eq", other)
         if kind_of(kind).plain:
             return bool(known.peer.ask("plain", self) == other)
         return NotImplemented
 
     def __ne__(self, other: object) -> Any:
         peer = inner(self).peer
-        if _has(type(self), "__ne__") and _theirs(peer, other):
+        if has(type(self), "__ne__") and theirs(peer, other):
             return peer.ask("ne", self, other) is True
         equal = Remote.__eq__(self, other)
         return equal if equal is NotImplemented else not equal
@@ -252,27 +253,27 @@ class Remote:
     def __hash__(self) -> int:
         if not kind_of(type(self)).hashable:
             raise TypeError(f"unhashable type: {type(self).__name__!r}")
-        if _has(type(self), "__hash__"):
-            return int(_ask(self, "hash"))
+        if has(type(self), "__hash__"):
+            return int(ask(self, "hash"))
         return object.__hash__(self)
 
     def __str__(self) -> str:
-        return str(_ask(self, "str"))
+        return str(ask(self, "str"))
 
     def __repr__(self) -> str:
-        return str(_ask(self, "repr"))
+        return str(ask(self, "repr"))
 
     def __format__(self, specification: str) -> str:
-        return str(_ask(self, "format", specification))
+        return str(ask(self, "format", specification))
 
     def __dir__(self) -> Any:
-        return _ask(self, "dir")
+        return ask(self, "dir")
 
     def __copy__(self) -> Any:
-        return _given(self, _ask(self, "copy"))
+        return given(self, ask(self, "copy"))
 
     def __deepcopy__(self, _memory: Any) -> Any:
-        return _given(self, _ask(self, "deepcopy"))
+        return given(self, ask(self, "deepcopy"))
 
 
 class Value(Remote):
@@ -299,8 +300,8 @@ class Value(Remote):
     def __hash__(self) -> int:
         if not kind_of(type(self)).hashable:
             raise TypeError(f"unhashable type: {type(self).__name__!r}")
-        if inner(self).trust == Trust.INSTANCE and _has(type(self), "__hash__"):
-            return int(_ask(self, "hash"))
+        if inner(self).trust == Trust.INSTANCE and has(type(self), "__hash__"):
+            return int(ask(self, "hash"))
         return int(_plain(self).__hash__(self))
 
 
@@ -310,10 +311,10 @@ def _alike(item: Value, operation: str, other: object) -> Any:
     One that a function returned is what it was when it came: it must not be another each time.
     """
     name = f"__{operation}__"
-    defined = _has(type(item), "__eq__") or _has(type(item), name)
+    defined = has(type(item), "__eq__") or has(type(item), name)
     both = isinstance(other, Value) and Trust.INSTANCE == inner(item).trust == inner(other).trust
     if defined and both:
-        equal = _believed(item, "eq", other)
+        equal = believed(item, "eq", other)
         return equal if operation == "eq" else not equal
     return getattr(_plain(item), name)(item, other)
 
@@ -326,16 +327,16 @@ def _special(name: str) -> bool:
     return name[:2] == "__" and name[-2:] == "__"
 
 
-def _has(kind: type, name: str) -> bool:
+def has(kind: type, name: str) -> bool:
     """Whether the candidate's class defines that special method, itself or by inheritance."""
     return isinstance(kind, RemoteClass) and name in kind_of(kind).special
 
 
-def _ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+def ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
     return inner(item).peer.ask(operation, item, *arguments, **keywords)
 
 
-def _given(giver: Any, item: Any) -> Any:
+def given(giver: Any, item: Any) -> Any:
     """What an object gave comes from where the object comes from."""
     trust = inner(giver).trust
     for part in item if type(item) in (list, tuple) else (item,):
@@ -348,15 +349,15 @@ def _attribute(item: Any, name: str) -> Any:
     if known.number == known.peer.ROOT:  # the candidate's module
         return known.peer.ask("get", item, name)
     if name == "_as_parameter_":  # ctypes reads an address from it
-        raise AttributeError(_REFUSED.format(name))
+        raise AttributeError(REFUSED.format(name))
     if not _special(name) and known.trust != Trust.INSTANCE and _evades(item):
         raise AttributeError(f"{name}: an object that has every attribute is not believed")
     if name in ("send", "throw") and kind_of(type(item)).shown in _GENERATORS:
-        return functools.partial(_ask, item, name)
+        return functools.partial(ask, item, name)
     found = known.peer.ask("get", item, name)
     if name in COMPARING and known.trust != Trust.INSTANCE and isinstance(found, Remote):
-        raise AttributeError(_REFUSED.format(name))
-    return _given(item, found)
+        raise AttributeError(REFUSED.format(name))
+    return given(item, found)
 
 
 def _evades(item: Any) -> bool:
@@ -378,7 +379,7 @@ def _called_by_name(item: Any, name: str) -> Callable[[Any], bool]:
     return lambda other: bool(getattr(operator, _COMPARED[name])(item, other))
 
 
-def _believed(item: Any, operation: str, other: Any) -> bool:
+def believed(item: Any, operation: str, other: Any) -> bool:
     """A yes, unless the object says that of a stranger, too."""
     peer = inner(item).peer
     if peer.ask(operation, item, other) is not True:
@@ -387,168 +388,3 @@ def _believed(item: Any, operation: str, other: Any) -> bool:
         return peer.ask(operation, item, peer.stranger) is not True
     except Exception:  # as an honest object may, which knows nothing of strangers
         return True
-
-
-def _ordering(name: str) -> Callable[[Any, Any], Any]:
-    def compare(self: Any, other: Any) -> Any:
-        return _believed(self, name, other) if _theirs(inner(self).peer, other) else NotImplemented
-
-    return compare
-
-
-def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
-    """An arithmetic operator; see the rule at the head of this file."""
-
-    def operate(self: Any, *others: Any) -> Any:
-        peer, _, trust = inner(self)
-        informed = not all(_theirs(peer, other) for other in others)
-        if informed and trust in (None, Trust.RETURNED):
-            raise TypeError(_REFUSED.format(name))
-        sources = {inner(o).trust for o in (self, *others) if isinstance(o, Remote)}
-        informed = informed or Trust.INFORMED in sources
-        operands = (*others, self) if reflected else (self, *others)
-        made = peer.ask(name, *operands)
-        if not informed:
-            return _given(self, made)
-        if made is self:
-            return made
-        if not isinstance(made, Remote) or isinstance(made, Value):
-            raise TypeError(_REFUSED.format(name))
-        mark(made, Trust.INFORMED)
-        return made
-
-    return operate
-
-
-def _number(name: str) -> Callable[..., Any]:
-    """A conversion to plain data that an informed object is not asked for."""
-
-    def convert(self: Any, *arguments: Any) -> Any:
-        trust = inner(self).trust
-        if trust == Trust.INFORMED or (arguments and trust != Trust.INSTANCE):
-            raise TypeError(_REFUSED.format(name))
-        return _given(self, _ask(self, name, *arguments))
-
-    return convert
-
-
-def _plainly(name: str) -> Callable[..., Any]:
-    return lambda self, /, *arguments, **keywords: _given(
-        self, _ask(self, name, *arguments, **keywords)
-    )
-
-
-def _contains(self: Any, item: object) -> bool:
-    known = inner(self)
-    if _theirs(known.peer, item) or known.trust == Trust.INSTANCE:
-        return _believed(self, "contains", item)
-    if kind_of(type(self)).plain:
-        return item in known.peer.ask("plain", self)
-    return any(item is found or item == found for found in self)
-
-
-def _exit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
-    swallowed = _ask(self, "exit", kind, error, None)
-    return bool(swallowed) and bool(inner(self).peer.guard.swallows(error, trace))
-
-
-async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
-    swallowed = _ask(self, "aexit", kind, error, None)
-    return bool(swallowed) and bool(inner(self).peer.guard.swallows(error, trace))
-
-
-def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
-    """A function that is found in a class of the tests is a method of its objects."""
-    return self if owner is None else types.MethodType(self, owner)
-
-
-def _iterate(self: Any) -> Iterator[Any]:
-    found = _given(self, _ask(self, "iter"))
-    steps = found if isinstance(found, Remote) else iter(found)
-    if _has(type(self), "__len__") and inner(self).trust != Trust.INSTANCE:
-        return _as_many(self, steps)
-    return steps
-
-
-def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
-    """The steps; a container that says how long it is must yield as many."""
-    count = 0
-    with contextlib.suppress(StopIteration):
-        while True:
-            item = next(steps)
-            count += 1
-            yield item
-    if count != _ask(container, "len"):
-        raise TypeError(f"it has {_ask(container, 'len')} items and yields {count}")
-
-
-def _await(self: Any) -> Any:
-    yield from ()
-    return _given(self, _ask(self, "await"))
-
-
-def _asynchronous(name: str) -> Callable[..., Any]:
-    async def run(self: Any) -> Any:
-        return _given(self, _ask(self, name))
-
-    return run
-
-
-FORWARDERS: dict[str, Any] = {
-    **{f"__{o}__": _operator(o) for o in (*BINARY, *BITWISE, *INPLACE, "divmod")},
-    **{f"__r{o}__": _operator(o, reflected=True) for o in (*BINARY, *BITWISE, "divmod")},
-    **{f"__{o}__": _operator(o) for o in UNARY if o != "abs"},
-    **{f"__{o}__": _ordering(o) for o in ORDERINGS},
-    **{
-        f"__{o}__": _number(o)
-        for o in (*CONVERSIONS, "abs")
-        if o not in ("str", "repr", "format", "hash")
-    },
-    **{f"__{o}__": _plainly(o) for o in ("call", "next", "reversed", "enter", "aiter")},
-    **{f"__{o}__": _plainly(o) for o in ("getitem", "setitem", "delitem")},
-    "__get__": _bound,
-    "__iter__": _iterate,
-    "__await__": _await,
-    "__anext__": _asynchronous("anext"),
-    "__aenter__": _asynchronous("aenter"),
-    "__contains__": _contains,
-    "__exit__": _exit,
-    "__aexit__": _aexit,
-}
-"""The special methods of stand-ins, by name; a class of them has those of what it stands for."""
-
-
-def _code(found: Any) -> Any:
-    if found is None:
-        raise AttributeError("__code__")
-    count, positional, keyword, flags, names, name, line = found
-    return types.SimpleNamespace(
-        co_argcount=count,
-        co_posonlyargcount=positional,
-        co_kwonlyargcount=keyword,
-        co_flags=flags,
-        co_varnames=names,
-        co_name=name,
-        co_firstlineno=line,
-    )
-
-
-def signature(found: Any) -> Any:
-    inspect = importlib.import_module("inspect")
-    *rows, (_, _, _, returned) = found
-
-    def optional(value: tuple[Any, ...]) -> Any:
-        return value[0] if value else inspect.Parameter.empty
-
-    return inspect.Signature(
-        [
-            inspect.Parameter(
-                name,
-                inspect._ParameterKind(kind),
-                default=optional(default),
-                annotation=optional(annotation),
-            )
-            for name, kind, default, annotation in rows
-        ],
-        return_annotation=optional(returned),
-    )

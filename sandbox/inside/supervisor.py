@@ -37,7 +37,7 @@ import sys
 import time
 from typing import Any
 
-from gatekeeper.sandbox.inside import child
+from gatekeeper.sandbox.inside import child, procfs
 from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.inside.lockdown import (
     Limits,
@@ -61,17 +61,10 @@ PRELOAD = """
     functools hashlib heapq html io inspect itertools json math numbers operator pathlib pprint
     re string struct textwrap time traceback types typing unicodedata unittest uuid
 """.split()  # noqa: SIM905
-MANY = 1000  # processes that are looked at, however fast they fork
 _ENDINGS = frozenset(suffix[1:] for suffix in importlib.machinery.all_suffixes())
 SETTLE_SECONDS = 0.5  # for what was killed to be gone before the host hears of it
 CLEAR_SECONDS = 5.0  # for it to be gone before the next process is made
 REMOVE_SECONDS = 0.3  # for a candidate's files; the rest goes with this process
-CGROUPS = {  # version 2, then 1
-    "current": ("pids.current", "pids/pids.current"),
-    "used": ("cpu.stat", "cpuacct/cpuacct.usage"),
-    "processes": ("pids.events", "pids/pids.events"),
-    "memory": ("memory.events", "memory/memory.oom_control"),
-}
 
 
 def main(control: socket.socket) -> None:
@@ -130,8 +123,8 @@ class Supervisor:
         drop_bounding_set()
         self._null = os.open("/dev/null", os.O_RDONLY)
         self._files = {
-            name: _open(paths) if self._level == "docker" else None
-            for name, paths in CGROUPS.items()
+            name: procfs.open_first(paths) if self._level == "docker" else None
+            for name, paths in procfs.CGROUPS.items()
         }
         self._disturbed = False
         self._used = 0.0  # processor seconds, of all before the current run
@@ -236,7 +229,7 @@ class Supervisor:
         """
         waiting = self._alive.copy()
         pids = [self._alive.pop(number) for number in numbers]
-        waited = [_waited(f"/proc/{pid}") for pid in pids]
+        waited = [procfs.waited(f"/proc/{pid}") for pid in pids]
         for pid in pids:
             _signal(pid, signal.SIGKILL)
         ended = [os.wait4(pid, 0) for pid in pids]
@@ -248,11 +241,11 @@ class Supervisor:
             "waited": waited,
             "left": self._left(numbers) or self._disturbed or not clean,
             "gone": list(waiting.keys() - self._alive.keys() - set(numbers)),
-            "memory": _count(self._files["memory"], "oom_kill"),
-            "processes": _count(self._files["processes"], "max"),
+            "memory": procfs.count(self._files["memory"], "oom_kill"),
+            "processes": procfs.count(self._files["processes"], "max"),
         }
         self._say(report)
-        self._used = _used(self._files["used"])
+        self._used = procfs.used(self._files["used"])
         if not clean and not self._settle(CLEAR_SECONDS):
             raise OSError("what a candidate left cannot be ended")
 
@@ -289,22 +282,22 @@ class Supervisor:
         self._reap()
         current = self._files["current"]
         if current is not None:
-            alone = int(_reread(current)) == 1 + len(self._alive)
+            alone = int(procfs.reread(current)) == 1 + len(self._alive)
         else:
-            alone = _children(os.getpid()) <= set(self._alive.values())
+            alone = procfs.children(os.getpid()) <= set(self._alive.values())
         if alone:
             return False
         if self._kills_all:
             _signal(-1, signal.SIGKILL)
             self._alive.clear()
             return True
-        strangers = _children(os.getpid()) - set(self._alive.values())
+        strangers = procfs.children(os.getpid()) - set(self._alive.values())
         stopped: set[int] = set()
         while new := strangers - stopped:
             for pid in new:
                 _signal(pid, signal.SIGSTOP)
             stopped |= new
-            strangers = new.union(*map(_children, stopped))
+            strangers = new.union(*map(procfs.children, stopped))
         for pid in stopped:
             _signal(pid, signal.SIGKILL)
         return True
@@ -324,16 +317,16 @@ class Supervisor:
         processors for them, so that they keep each other waiting.
         """
         roots = [self._alive[number] for number in numbers]
-        trees = [_tree({pid}) for pid in roots]
+        trees = [procfs.tree({pid}) for pid in roots]
         spares = {pid for number, pid in self._alive.items() if number not in numbers}
-        everyone = _tree(_children(os.getpid()) - spares).union(*trees)
-        waited = sum(max(map(_longest_wait, tree)) for tree in trees)
+        everyone = procfs.tree(procfs.children(os.getpid()) - spares).union(*trees)
+        waited = sum(max(map(procfs.longest_wait, tree)) for tree in trees)
         if self._files["used"] is not None:
-            used = _used(self._files["used"]) - self._used
+            used = procfs.used(self._files["used"]) - self._used
         else:
-            used = sum(map(_processor, everyone))
+            used = sum(map(procfs.processor_seconds, everyone))
         processors = min((len(os.sched_getaffinity(pid)) for pid in roots), default=1)
-        crowded = sum(map(_running, everyone)) > processors
+        crowded = sum(map(procfs.running, everyone)) > processors
         return {"waited": waited, "used": used, "crowded": crowded}
 
 
@@ -364,98 +357,6 @@ def _fork(*, new_pid_namespace: bool) -> int:
             time.sleep(0.01)
 
 
-def _threads(pid: int) -> list[str]:
-    """Their directories; none of a process that is gone."""
-    try:
-        return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
-
-
-def _children(pid: int) -> set[int]:
-    found: set[int] = set()
-    for thread in _threads(pid):
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            found.update(map(int, _read(f"{thread}/children").split()))
-    return found
-
-
-def _tree(roots: set[int]) -> set[int]:
-    """Processes and all that they started, except those whose parents are gone."""
-    found: set[int] = set()
-    new = roots
-    while new and len(found) < MANY:
-        found |= new
-        new = set().union(*map(_children, new)) - found
-    return found
-
-
 def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-
-
-def _read(path: str) -> str:
-    """A small file of the kernel's, without what `open` costs. Raises OSError."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(file, 1 << 16).decode()
-    finally:
-        os.close(file)
-
-
-def _open(paths: tuple[str, ...]) -> int | None:
-    """The first of these files of the cgroup that there is, open for `_reread`."""
-    found = (f"/sys/fs/cgroup/{path}" for path in paths)
-    path = next((path for path in found if os.path.exists(path)), None)
-    return None if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-
-def _reread(file: int) -> str:
-    return os.pread(file, 1 << 16, 0).decode()
-
-
-def _count(file: int | None, name: str) -> int:
-    """A counter of a cgroup's file of names and numbers; 0 where there is none."""
-    if file is None:
-        return 0
-    pairs = (line.split() for line in _reread(file).splitlines())
-    return next((int(value) for key, value in pairs if key == name), 0)
-
-
-def _used(file: int | None) -> float:
-    """Processor seconds of a cgroup so far; 0 where nobody counts."""
-    if file is None:
-        return 0.0
-    text = _reread(file)  # version 1 has nanoseconds and no more
-    return int(text) / 1e9 if text.strip().isdigit() else _count(file, "usage_usec") / 1e6
-
-
-def _waited(where: str) -> float:
-    """Seconds a thread, or a process's first, was ready to run and had no processor."""
-    try:
-        return int(_read(f"{where}/schedstat").split()[1]) / 1e9
-    except (OSError, IndexError):  # it is gone; nobody counts
-        return 0.0
-
-
-def _longest_wait(pid: int) -> float:
-    return max(map(_waited, _threads(pid)), default=0.0)
-
-
-def _running(pid: int) -> int:
-    """How many threads of a process have a processor, or wait for one."""
-    found = 0
-    for thread in _threads(pid):
-        with contextlib.suppress(OSError):
-            found += _read(f"{thread}/stat").rpartition(")")[2].split()[0] == "R"
-    return found
-
-
-def _processor(pid: int) -> float:
-    """Processor seconds of a process and of those of its children that it waited for."""
-    try:
-        fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

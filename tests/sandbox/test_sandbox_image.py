@@ -19,7 +19,7 @@ from packaging import tags
 from gatekeeper.cli import main
 from gatekeeper.cli.packages_option import add_with
 from gatekeeper.errors import BadInputError, GatekeeperError, SandboxUnavailableError
-from gatekeeper.sandbox import image, machine_python
+from gatekeeper.sandbox import image, interpreter, machine_python, wheels
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.image import Image
 
@@ -275,7 +275,7 @@ def test_a_tag_is_a_name_of_an_image(tag: str) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="libc's tags are Linux's")
 def test_wheels_are_asked_for_by_the_tags_that_run_here() -> None:
     here = [tag for tag in tags.platform_tags() if not tag.startswith("linux_")]
-    assert image._platforms(image._own()) == here
+    assert wheels.platforms(interpreter.of_this_machine()) == here
 
 
 def test_files_are_the_same_bytes_and_readable_to_everyone(tmp_path: Path) -> None:

@@ -1,0 +1,198 @@
+"""Which assertions a test program has, and how many of them a run has reached.
+
+A test that asserts nothing would hold for every candidate: no verdict without a count.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gatekeeper.sandbox.inside.guard import EXCUSED
+
+__all__ = ["COUNTER", "Count", "asserts", "counted", "swallows"]
+
+COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
+
+
+class Count:
+    """What of the tests has really run.
+
+    Attributes
+    ----------
+    reached
+        How often a block that asserts something has been reached.
+    bodies
+        Of each test function that something of the candidate's decorates: whether its body came to
+        its end when it last ran. A decorator may run it often, but not leave it out.
+    """
+
+    def __init__(self) -> None:
+        self.reached = 0
+        self.bodies: dict[str, bool] = {}
+
+    def __call__(self) -> None:
+        self.reached += 1
+
+    def body(self, function: Any) -> Any:
+        """The function, with note taken of how it ends."""
+        name = function.__qualname__
+        self.bodies[name] = False
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def noted(*arguments: Any, **keywords: Any) -> Any:
+                self.bodies[name] = False
+                with _excusing():
+                    result = await function(*arguments, **keywords)
+                self.bodies[name] = True
+                return result
+        else:
+
+            @functools.wraps(function)
+            def noted(*arguments: Any, **keywords: Any) -> Any:
+                self.bodies[name] = False
+                with _excusing():
+                    result = function(*arguments, **keywords)
+                self.bodies[name] = True
+                return result
+
+        return noted
+
+    def check(self) -> None:
+        """Raises AssertionError where a decorated test did not run to its end."""
+        for name, ended in self.bodies.items():
+            if not ended:
+                raise AssertionError(f"{name}: a decorator of the candidate's kept it from its end")
+
+
+@contextlib.contextmanager
+def _excusing() -> Iterator[None]:
+    """Mark an assertion that fails in a decorated test: the decorator may run the test again."""
+    try:
+        yield
+    except AssertionError as error:
+        vars(error)[EXCUSED] = True
+        raise
+
+
+def asserts(node: ast.AST) -> bool:
+    """Whether that is an assertion: an `assert`, or a call such as `self.assertEqual(…)`."""
+    if isinstance(node, ast.Assert):
+        return True
+    if isinstance(node, ast.Raise):
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(raised, ast.Name) and raised.id == "AssertionError"
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name.startswith("assert") or name in ("fail", "failUnless", "raises", "warns")
+
+
+def swallows(node: ast.AST) -> bool:
+    """Whether an assertion that fails inside of it goes by unnoticed."""
+    if isinstance(node, ast.With):
+        managers = (item.context_expr for item in node.items)
+        calls = [m for m in managers if isinstance(m, ast.Call)]
+        return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
+    if not isinstance(node, ast.Try):
+        return False
+    for handler in node.handlers:
+        inside = [n for n in ast.walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
+        kinds = (handler.type,) if handler.type is not None else ()
+        if not inside and _broad(*kinds) and not _notes(handler):
+            return True
+    return False
+
+
+def _broad(*kinds: ast.expr) -> bool:
+    """Whether one of these exceptions is a failed assertion; of none given, all are meant."""
+    names = {ast.unparse(kind) for kind in kinds}
+    names |= {ast.unparse(e) for kind in kinds if isinstance(kind, ast.Tuple) for e in kind.elts}
+    return not kinds or bool(names & {"AssertionError", "Exception", "BaseException"})
+
+
+def _notes(handler: ast.excepthandler) -> bool:
+    """Whether a handler does more than go on: it may keep what it caught, to be looked at."""
+    quiet = (ast.Pass, ast.Continue, ast.Break)
+    return not all(
+        isinstance(n, quiet) or (isinstance(n, ast.Expr) and "print" in ast.unparse(n))
+        for n in getattr(handler, "body", ())
+    )
+
+
+def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
+    """Have a program tell its `Count` what runs; `nodes` are all of it, `theirs` the candidate's.
+
+    A call of the counter goes before the first statement of a block that asserts something itself:
+    whoever gets to another one of the block has been there. Test functions that are decorated with
+    names of `theirs` have their end noted.
+    """
+    for node in nodes:
+        if isinstance(node, ast.Lambda):
+            if any(map(asserts, ast.walk(node.body))):
+                both = [_counting(node.body), node.body]
+                node.body = ast.copy_location(ast.BoolOp(ast.Or(), both), node.body)
+        elif isinstance(node, _BLOCKS) and not swallows(node):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                _note_end(node, theirs)
+            for field in ("body", "orelse", "finalbody"):
+                _count_in(getattr(node, field, []))
+
+
+_BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # what may have statements inside
+_INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # what runs by itself
+
+
+def _counting(node: ast.expr | ast.stmt) -> ast.Call:
+    """A call of the counter, at the place of that node."""
+    places = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    place = {name: getattr(node, name) for name in places}
+    return ast.Call(ast.Name(COUNTER, ast.Load(), **place), [], [], **place)
+
+
+def _note_end(node: ast.FunctionDef | ast.AsyncFunctionDef, theirs: frozenset[str]) -> None:
+    names = {n.id for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
+    if node.name.startswith(("test", "check")) and names & theirs:
+        note = ast.Attribute(ast.Name(COUNTER, ast.Load()), "body", ast.Load())
+        node.decorator_list.append(ast.copy_location(note, node))
+        ast.fix_missing_locations(node)
+
+
+def _count_in(block: list[ast.stmt]) -> None:
+    for number, statement in enumerate(block):
+        if _asserts_itself(statement) or _decides(statement):
+            block.insert(number, ast.copy_location(ast.Expr(_counting(statement)), statement))
+            return
+
+
+def _decides(statement: ast.AST) -> bool:
+    """Whether a branch of it can do nothing but fail: not to get there is what is asserted."""
+    if not isinstance(statement, ast.If | ast.Match | ast.Try):
+        return False
+    parts = [statement, *getattr(statement, "cases", ()), *getattr(statement, "handlers", ())]
+    blocks = (getattr(part, name, ()) for part in parts for name in ("body", "orelse"))
+    return any(_fails(inner) for block in blocks for inner in block)
+
+
+def _fails(statement: ast.AST) -> bool:
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    call = statement.value if isinstance(statement, ast.Expr) else statement
+    name = getattr(getattr(call, "func", None), "attr", "")
+    return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
+
+
+def _asserts_itself(statement: ast.AST) -> bool:
+    """Whether a statement asserts something, without the statements inside it."""
+    todo = [statement]
+    while todo:
+        node = todo.pop()
+        if asserts(node):
+            return True
+        todo += [n for n in ast.iter_child_nodes(node) if not isinstance(n, _INNER)]
+    return False

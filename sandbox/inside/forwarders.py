@@ -1,0 +1,166 @@
+"""The special methods of stand-ins: operators, conversions, containers, iteration, `with`.
+
+A class of stand-ins has those of the class that it stands for. What of their answers is believed,
+and which data of the tests they may hand over, is said at the head of `standins.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gatekeeper.sandbox.inside.operations import (
+    BINARY,
+    BITWISE,
+    CONVERSIONS,
+    INPLACE,
+    ORDERINGS,
+    UNARY,
+)
+from gatekeeper.sandbox.inside.standins import (
+    REFUSED,
+    Remote,
+    Trust,
+    Value,
+    ask,
+    believed,
+    given,
+    has,
+    inner,
+    kind_of,
+    mark,
+    theirs,
+)
+
+__all__ = ["FORWARDERS"]
+
+
+def _ordering(name: str) -> Callable[[Any, Any], Any]:
+    def compare(self: Any, other: Any) -> Any:
+        return believed(self, name, other) if theirs(inner(self).peer, other) else NotImplemented
+
+    return compare
+
+
+def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+    """An arithmetic operator; see the rule at the head of this file."""
+
+    def operate(self: Any, *others: Any) -> Any:
+        peer, _, trust = inner(self)
+        informed = not all(theirs(peer, other) for other in others)
+        if informed and trust in (None, Trust.RETURNED):
+            raise TypeError(REFUSED.format(name))
+        sources = {inner(o).trust for o in (self, *others) if isinstance(o, Remote)}
+        informed = informed or Trust.INFORMED in sources
+        operands = (*others, self) if reflected else (self, *others)
+        made = peer.ask(name, *operands)
+        if not informed:
+            return given(self, made)
+        if made is self:
+            return made
+        if not isinstance(made, Remote) or isinstance(made, Value):
+            raise TypeError(REFUSED.format(name))
+        mark(made, Trust.INFORMED)
+        return made
+
+    return operate
+
+
+def _number(name: str) -> Callable[..., Any]:
+    """A conversion to plain data that an informed object is not asked for."""
+
+    def convert(self: Any, *arguments: Any) -> Any:
+        trust = inner(self).trust
+        if trust == Trust.INFORMED or (arguments and trust != Trust.INSTANCE):
+            raise TypeError(REFUSED.format(name))
+        return given(self, ask(self, name, *arguments))
+
+    return convert
+
+
+def _plainly(name: str) -> Callable[..., Any]:
+    return lambda self, /, *arguments, **keywords: given(
+        self, ask(self, name, *arguments, **keywords)
+    )
+
+
+def _contains(self: Any, item: object) -> bool:
+    known = inner(self)
+    if theirs(known.peer, item) or known.trust == Trust.INSTANCE:
+        return believed(self, "contains", item)
+    if kind_of(type(self)).plain:
+        return item in known.peer.ask("plain", self)
+    return any(item is found or item == found for found in self)
+
+
+def _exit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
+    swallowed = ask(self, "exit", kind, error, None)
+    return bool(swallowed) and bool(inner(self).peer.guard.swallows(error, trace))
+
+
+async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
+    swallowed = ask(self, "aexit", kind, error, None)
+    return bool(swallowed) and bool(inner(self).peer.guard.swallows(error, trace))
+
+
+def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
+    """A function that is found in a class of the tests is a method of its objects."""
+    return self if owner is None else types.MethodType(self, owner)
+
+
+def _iterate(self: Any) -> Iterator[Any]:
+    found = given(self, ask(self, "iter"))
+    steps = found if isinstance(found, Remote) else iter(found)
+    if has(type(self), "__len__") and inner(self).trust != Trust.INSTANCE:
+        return _as_many(self, steps)
+    return steps
+
+
+def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
+    """The steps; a container that says how long it is must yield as many."""
+    count = 0
+    with contextlib.suppress(StopIteration):
+        while True:
+            item = next(steps)
+            count += 1
+            yield item
+    if count != ask(container, "len"):
+        raise TypeError(f"it has {ask(container, 'len')} items and yields {count}")
+
+
+def _await(self: Any) -> Any:
+    yield from ()
+    return given(self, ask(self, "await"))
+
+
+def _asynchronous(name: str) -> Callable[..., Any]:
+    async def run(self: Any) -> Any:
+        return given(self, ask(self, name))
+
+    return run
+
+
+FORWARDERS: dict[str, Any] = {
+    **{f"__{o}__": _operator(o) for o in (*BINARY, *BITWISE, *INPLACE, "divmod")},
+    **{f"__r{o}__": _operator(o, reflected=True) for o in (*BINARY, *BITWISE, "divmod")},
+    **{f"__{o}__": _operator(o) for o in UNARY if o != "abs"},
+    **{f"__{o}__": _ordering(o) for o in ORDERINGS},
+    **{
+        f"__{o}__": _number(o)
+        for o in (*CONVERSIONS, "abs")
+        if o not in ("str", "repr", "format", "hash")
+    },
+    **{f"__{o}__": _plainly(o) for o in ("call", "next", "reversed", "enter", "aiter")},
+    **{f"__{o}__": _plainly(o) for o in ("getitem", "setitem", "delitem")},
+    "__get__": _bound,
+    "__iter__": _iterate,
+    "__await__": _await,
+    "__anext__": _asynchronous("anext"),
+    "__aenter__": _asynchronous("aenter"),
+    "__contains__": _contains,
+    "__exit__": _exit,
+    "__aexit__": _aexit,
+}
+"""The special methods of stand-ins, by name; a class of them has those of what it stands for."""

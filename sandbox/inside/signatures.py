@@ -1,0 +1,45 @@
+"""Makes again what `inspect` reads of a function, from what `facts.py` tells of it."""
+
+from __future__ import annotations
+
+import importlib
+import types
+from typing import Any
+
+__all__ = ["code", "signature"]
+
+
+def code(found: Any) -> Any:
+    if found is None:
+        raise AttributeError("__code__")
+    count, positional, keyword, flags, names, name, line = found
+    return types.SimpleNamespace(
+        co_argcount=count,
+        co_posonlyargcount=positional,
+        co_kwonlyargcount=keyword,
+        co_flags=flags,
+        co_varnames=names,
+        co_name=name,
+        co_firstlineno=line,
+    )
+
+
+def signature(found: Any) -> Any:
+    inspect = importlib.import_module("inspect")
+    *rows, (_, _, _, returned) = found
+
+    def optional(value: tuple[Any, ...]) -> Any:
+        return value[0] if value else inspect.Parameter.empty
+
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect._ParameterKind(kind),
+                default=optional(default),
+                annotation=optional(annotation),
+            )
+            for name, kind, default, annotation in rows
+        ],
+        return_annotation=optional(returned),
+    )
