@@ -27,6 +27,7 @@ _MODULES = (
     "library_values",
     "codec",
     "operations",
+    "references",
     "peer",
     "facts",
     "surroundings",

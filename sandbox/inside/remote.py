@@ -23,11 +23,8 @@ from gatekeeper.sandbox.inside.operations import (
     importable,
     update,
 )
-from gatekeeper.sandbox.inside.peer import (
-    LOANS,
-    Peer,
-    reference,
-)
+from gatekeeper.sandbox.inside.peer import LOANS, Peer
+from gatekeeper.sandbox.inside.references import reference
 from gatekeeper.sandbox.inside.standins import (
     Inner,
     Kind,
