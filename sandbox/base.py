@@ -28,8 +28,8 @@ from gatekeeper.types import Generation, Outcome, Verdict
 __all__ = ["Sandbox"]
 
 RETRIES = 2  # on a fresh worker, where the last one was lost
+WAITING_FACTOR = 4  # times its limit: the most that a candidate may wait for a processor
 # For asking what was spent, for cleaning up, and where this process was kept from looking.
-WAITING_FACTOR = 4  # of its limit that a candidate may at most wait for a processor
 GRACE_SECONDS = 2 * ANSWER_SECONDS + FORGIVEN_SECONDS
 _UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
@@ -38,9 +38,8 @@ LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
 class Sandbox:
     """A verifier of Python programs; the base of `DockerSandbox` and `LocalSandbox`.
 
-    `verify(generation, task)`: the candidate is the code in `generation.text`; the shapes of a
-    task are in docs/sandbox.md. Safe to use from any number of threads and from asyncio; at most
-    `workers` candidates run at once, more wait, their clocks with them. Close it, or use it as a
+    Safe to use from any number of threads and from asyncio. At most `workers` candidates run at
+    once; the others wait, and their time does not count meanwhile. Close it, or use it as a
     context manager.
     """
 
@@ -77,7 +76,10 @@ class Sandbox:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper-sandbox")
 
     def _open(self, start: Callable[[], Worker], *, spare: bool) -> None:
-        """Have a pool; `start` makes a worker, or raises LostError, or what no retry can help."""
+        """Make the pool of workers.
+
+        `start` makes a worker. It raises LostError where a retry may help, other errors where not.
+        """
         self._pool = Pool(start, self._workers, spare=spare)
         # For those who forget to close: `start` must not refer to this object.
         self._finalizer = weakref.finalize(self, self._pool.close)
@@ -88,16 +90,35 @@ class Sandbox:
 
     @property
     def max_seconds(self) -> float:
-        """The most seconds of one try; waiting for a worker or a processor, and retries, aside."""
+        """Seconds that one try takes at most, without waiting for a worker or a processor."""
         return self._timeout + GRACE_SECONDS
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
-        """The verdict on one candidate. Raises BadInputError for a task without usable tests."""
+        """The verdict on one candidate.
+
+        Parameters
+        ----------
+        generation
+            Its `text` holds the candidate: the last Python fence, or all of it.
+        task
+            The tests, in one of the shapes of docs/sandbox.md.
+
+        Returns
+        -------
+        Outcome
+            Never raised as an error: what could not be told is `infra_error`. `meta` has
+            "evaluation", "isolation" and the last 2 KiB of "stdout" and "stderr".
+
+        Raises
+        ------
+        BadInputError
+            The task has no usable tests.
+        """
         suite = read_suite(generation.id, task)
         return self._verify(generation, suite, threading.Event())
 
     async def averify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
-        """`verify` for asyncio. When it is cancelled, the candidate is dead before it returns."""
+        """`verify` for asyncio. Where it is cancelled, the candidate has ended when it returns."""
         suite = read_suite(generation.id, task)
         cancelled = threading.Event()
         work = self._threads.submit(self._verify, generation, suite, cancelled)
@@ -113,9 +134,22 @@ class Sandbox:
     def verify_many(
         self, pairs: Iterable[tuple[Generation, Mapping[str, Any]]]
     ) -> Iterator[Outcome]:
-        """The verdicts in the order of `pairs`, which is read a little ahead.
+        """The verdicts on many candidates, `workers` at a time.
 
-        Raises BadInputError when it comes to a task without usable tests.
+        Parameters
+        ----------
+        pairs
+            Generations with their tasks; read a little ahead.
+
+        Yields
+        ------
+        Outcome
+            In the order of `pairs`.
+
+        Raises
+        ------
+        BadInputError
+            At a task without usable tests.
         """
         cancelled = threading.Event()
         pending: deque[Future[Outcome]] = deque()
@@ -133,7 +167,7 @@ class Sandbox:
                 work.cancel()
 
     def close(self) -> None:
-        """End all workers and what runs in them; refuse new candidates."""
+        """End all workers and what runs in them. The sandbox takes no candidate after that."""
         self._finalizer()
         self._threads.shutdown(cancel_futures=True)
 
@@ -146,9 +180,7 @@ class Sandbox:
     def _verify(self, generation: Generation, suite: Suite, cancelled: threading.Event) -> Outcome:
         code = extract_code(generation.text)
         if not code.strip():
-            return Outcome(
-                Verdict.NO_ANSWER, detail="there is no code in the output", meta=_UNTRIED
-            )
+            return Outcome(Verdict.NO_ANSWER, detail="the output contains no code", meta=_UNTRIED)
         code = suite.candidate(code)
         problem = "the verification was cancelled"
         lost = spared = False  # whether it lost a worker, and a control run then did not
@@ -201,7 +233,7 @@ class Sandbox:
         return TURNS.turn(cancelled, alone=alone, patience=self.max_seconds)
 
     def _undisturbed(self, lost: _CandidateLostError, cancelled: threading.Event) -> bool:
-        """Whether what befell the candidate spares a program of ours, on a fresh worker."""
+        """Whether a program of ours runs undisturbed, on a fresh worker, for as long."""
         seconds = min(lost.seconds, self._timeout)
         try:
             with self._pool.worker(fresh=True) as worker, self._turn(cancelled, alone=True):
@@ -211,11 +243,11 @@ class Sandbox:
 
 
 class _CandidateLostError(Exception):
-    """A worker was lost, or no verdict was to be had of it, while a candidate ran on it.
+    """A worker was lost, or gave no verdict, while a candidate ran on it.
 
-    That may have come from outside, or from a neighbour. Where it happens twice, the second time on
-    a fresh worker and alone, and neither to the control run between (`control.py`) nor to the one
-    after, it is its own doing.
+    The cause may be outside, or another candidate. If it happens twice, the second time on a fresh
+    worker with no other candidate running, and not to the control runs after each (`control.py`),
+    then the candidate caused it.
     """
 
     def __init__(self, error: LostError, seconds: float, about: Mapping[str, Any]) -> None:
@@ -226,9 +258,11 @@ class _CandidateLostError(Exception):
 
     def outcome(self) -> Outcome:
         verdict = Verdict.TIMEOUT if self.overloaded else Verdict.RESOURCE_EXCEEDED
-        detail = f"it ended its sandbox twice ({self})"
+        detail = f"the candidate ended its sandbox twice ({self})"
         if self.overloaded:
-            detail = f"no answer after {self.seconds:.2f} s, and none but it was {self}"
+            detail = (
+                f"no answer after {self.seconds:.2f} s, and a control run had a processor: {self}"
+            )
         meta = {"evaluation": None, **self._about}
         return Outcome(verdict, None, self.seconds, detail, meta)
 

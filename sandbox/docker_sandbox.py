@@ -21,19 +21,45 @@ ANSWER_SECONDS = 10.0  # for an engine that is asked something simple
 class DockerSandbox(Sandbox):
     """A verifier of Python programs: one candidate at a time in each of `workers` containers.
 
-    `image` is the name of an image with Python 3.10 or newer (pulled where it is not here), by
-    default the one that `gatekeeper sandbox build` makes; `requirements` are pip packages to add
-    to it; `runtime` another OCI runtime of the engine, such as "runsc" (default: runsc where the
-    engine has it, else its own). `meta["image"]` of each outcome is the image's digest.
+    A container in which a candidate left anything, or that ran into a limit, is replaced by a
+    spare. `meta["image"]` of each outcome is the image's digest.
 
-    Limits: `timeout` wall-clock seconds; `cpu_seconds` (default: `timeout` rounded up) of each
-    process; `memory_mb` MiB and `processes` of all the candidate's processes together, threads
-    counted, and the supervisor's few; `output_kb` KiB of standard output and error; `disk_mb` MiB
-    of files. A container that a candidate left anything in, or that ran into a limit, is thrown
-    away; a spare takes its place.
+    Parameters
+    ----------
+    image
+        Name of an image with Python 3.10 or newer, pulled where it is not on this machine; None:
+        the one that `gatekeeper sandbox build` makes.
+    requirements
+        Packages to add to it, as pip takes them: "numpy>=2".
+    runtime
+        An OCI runtime of the engine, such as "runsc"; None: runsc where the engine has it, else
+        the engine's own.
+    timeout
+        Wall-clock seconds of a candidate's own time: waiting for a processor is given back, up to
+        four times this.
+    cpu_seconds
+        Processor seconds of each process; None: `timeout` rounded up.
+    memory_mb
+        MiB of all processes of the candidate together, and of the supervisor.
+    processes
+        Processes and threads of the candidate together, and the supervisor's few.
+    output_kb
+        KiB of standard output and standard error together.
+    disk_mb
+        MiB of files.
+    workers
+        Candidates that run at once; None: the number of processors.
+    in_process
+        Whether tests that are not literal run beside the candidate, which can then forge them.
 
-    Raises MissingDependencyError without the extra "docker", SandboxUnavailableError where there
-    is no engine or no image, BadInputError for impossible limits.
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra "docker".
+    SandboxUnavailableError
+        There is no engine or no image.
+    BadInputError
+        A limit is not a number above 0, or a requirement is not one.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ def _unjudgeable(suite: Suite, modules: Collection[str], *, in_process: bool) ->
     """Why tests cannot be judged where `modules` can be imported; empty where they can."""
     missing = ", ".join(sorted(suite.reading.needs - set(modules)))
     if missing:
-        return f"the tests need {missing}, which is not in the sandbox: see `requirements`"
+        return f"the tests need {missing}, which the sandbox does not have: see `requirements`"
     if suite.cases or suite.literal:
         return ""
     if suite.reading.void:
@@ -74,7 +74,7 @@ def _unjudgeable(suite: Suite, modules: Collection[str], *, in_process: bool) ->
     if suite.reading.problem and not in_process:
         return (
             f"the tests cannot be judged with the candidate in another process: "
-            f"{suite.reading.problem}; in_process=True would trust the candidate"
+            f"{suite.reading.problem}; in_process=True would judge them, and trust the candidate"
         )
     return ""
 
@@ -152,7 +152,7 @@ def _compare(test: LiteralTest, payload: bytes) -> str:
     try:
         value = decode(payload)
     except MalformedError as error:
-        return f"no readable value: {error}"
+        return f"the value cannot be read: {error}"
     try:
         if test.holds(value):
             return ""
@@ -167,7 +167,7 @@ def _unanswered(where: str, finished: Finished, terms: Terms) -> tuple[Verdict, 
         return stopped
     code = finished.report.status[0]
     ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return Verdict.FAILED, f"{where}: it ended the process, with {ended}"
+    return Verdict.FAILED, f"{where}: the candidate ended its process with {ended}"
 
 
 def _stopped(
@@ -178,7 +178,10 @@ def _stopped(
         case End.DEADLINE:
             return Verdict.TIMEOUT, f"{where}: no answer after {finished.seconds:.2f} s"
         case End.OUTPUT:
-            return Verdict.RESOURCE_EXCEEDED, f"{where}: it wrote more than allowed"
+            return (
+                Verdict.RESOURCE_EXCEEDED,
+                f"{where}: the candidate wrote more than allowed (output_kb)",
+            )
         case End.CANCELLED:
             return Verdict.INFRA_ERROR, "the verification was cancelled"
     if refused := _refused(finished):
@@ -186,7 +189,7 @@ def _stopped(
     code, cpu = finished.report.status[process], finished.report.cpu[process]
     # The kernel's two clocks differ, by a third on a busy machine.
     if code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > terms.cpu_seconds / 2:
-        return Verdict.TIMEOUT, f"{where}: its processor time was used up"
+        return Verdict.TIMEOUT, f"{where}: the candidate used up its processor time (cpu_seconds)"
     return None
 
 

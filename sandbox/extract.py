@@ -1,4 +1,4 @@
-"""Takes the program out of a model's answer."""
+"""Extracts the program from a model's answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ _PYTHON = {"python", "python3", "py", ""}
 
 
 def extract_code(text: str) -> str:
-    """The last Python (else unlabelled) Markdown fence of `text`; all of it where there is none."""
+    """The code of an answer.
+
+    Parameters
+    ----------
+    text
+        What the model wrote.
+
+    Returns
+    -------
+    str
+        The last Markdown fence that is labelled as Python; else the last without a label; else all
+        of the text. Common indentation of a fence is removed.
+    """
     text = text.removeprefix("\ufeff")  # a byte order mark, which only files may have
     found = list(_fences(text.replace("\r\n", "\n")))
     labelled = [body for label, body in found if label in _PYTHON and label]

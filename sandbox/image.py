@@ -157,7 +157,7 @@ def _check_tag(tag: str) -> None:
     from docker.utils import match_tag
 
     if not match_tag(tag):
-        raise BadInputError(f"tag={tag!r} is no name of an image, such as 'sandbox:numpy'")
+        raise BadInputError(f"tag={tag!r} is not an image name such as 'sandbox:numpy'")
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -30,25 +30,56 @@ _FILES = 256  # open files of a candidate, as sandbox/inside/lockdown.py sets it
 
 
 class LocalSandbox(Sandbox):
-    """A verifier of Python programs without Docker: processes of this machine, fenced in.
+    """A verifier of Python programs without Docker: isolated processes of this machine. Linux only.
 
-    How strongly depends on the kernel; `meta["isolation"]` of each outcome says it:
+    The level of isolation depends on the kernel; `meta["isolation"]` of each outcome has it:
 
-    - "namespaces": a root directory that holds Python and nothing else, read-only; no network; no
-      view of other processes; what a candidate starts dies with it. Started by bubblewrap where
+    - "namespaces": a read-only root directory that holds Python and system libraries; no network;
+      no view of other processes; what a candidate starts dies with it. Started by bubblewrap where
       that is installed.
-    - "landlock": where no namespaces are allowed: system directories and Python can be read, one
-      empty directory written; no sockets, no signals out; processes are visible.
-    - "none": limits only, and only if `allow_unsafe=True` accepts that. A hostile candidate can do
-      what your user can.
+    - "landlock": where no namespaces are allowed. System directories and Python can be read, one
+      empty directory can be written; no sockets, no signals to others; processes are visible.
+    - "none": limits only, and only with `allow_unsafe=True`. A hostile candidate can do what your
+      user can.
 
-    `isolation` asks for one level; otherwise the strongest there is. Raises
-    SandboxUnavailableError where that is none, BadInputError for impossible limits.
+    A verdict is as hard to forge as with Docker. Memory and processor time are limited for each
+    process, not in sum, and the kernel is shared.
 
-    Verdicts are as unforgeable as with Docker. What is not promised: memory (`memory_mb`, MiB of
-    address space) and processor time (`cpu_seconds`) are limited for each process, not in sum, and
-    the kernel is shared. `timeout` is wall-clock seconds, `output_kb` KiB of standard output and
-    error, `disk_mb` MiB of files, `processes` how many at a time, threads counted.
+    Parameters
+    ----------
+    isolation
+        The level to use; None: the strongest that works here.
+    allow_unsafe
+        Whether the level "none" is accepted where no other works.
+    timeout
+        Wall-clock seconds of a candidate's own time: waiting for a processor is given back, up to
+        four times this.
+    cpu_seconds
+        Processor seconds of each process; None: `timeout` rounded up.
+    memory_mb
+        MiB of address space of each process.
+    processes
+        Processes and threads of the candidate together.
+    output_kb
+        KiB of standard output and standard error together.
+    disk_mb
+        MiB of files.
+    workers
+        Candidates that run at once; None: the number of processors.
+    in_process
+        Whether tests that are not literal run beside the candidate, which can then forge them.
+
+    Attributes
+    ----------
+    isolation
+        The level in use.
+
+    Raises
+    ------
+    SandboxUnavailableError
+        No level works here.
+    BadInputError
+        A limit is not a number above 0, or there is no such level.
     """
 
     def __init__(
@@ -142,7 +173,7 @@ def _lower_limit(limits: Limits) -> str | None:
     for which, most, what in promised:
         _, hard = resource.getrlimit(which)
         if hard != resource.RLIM_INFINITY and hard < most:
-            return f"this process may have {hard} {what}, and a candidate is promised {most}"
+            return f"this process may have {hard} {what}, a candidate may have {most}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""A few workers that are kept warm, and replaced when a candidate was not done with its own."""
+"""Keeps workers warm, and replaces those that cannot be used again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ __all__ = ["Pool"]
 
 
 class Pool:
-    """At most `size` workers at work; started when first needed. For several threads at once.
+    """Workers, started when first needed. Safe to use from several threads.
 
-    `spare` keeps one more ready, where a replacement takes long to start.
+    Parameters
+    ----------
+    start
+        Makes a worker.
+    size
+        How many are at work at once, at most.
+    spare
+        Whether one more is kept ready, for where a start takes long.
     """
 
     def __init__(self, start: Callable[[], Worker], size: int, *, spare: bool) -> None:
@@ -38,7 +45,7 @@ class Pool:
         """
         if os.getpid() != self._owner:
             raise RuntimeError(
-                "a forked process cannot use its parent's sandbox: let it make its own"
+                "a forked process cannot use its parent's sandbox: create one in the child"
             )
         with self._slots:
             worker = self._take(fresh)
@@ -71,7 +78,7 @@ class Pool:
                 raise RuntimeError("the sandbox is closed")
             worker = self._idle.pop() if self._idle else None
             while worker is not None and (not worker.alive or (fresh and worker.used)):
-                # It died in its sleep, or is not what is asked for.
+                # It ended while it waited, or is not fresh.
                 self._in_background(self._replace, worker)
                 worker = self._idle.pop() if self._idle else None
         if worker is None:
@@ -95,7 +102,7 @@ class Pool:
         """In the background; `_starting` was counted up by whoever asked for it."""
         worker = None
         try:
-            with contextlib.suppress(Exception):  # whoever needs one next will see it for himself
+            with contextlib.suppress(Exception):  # the next call that needs one raises it
                 worker = self._make()
         finally:
             with self._changed:

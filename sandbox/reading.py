@@ -269,9 +269,9 @@ def _the_only_call(nodes: Sequence[ast.AST]) -> set[str]:
 
 def _void(nodes: Sequence[ast.AST], theirs: set[str], reached: Reached, entry: str | None) -> str:
     if not any(map(asserts, reached.nodes)):
-        return "no assertion of them would run"
+        return "none of their assertions would run"
     if entry is not None and any(getattr(node, "name", "") == "check" for node in nodes):
         return ""
     if not theirs & {node.id for node in nodes if isinstance(node, ast.Name)}:
-        return "they use nothing that only a candidate defines: say what is tested, as entry_point"
+        return "they use no name that only a candidate defines: give the tested name as entry_point"
     return ""

@@ -1,4 +1,4 @@
-"""Gives a job to waiting processes, drains what they write, and ends them in time."""
+"""The run loop: gives jobs to processes, reads what they write, and ends them in time."""
 
 from __future__ import annotations
 
@@ -41,13 +41,26 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a run may take: seconds, processor seconds, bytes of output.
+    """What a run may take.
 
-    `seconds` of wall clock are promised during which nobody else keeps it from a processor. What
-    it waited for one is given back, `waiting` seconds at most; not what it waited while more of
-    its own threads were ready than there are processors, and nothing once all of it together used
-    as many processor seconds as were promised: none gains time by starving itself. Who had less
-    when even that is over was kept from running: an OverloadedError, and never a timeout.
+    A candidate gets `seconds` of wall clock in which no other process keeps it from a processor.
+    Time that it waited for a processor is given back, `waiting` seconds at most. Not given back:
+    waiting while more of its own threads were ready than there are processors, and anything once
+    all its processes together used `seconds` of processor time. So no candidate gains time by
+    starving itself. One that still had less in the end is an OverloadedError, not a timeout.
+
+    Attributes
+    ----------
+    seconds
+        Wall clock, without what is given back.
+    waiting
+        The most seconds that are given back.
+    cpu_seconds
+        Processor seconds of each process.
+    output_bytes
+        Of standard output and error together.
+    cancelled
+        Set to end the run.
     """
 
     seconds: float
@@ -84,16 +97,29 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What is left of a run: the answers of the process that was to answer.
+    """The result of a run.
 
-    `waited`: seconds, of all that it took, in which it was kept waiting for a processor.
+    Attributes
+    ----------
+    end
+        What ended the conversation.
+    seconds
+        Wall clock of the run.
+    waited
+        How many of these the candidate waited for a processor.
+    answers
+        Kind and payload of each frame of the last job's process.
+    stdout, stderr
+        Of the first job's process: the last 2 KiB, or all.
+    report
+        How the processes ended.
     """
 
     end: End
     seconds: float
     waited: float
     answers: list[tuple[bytes, bytes]]
-    stdout: str  # the last of it, or all
+    stdout: str
     stderr: str
     report: Report
 
@@ -119,10 +145,25 @@ def run_jobs(
     *,
     keep_output: bool = False,
 ) -> Finished:
-    """Have each job done by a process of its own; the last one's answers are what counts.
+    """Run each job in a process of its own.
 
-    Output is the first one's, the candidate's. Raises LostError; `worker.tried` tells whether the
-    candidate had begun by then.
+    Parameters
+    ----------
+    worker
+        Its processes take the jobs; its `tried` becomes True when the candidate begins.
+    jobs
+        The first is the candidate's, whose output is kept; the last one's answers are returned.
+    terms
+        What the run may take.
+    keep_output
+        Whether all output is kept, not only its last 2 KiB.
+
+    Raises
+    ------
+    LostError
+        The worker was lost: nothing is known about the candidate.
+    OverloadedError
+        The candidate had too little of a processor.
     """
     children: list[Child] = []
     try:
@@ -203,7 +244,7 @@ def _converse(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
         most = terms.seconds + terms.waiting
         if passed >= most:
             raise OverloadedError(
-                f"overloaded: it waited {waited:.2f} of {passed:.2f} s for a processor"
+                f"overloaded: the candidate waited {waited:.2f} of {passed:.2f} s for a processor"
             )
         until = min(passed + max(missing, _TICK_SECONDS), most)
 

@@ -1,4 +1,4 @@
-"""Reads a task: what has to be run, in which form, and what has to come out."""
+"""Reads a task: which tests run, in which form, and which results they expect."""
 
 from __future__ import annotations
 
@@ -96,7 +96,25 @@ class Suite:
 
 
 def read_suite(identity: str, task: object) -> Suite:
-    """The suite of a task (docs/sandbox.md lists the shapes). Raises BadInputError."""
+    """Read a task.
+
+    Parameters
+    ----------
+    identity
+        The id of the candidate, for messages.
+    task
+        The tests, in one of the shapes of docs/sandbox.md.
+
+    Returns
+    -------
+    Suite
+        What has to be run, in which form, and what has to come out.
+
+    Raises
+    ------
+    BadInputError
+        The task has no usable tests.
+    """
     if not isinstance(task, Mapping):
         raise BadInputError(f"id={identity!r}: task={task!r:.80}: give a mapping with 'tests'")
     try:
@@ -350,7 +368,7 @@ def _numbers(line: str) -> list[Decimal] | None:
 
 @contextlib.contextmanager
 def _readable(name: str, source: object) -> Iterator[None]:
-    """Around the parsing of `source`: what is no Python is bad input."""
+    """Around the parsing of `source`. Raises BadInputError where it is not Python."""
     try:
         if not isinstance(source, str):
             raise TypeError(f"a string is needed, not {type(source).__name__}")

@@ -25,7 +25,7 @@ def checked(requirements: Sequence[str]) -> list[str]:
     for requirement in requirements:
         if not isinstance(requirement, str) or not _REQUIREMENT.fullmatch(requirement.strip()):
             raise BadInputError(
-                f"requirements: {requirement!r} is no package as pip takes it, such as 'numpy>=2'"
+                f"requirements: {requirement!r} is not a package as pip takes it: 'numpy>=2'"
             )
     return sorted({requirement.strip() for requirement in requirements})
 

@@ -49,7 +49,7 @@ class Child:
             why = said[5:].decode("utf-8", "replace") or "it ended"
         except OSError as error:
             why = str(error)
-        raise LostError(f"a sandboxed process could not be locked in: {why}")
+        raise LostError(f"a sandboxed process could not be confined: {why}")
 
     def _receive(self, seconds: float) -> bytes:
         """Its first words."""
@@ -71,11 +71,18 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How children ended, in the words of the supervisor.
+    """How children ended, as reported by the supervisor.
 
-    `status` as in `os.waitstatus_to_exitcode`, `cpu` seconds and seconds `waited` for a processor,
-    one for each; `left`: something outlived them; `memory` and `processes`: how often the kernel
-    refused that since the last report.
+    Attributes
+    ----------
+    status
+        Of each child, as `os.waitstatus_to_exitcode` has it.
+    cpu, waited
+        Of each child: processor seconds, and seconds of waiting for a processor.
+    left
+        Whether a process or a file outlived them.
+    memory, processes
+        How often the kernel refused memory, or a process, since the last report.
     """
 
     status: tuple[int, ...]
@@ -88,9 +95,16 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Seconds that children waited for a processor, and that they and all they started had one.
+    """What children spent so far.
 
-    `crowded`: these are, just now, more than there are processors for, and keep each other waiting.
+    Attributes
+    ----------
+    waited
+        Seconds in which they waited for a processor.
+    used
+        Processor seconds of them and of all that they started.
+    crowded
+        Whether more of these are ready to run just now than there are processors.
     """
 
     waited: float
@@ -99,13 +113,36 @@ class Spent:
 
 
 class Worker:
-    """One supervisor. `stop` ends whatever it runs in, `runs` tells whether that is running.
+    """One supervisor. Not for several threads at once.
 
-    `about` is what outcomes say of it; `modules` are the top-level modules that candidates and
-    tests can import.
+    Parameters
+    ----------
+    control
+        The socket to it.
+    stop
+        Ends the container or the process that it runs in.
+    runs
+        Whether that is running.
+    about
+        What the `meta` of outcomes says of it.
 
-    Not for several threads at once. Raises LostError from everything that talks to it, OSError
-    where this process has no descriptors left.
+    Attributes
+    ----------
+    modules
+        Top-level modules that candidates and tests can import.
+    reusable
+        Whether another candidate may run on it.
+    used
+        Whether a process of it was ever given a job.
+    tried
+        Whether one was since its user set this to False.
+
+    Raises
+    ------
+    LostError
+        From every method: the supervisor is gone, or does not answer.
+    OSError
+        This process has no descriptors left.
     """
 
     def __init__(
@@ -119,9 +156,8 @@ class Worker:
         self._control, self._stop, self.runs, self.about = control, stop, runs, dict(about)
         self._ready: deque[Child] = deque()
         self._counts = (0, 0)
-        self.reusable = True  # for another candidate
-        self.used = False  # whether a process of it was ever given a job
-        self.tried = False  # whether one was since its user set this to False
+        self.reusable = True
+        self.used = self.tried = False
         control.settimeout(START_SECONDS)
         try:
             hello = self._receive(1 << 20)
@@ -150,7 +186,7 @@ class Worker:
                     self._receive()
                 except TimeoutError as error:
                     if time.monotonic() > patience:
-                        raise LostError("the sandbox's supervisor hands out no process") from error
+                        raise LostError("the sandbox's supervisor provides no process") from error
             child = self._ready.popleft()
             try:
                 if child.stands_ready(TAKE_SECONDS):
@@ -158,7 +194,7 @@ class Worker:
             except LostError:
                 child.close()
                 raise
-            self.end([child])  # it died in its sleep
+            self.end([child])  # it ended while it waited
 
     def rehearse(self) -> None:
         """Have one process locked in, and end it. Raises LostError where that does not work."""

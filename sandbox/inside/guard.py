@@ -54,12 +54,14 @@ class Guard:
     def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:
         """Raises RefusedError."""
         if operation in _TEXTS and not self._shows(target, _TEXTS[operation]):
-            raise RefusedError(f"the tests' {type(target).__name__} does not show itself")
+            raise RefusedError(f"the text of the tests' {type(target).__name__} is not accessible")
         if operation not in ("get", "set", "delete"):
             return
         name = arguments[0]
         if type(name) is not str or not self._allows(operation, target, name):
-            raise RefusedError(f"{name!r:.80} of the tests' {type(target).__name__} is not open")
+            raise RefusedError(
+                f"{name!r:.80} of the tests' {type(target).__name__} is not accessible"
+            )
 
     def _shows(self, target: Any, names: tuple[str, ...]) -> bool:
         """Whether the text of an object says only what the tests themselves wrote.

@@ -252,7 +252,7 @@ class _NotHereError(Exception):
     """The tests do not test."""
 
 
-_NOTHING = "only objects were given that speak for themselves: no value, nothing to be judged"
+_NOTHING = "the candidate gave no value to judge, only objects that would judge themselves"
 _NEVER = "no assertion was reached"
 
 

@@ -72,7 +72,7 @@ _READABLE = frozenset(  # special attributes that are data, or functions
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
 _GENERATORS = (types.GeneratorType, types.CoroutineType)
-REFUSED = "{}: an object of the candidate's cannot answer for data of the tests"
+REFUSED = "{}: the candidate's object must not answer a question about data of the tests"
 
 
 class Trust:
@@ -351,7 +351,7 @@ def _attribute(item: Any, name: str) -> Any:
     if name == "_as_parameter_":  # ctypes reads an address from it
         raise AttributeError(REFUSED.format(name))
     if not _special(name) and known.trust != Trust.INSTANCE and _evades(item):
-        raise AttributeError(f"{name}: an object that has every attribute is not believed")
+        raise AttributeError(f"{name}: an object that has every attribute proves nothing")
     if name in ("send", "throw") and kind_of(type(item)).shown in _GENERATORS:
         return functools.partial(ask, item, name)
     found = known.peer.ask("get", item, name)
