@@ -1,4 +1,4 @@
-"""Starts and removes the containers that candidates run in. Labels say whose they are."""
+"""Starts and removes the containers that candidates run in. Labels name their owner."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["ContainerLimits", "Starter", "reap"]
 
 OWNER = "org.gatekeeper.sandbox.owner"  # label: host name, process number, its start time
 CAPABILITIES = ["SETUID", "SETGID", "KILL", "SETPCAP"]  # for the supervisor, not for candidates
-CPUS = 2  # the judge's path uses two; with one, runs of 30 ms are throttled
+CPUS = 2  # the judge's path uses two; with one, the kernel throttles runs of 30 ms
 INODES = "20k"
 REMOVAL_SECONDS = 10.0
 ENGINE_SECONDS = 10.0  # for an answer of the engine, which takes some 0.2
@@ -81,7 +81,7 @@ class Starter:
             try:
                 return self._start(client, folder)
             finally:
-                # The connection stands; nobody else needs to find the way.
+                # The connection stands: the path of the socket is not needed any more.
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, client: Any, folder: str) -> Worker:

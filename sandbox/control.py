@@ -1,8 +1,8 @@
-"""A control run: whether what a candidate ran into happens without it, too.
+"""A control run: whether what happened to a candidate also happens without it.
 
-A candidate may end its sandbox, or keep itself from the processor, so that nothing can be told of
-it. A fault from outside looks the same. So a program of our own runs as long as the candidate did,
-on a fresh worker: where that is not disturbed, the candidate did it.
+A candidate may end its sandbox, or keep itself from the processor, so that no verdict is possible.
+A fault from outside looks the same. So a program of our own runs as long as the candidate did, on
+a fresh worker: where that is not disturbed, the candidate was the cause.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ time.sleep(max(0, {seconds} + started - time.monotonic()))
 def undisturbed(
     worker: Worker, seconds: float, cancelled: threading.Event, *, processor: bool
 ) -> bool:
-    """Whether the program runs its time; with `processor`, also gets one when it wants it."""
+    """Whether the program runs its time; with `processor`, also whether it gets a processor."""
     code = _CODE.format(busy=BUSY_SECONDS, seconds=seconds)
     terms = Terms(seconds + 1.0, 1.0, 1 << 20, 1 << 16, cancelled)
     try:

@@ -1,7 +1,7 @@
 """Unix sockets of Docker's client that are closed where connecting fails. Needs the extra.
 
-The client's own forgets the socket that it made when the engine refuses it; the interpreter then
-warns of it at some later time, in whatever runs by then.
+The client leaves its socket open when the engine refuses it, and the interpreter then warns of it
+at some later time.
 """
 
 from __future__ import annotations

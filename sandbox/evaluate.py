@@ -1,7 +1,7 @@
-"""From a candidate and its tests to a verdict: one function for each way to find out.
+"""From a candidate and its tests to a verdict: one function for each path.
 
-Nothing a candidate says decides but the values of its functions. Why a run ended is taken from the
-host's clock, the kernel's counters and the status its process ended with.
+Of what a candidate sends, only the values of its functions decide. The reason why a run ended is
+taken from the host's clock, the kernel's counters and the exit status of its process.
 """
 
 from __future__ import annotations
@@ -46,9 +46,27 @@ class UnjudgeableError(Exception):
 def evaluate(
     worker: Worker, suite: Suite, code: str, terms: Terms, *, in_process: bool = False
 ) -> Judged:
-    """The verdict on a candidate, by the one way that its tests allow: it has no say in that.
+    """The verdict on a candidate, by the one path that its tests allow.
 
-    Raises UnjudgeableError before anything runs, LostError where nothing can be told.
+    Parameters
+    ----------
+    worker
+        Its processes run the candidate and the tests.
+    suite
+        The tests. They alone decide the path; the candidate has no influence on it.
+    code
+        The candidate's program.
+    terms
+        What the run may take.
+    in_process
+        Whether tests that are not literal run beside the candidate, which can then forge them.
+
+    Raises
+    ------
+    UnjudgeableError
+        Before anything runs: the tests allow no sound verdict here.
+    LostError
+        Nothing is known about the candidate.
     """
     suite = replace(suite, reading=suite.reading_where(worker.modules))
     if why := _unjudgeable(suite, worker.modules, in_process=in_process):
@@ -87,7 +105,7 @@ def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
 
 
 def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
-    """The tests run beside the candidate, who can forge the verdict."""
+    """The tests run beside the candidate, which can forge the verdict."""
     nonce = secrets.token_hex(16)
     told = json.dumps(suite.reading.told(suite.entry))
     job = Job(["in_process", code, suite.setup, nonce, told, *suite.tests])
@@ -122,12 +140,12 @@ def _in_order(suite: Suite, finished: Finished, terms: Terms, check: _Check) -> 
         if wrong:
             return Verdict.FAILED, f"{where}: {wrong}"
         if wrong is None:
-            return _said(kind, payload, where, finished)
+            return _final(kind, payload, where, finished)
     return Verdict.PASSED, ""
 
 
-def _said(kind: bytes, payload: bytes, where: str, finished: Finished) -> tuple[Verdict, str]:
-    """A last word instead of an answer."""
+def _final(kind: bytes, payload: bytes, where: str, finished: Finished) -> tuple[Verdict, str]:
+    """The verdict where a final frame came instead of an answer."""
     text = payload.decode("utf-8", "replace")
     match kind:
         case b"M" | b"L":
@@ -215,7 +233,7 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
     if kind == b"G":
         return _unanswered(payload.decode("utf-8", "replace"), finished, terms)
     if kind not in (b"P", b""):
-        return _said(kind, payload, where, finished)
+        return _final(kind, payload, where, finished)
     # A candidate can make its tests work hard: that must not look like their own failure.
     if stopped := _stopped(where, finished, terms, process=1):
         return stopped
@@ -241,7 +259,7 @@ def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
         if not kind:
             verdict, detail = _unanswered(where, finished, terms)
         elif kind != b"D":
-            verdict, detail = _said(kind, payload, where, finished)
+            verdict, detail = _final(kind, payload, where, finished)
         elif same_output(finished.stdout, case.expected):
             continue
         else:

@@ -60,11 +60,23 @@ class Image:
 
 
 def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
-    """The image to run: `image`, pulled where it is not local, or the default one.
+    """Find the image to run.
 
-    With requirements it is the one made of it and them, built where that was not done before.
-    Raises SandboxUnavailableError where there is none to run, BadInputError for requirements that
-    are none.
+    Parameters
+    ----------
+    client
+        Of the engine.
+    image
+        Name of an image, pulled where it is not local; None: the default one.
+    requirements
+        Packages to add, as pip takes them. The image with them is built where there is none yet.
+
+    Raises
+    ------
+    SandboxUnavailableError
+        There is no image to run.
+    BadInputError
+        A requirement is not one.
     """
     wanted = wheels.checked(requirements)
     name = DEFAULT if image is None else image
@@ -97,14 +109,26 @@ def build(
 ) -> Image:
     """Build a sandbox image and tag it; the same request again gives the same image.
 
-    base          an image with Python 3.10 or newer, pulled where it is not local; None: this
-                  machine's own Python and its standard library
-    requirements  packages as pip takes them; installed from wheels for the image's Python
-    tag           None: the image `DockerSandbox()` runs by default
-    progress      is told each step
+    Parameters
+    ----------
+    client
+        Of the engine.
+    base
+        An image with Python 3.10 or newer, pulled where it is not local; None: this machine's own
+        Python and its standard library.
+    requirements
+        Packages as pip takes them; installed from wheels for the image's Python.
+    tag
+        The image's name; None: the image that `DockerSandbox()` runs by default.
+    progress
+        Called with a text at each step.
 
-    Raises SandboxUnavailableError with the reason in one line, BadInputError for a tag or a
-    requirement that is none.
+    Raises
+    ------
+    SandboxUnavailableError
+        The image cannot be built; the reason is one line.
+    BadInputError
+        The tag or a requirement is not one.
     """
     wanted = wheels.checked(requirements)
     tag = DEFAULT if tag is None else tag

@@ -1,7 +1,7 @@
-"""What a test needs that only one process with the candidate could give.
+"""Finds what a test needs that works only in one process with the candidate.
 
-Found by reading the tests, before anything runs: docs/sandbox.md lists the shapes. Of such tests no
-verdict would be sound, so none is given.
+It reads the tests before anything runs; docs/sandbox.md lists the shapes. No verdict on such tests
+would be sound, so none is given.
 """
 
 from __future__ import annotations
@@ -58,6 +58,17 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
 
 
 def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[str]) -> str:
+    """Why no verdict would be sound in two processes; empty where one is.
+
+    Parameters
+    ----------
+    nodes
+        All nodes of the tests.
+    theirs
+        Names of the candidate's that the tests use.
+    modules
+        Module names that mean the candidate.
+    """
     for found in _decorated(nodes, theirs):
         return found
     raised = _raised(nodes)

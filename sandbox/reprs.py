@@ -10,7 +10,7 @@ __all__ = ["last_line", "short_repr"]
 
 
 def short_repr(value: object, limit: int = 200) -> str:
-    """`repr` that cannot fail, of at most `limit` characters."""
+    """The `repr` of a value in at most `limit` characters; never raises."""
     try:
         text = repr(_start(value, limit, [limit]))
     except (ValueError, RecursionError, MemoryError):  # an int of more than 4,300 digits

@@ -1,6 +1,6 @@
-"""Starts the supervisor in a bare Python: its sources go over the control socket.
+"""Starts the supervisor in a bare Python: its source code is sent over the control socket.
 
-So nothing has to be mounted or installed on the other side, and both sides are of one version.
+So nothing has to be mounted or installed on the other side, and both sides have one version.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MODULES = (
     "files",
     "procfs",
     "supervisor",
-)  # in order of need
+)  # each after those that it imports
 
 # The argument is a path to connect to, or the number of a socket that was inherited.
 LOADER = """
@@ -76,7 +76,19 @@ def send_program(
     *,
     paths: Sequence[str] = (),
 ) -> None:
-    """Send the supervisor its program and its settings; `paths` are what an enclosure shows."""
+    """Send the supervisor its program and its settings.
+
+    Parameters
+    ----------
+    control
+        The socket to it.
+    level
+        "docker", or a level of `LocalSandbox`.
+    limits
+        What a process may take.
+    paths
+        What candidates can read, where the supervisor makes their root directory.
+    """
     # Docker loads the same rules itself, and everything that it starts inherits them.
     rules = b""
     if level not in ("docker", "none"):

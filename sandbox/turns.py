@@ -1,4 +1,4 @@
-"""Who runs beside whom: all candidates of this process at once, or one of them alone."""
+"""Lets all candidates of this process run at once, or one of them alone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 
 
 class Turns:
-    """A candidate for which the others left too little of the processors is tried again alone.
+    """A candidate to which the others left too little processor time is tried again alone.
 
-    So what it gets does not depend on its neighbours, where no control group divides a machine.
+    So its verdict does not depend on other candidates where no control group divides a machine.
     """
 
     def __init__(self) -> None:
@@ -27,9 +27,9 @@ class Turns:
 
     @contextlib.contextmanager
     def turn(self, cancelled: threading.Event, *, alone: bool, patience: float) -> Iterator[None]:
-        """Wait until one may run, and let others wait, if `alone`.
+        """Wait until this candidate may run; with `alone`, until no other one runs.
 
-        For `patience` seconds, or until it is cancelled; then, one runs beside the others.
+        After `patience` seconds, or once it is cancelled, it runs beside the others.
         """
         end = time.monotonic() + patience
         with self._changed:

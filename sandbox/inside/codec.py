@@ -67,10 +67,26 @@ def encode(
 ) -> bytes:
     """Plain data as bytes; instances of subclasses as their nearest base that is plain.
 
-    `instance` may write such an instance otherwise. `other` writes what is no plain data, and the
-    whole value where it is too deep or its sets and dicts have more than `max_hashed` entries.
-    Works with a stack of its own, so depth is no danger; cycles end at `MAX_DEPTH`. Raises
-    TooLargeError beyond `limit` bytes or `max_items`.
+    It has a stack of its own, so no depth is a danger; cycles end at `MAX_DEPTH`.
+
+    Parameters
+    ----------
+    value
+        What to write.
+    limit
+        Bytes, at most.
+    other
+        Writes what is not plain data; and the whole value, where it is too deep or its sets and
+        dicts have more than `max_hashed` entries.
+    instance
+        May write an instance of a subclass otherwise; None: as its nearest plain base.
+    max_hashed, max_items
+        Entries of sets and dicts, and items, at most.
+
+    Raises
+    ------
+    TooLargeError
+        Beyond `limit` bytes, or `max_items`.
     """
     out = bytearray()
     hashed = items = 0
@@ -172,9 +188,26 @@ def decode(
     max_hashed: int = MAX_HASHED,
     max_items: int = MAX_ITEMS,
 ) -> Any:
-    """The value; Opaque for what did not travel. `other` makes the object of an id, described.
+    """Read what `encode` has written.
 
-    Raises MalformedError.
+    Parameters
+    ----------
+    data
+        The bytes. They may come from a hostile process.
+    other
+        Makes the object of an id and a description; None: there must be none.
+    max_hashed, max_items
+        Entries of sets and dicts, and items, at most.
+
+    Returns
+    -------
+    Any
+        The value; `Opaque` for what is not plain data.
+
+    Raises
+    ------
+    MalformedError
+        `encode` does not write that, or it is beyond a limit.
     """
     try:
         return _Reader(data, other, max_hashed, max_items).value()
