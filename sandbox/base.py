@@ -31,7 +31,7 @@ RETRIES = 2  # on a fresh worker, where the last one was lost
 WAITING_FACTOR = 4  # times its limit: the most that a candidate may wait for a processor
 # For asking what was spent, for cleaning up, and where this process was kept from looking.
 GRACE_SECONDS = 2 * ANSWER_SECONDS + FORGIVEN_SECONDS
-_UNTRIED = {"evaluation": None, "isolation": None}  # what is said of a candidate that did not run
+_UNTRIED = {"evaluation": None, "isolation": None}  # `meta` of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
 
 
@@ -106,7 +106,7 @@ class Sandbox:
         Returns
         -------
         Outcome
-            Never raised as an error: what could not be told is `infra_error`. `meta` has
+            Never raised as an error: where there is no verdict it is `infra_error`. `meta` has
             "evaluation", "isolation" and the last 2 KiB of "stdout" and "stderr".
 
         Raises

@@ -167,7 +167,7 @@ def _accept(listener: socket.socket, container: Any) -> socket.socket:
 
 
 def _runs(identity: str) -> bool:
-    """Whether a container is running; not where nobody can tell."""
+    """Whether a container is running; False where that is unknown."""
     with contextlib.suppress(LostError), _understood(), closing(connect(seconds=1.0)) as client:
         state = client.containers.get(identity).attrs["State"]
         return bool(state["Running"] and not state["Paused"])

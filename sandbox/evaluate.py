@@ -107,8 +107,8 @@ def _calls(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
 def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The tests run beside the candidate, which can forge the verdict."""
     nonce = secrets.token_hex(16)
-    told = json.dumps(suite.reading.told(suite.entry))
-    job = Job(["in_process", code, suite.setup, nonce, told, *suite.tests])
+    facts = json.dumps(suite.reading.for_judge(suite.entry))
+    job = Job(["in_process", code, suite.setup, nonce, facts, *suite.tests])
 
     def wrong(_number: int, kind: bytes, payload: bytes) -> str | None:
         return "" if kind == b"P" and payload == nonce.encode() else None
@@ -213,10 +213,10 @@ def _stopped(
 
 def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The tests run in one process, the candidate in another."""
-    told = json.dumps(suite.reading.told(suite.entry))
+    facts = json.dumps(suite.reading.for_judge(suite.entry))
     ours, theirs = socket.socketpair()
     candidate = Job(["serve", code, suite.imports], ours.detach())
-    judge = Job(["judge", told, suite.setup, *suite.tests], theirs.detach())
+    judge = Job(["judge", facts, suite.setup, *suite.tests], theirs.detach())
     finished = run_jobs(worker, [candidate, judge], terms)
     return Judged(*_judged(suite, finished, terms), "judge", finished)
 

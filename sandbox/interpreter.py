@@ -1,4 +1,4 @@
-"""What a Python interpreter says of itself: this machine's, or that of an image."""
+"""What a Python interpreter reports of itself: this machine's, or that of an image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gatekeeper.sandbox.reprs import last_line
 __all__ = ["OLDEST", "PROBE", "Interpreter", "of_this_machine", "read"]
 
 OLDEST = (3, 10)  # that runs sandbox/inside
-# Run by an interpreter to tell what it is. It imports what Debian's python3-minimal lacks and the
+# Run by an interpreter, to identify it. It imports what Debian's python3-minimal lacks and the
 # sandbox or honest candidates need.
 PROBE = f"""
 import sys
@@ -38,7 +38,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """What an interpreter says of itself."""
+    """What an interpreter reports of itself."""
 
     executable: str
     version: tuple[int, int]

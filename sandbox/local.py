@@ -161,7 +161,7 @@ class _Starter:
 
 def _lower_limit(limits: Limits) -> str | None:
     """The limit of this process, in words, that is below what a candidate is promised."""
-    import resource  # of Unix: what can be said elsewhere is said before
+    import resource  # of Unix: other systems are refused before
 
     promised = (
         (resource.RLIMIT_NOFILE, _FILES, "open files (ulimit -Hn)"),
@@ -227,7 +227,7 @@ def _start(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
             )
         stop = _Stop(process)
         try:
-            # An enclosure shows what it is told to; bubblewrap has done that already.
+            # The supervisor makes the root directory, where bubblewrap has not.
             paths = _visible() if level == "namespaces" and not wrap else ()
             send_program(control, level, limits, paths=paths)
             about = {"isolation": level}

@@ -1,6 +1,6 @@
 """Reads tests before they run: what of them is the candidate's, and whether a verdict is sound.
 
-Decided here, by the text of the tests alone, so that no candidate has a say in it:
+Decided here, by the text of the tests alone, so that no candidate influences it:
 
 - which names are the candidate's (`Reading.asked`, `real`): what the task states, else what only a
   candidate can define. A name of Python's or of a usual library is the candidate's only where its
@@ -66,7 +66,7 @@ class Reading:
     Attributes
     ----------
     void
-        Why the tests say nothing of a candidate, wherever it runs; empty where they do.
+        Why the tests show nothing about a candidate, wherever it runs; empty where they do.
     problem
         Why no verdict would be sound with the candidate in another process; empty where one is.
     needs
@@ -98,7 +98,7 @@ class Reading:
     alone: bool = False
     main: bool = False
 
-    def told(self, entry: str | None) -> dict[str, Any]:
+    def for_judge(self, entry: str | None) -> dict[str, Any]:
         """What the process of the tests has to know (sandbox/inside/judge.py)."""
         return {
             "asked": sorted(self.asked),

@@ -193,7 +193,7 @@ def _only_imports(setup: str, imports: str) -> bool:
 
 
 def _bound(imports: str) -> frozenset[str]:
-    """Names that import statements bind; "*" where that cannot be told."""
+    """Names that import statements bind; "*" where that is unknown."""
     aliases = (node for node in ast.walk(parse_python(imports)) if isinstance(node, ast.alias))
     return frozenset((alias.asname or alias.name).partition(".")[0] for alias in aliases)
 

@@ -16,8 +16,8 @@ from typing import Any
 
 __all__ = ["Child", "LostError", "OverloadedError", "Report", "Spent", "Worker"]
 
-START_SECONDS = 30.0  # for a supervisor to say hello, on a machine under load
-ANSWER_SECONDS = 2.0  # for it to clean up, or to say what was spent
+START_SECONDS = 30.0  # for a supervisor to start, on a machine under load
+ANSWER_SECONDS = 2.0  # for it to clean up, or to report what was spent
 TAKE_SECONDS = 10.0  # for it to hand out a process, and for that to be locked in
 
 
@@ -124,7 +124,7 @@ class Worker:
     runs
         Whether that is running.
     about
-        What the `meta` of outcomes says of it.
+        Its part of the `meta` of outcomes.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ as 8 bytes of length and UTF-8 (surrogates let through). The first text is the k
 
 `imports` are the import statements of the tests' setup, which a candidate may rely on. Nothing else
 of the tests is ever in a candidate's process but the calls that it has to answer, except by
-`in_process`, which says so.
+`in_process`, whose name says it.
 
 Answers, frames on the same socket (the judge's are in `judge.py`):
 
@@ -142,18 +142,18 @@ def _values(calls: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
 
 
 def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[bytes, bytes | str]]:
-    """Test programs in the candidate's own process, which can forge what they say."""
+    """Test programs in the candidate's own process, which can forge their result."""
     nonce, reading, *tests = texts
-    told = json.loads(reading)
-    for name in told["modules"]:
+    facts = json.loads(reading)
+    for name in facts["modules"]:
         sys.modules.setdefault(name, sys.modules["candidate"])
     count = namespace[counting.COUNTER] = counting.Count()
     for test in tests:
         program = ast.parse(test)
         nodes = list(ast.walk(program))
-        counting.counted(nodes, frozenset(told["theirs"]))
+        counting.counted(nodes, frozenset(facts["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
-        check = collect.check(program, namespace, told)
+        check = collect.check(program, namespace, facts)
         for _, item in collect.items(program, nodes, namespace, check):
             item()
         count.check()
@@ -186,7 +186,7 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
 
 
 def serve(connection: socket.socket, candidate: str, imports: str) -> None:
-    """Run the candidate when the judge says so, then answer what it asks."""
+    """Run the candidate when the judge asks for it, then answer what it asks."""
     module = _module()
 
     def start(module: types.ModuleType) -> dict[str, str | None]:

@@ -58,14 +58,14 @@ def items(
 
 
 def check(
-    program: ast.Module, names: dict[str, Any], told: Mapping[str, Any]
+    program: ast.Module, names: dict[str, Any], facts: Mapping[str, Any]
 ) -> tuple[str, Any] | None:
     """`check`, where a program defines it, and what it gets. Raises NameError where that is not.
 
-    `told`: `Reading.told` of sandbox/reading.py.
+    `facts`: `Reading.for_judge` of sandbox/reading.py.
     """
     functions = [n for n in program.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    entry = told["entry"]
+    entry = facts["entry"]
     if not entry or "check" not in [function.name for function in functions]:
         return None
     if entry not in names:
@@ -223,7 +223,7 @@ def _unittest(kind: type[unittest.TestCase]) -> None:
 
 
 def _is_skipped(test: Any) -> bool:
-    """Whether a test says before it is run that it is not to be run."""
+    """Whether a test is marked to be skipped before it runs."""
     method = getattr(test, test._testMethodName, None)
     return any(getattr(item, "__unittest_skip__", False) for item in (type(test), method))
 

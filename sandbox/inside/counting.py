@@ -126,7 +126,7 @@ def _notes(handler: ast.excepthandler) -> bool:
 
 
 def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
-    """Have a program tell its `Count` what runs; `nodes` are all of it, `theirs` the candidate's.
+    """Have a program count what runs. `nodes` are all of it, `theirs` the candidate's names.
 
     A call of the counter goes before the first statement of a block that asserts something itself:
     whoever gets to another one of the block has been there. Test functions that are decorated with

@@ -1,7 +1,7 @@
-"""What the candidate's process tells of its objects: what they are, not what they say.
+"""What the candidate's process reports of its objects: what they are, not what they answer.
 
 Types, attributes and flags are read without running a line of the candidate's code. A hostile
-candidate controls this process and can tell what it likes; the tests' side believes no more than
+candidate controls this process and can report what it likes; the tests' side believes no more than
 what it could bring about by honest means, too: that an object has a certain class (`standins.py`).
 """
 

@@ -119,7 +119,7 @@ def _iterate(self: Any) -> Iterator[Any]:
 
 
 def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
-    """The steps; a container that says how long it is must yield as many."""
+    """The steps; a container that has a length must yield as many."""
     count = 0
     with contextlib.suppress(StopIteration):
         while True:

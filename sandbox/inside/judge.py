@@ -29,7 +29,7 @@ from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.standins import RemoteClass, is_stand_in, kind_of
-from gatekeeper.sandbox.inside.surroundings import Watch
+from gatekeeper.sandbox.inside.surroundings import Observer
 
 __all__ = ["describe", "judge"]
 
@@ -182,20 +182,20 @@ def judge(
     send
         Sends an answer to the host: its kind and a text.
     reading
-        What the host found in the tests, as JSON: `Reading.told` of sandbox/reading.py.
+        What the host found in the tests, as JSON: `Reading.for_judge` of sandbox/reading.py.
     setup, tests
         Programs.
     """
-    told = json.loads(reading)
+    facts = json.loads(reading)
     where, test = "in the code", ""
-    guard = Guard(told["module_name"])
-    peer = JudgePeer(connection, guard=guard, watch=Watch("\n".join((setup, *tests))))
+    guard = Guard(facts["module_name"])
+    peer = JudgePeer(connection, guard=guard, observer=Observer("\n".join((setup, *tests))))
     count = counting.Count()
     try:
-        names = _Names(peer, told)
+        names = _Names(peer, facts)
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
-        sys.meta_path.insert(0, _Importer(names, told["modules"]))
-        theirs = frozenset(told["theirs"])
+        sys.meta_path.insert(0, _Importer(names, facts["modules"]))
+        theirs = frozenset(facts["theirs"])
         ahead: list[_Program] = []
 
         def prepared(source: str, file: str) -> _Program:
@@ -207,7 +207,7 @@ def judge(
                 ahead.append(_Program(setup, "setup.py", guard, theirs))
             ahead.append(_Program(tests[0], TEST_FILE, guard, theirs))
         names.started()
-        peer.evidence = False  # that it starts says nothing
+        peer.evidence = False  # that it starts is no evidence
         where = "in the setup code"
         if setup.strip():
             prepared(setup, "setup.py").run(names, guard)
@@ -215,7 +215,7 @@ def judge(
             where = f"in test {number}"
             program = prepared(test, TEST_FILE)
             program.run(names, guard)
-            check = collect.check(program.tree, names, told)
+            check = collect.check(program.tree, names, facts)
             for case, run in collect.items(program.tree, program.nodes, names, check):
                 where = f"in test {number}, {case}"
                 run()
@@ -264,7 +264,7 @@ def _is_missing(error: BaseException) -> bool:
 
 
 def _line(error: BaseException, test: str) -> str:
-    """The line of the test that raised it, where that can be told."""
+    """The line of the test that raised it, where that is known."""
     trace, number = error.__traceback__, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == TEST_FILE:

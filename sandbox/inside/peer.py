@@ -71,7 +71,7 @@ class Peer(References):
         """Around the answer to a question; gives what is printed meanwhile, by stream."""
         return contextlib.nullcontext([])
 
-    def _heard(self, printed: list[Any]) -> None:
+    def _repeat(self, printed: list[Any]) -> None:
         """What the other side wrote while it answered."""
 
     def _lend(self, value: Any) -> int:
@@ -117,7 +117,7 @@ class Peer(References):
                 for number, changed in changes:
                     update(given[number], changed)
                 if printed:
-                    self._heard(printed)
+                    self._repeat(printed)
                 self._changed(loans)
                 if loan:
                     self._borrow(loan, value)
@@ -125,7 +125,7 @@ class Peer(References):
             else:
                 *described, printed = payload
                 if printed:
-                    self._heard(printed)
+                    self._repeat(printed)
                 raise self.received(operation, self._error(*described))
 
     def received(self, operation: str, error: BaseException) -> BaseException:

@@ -1,4 +1,4 @@
-"""What the kernel says of processes (/proc) and of the container's control group."""
+"""Reads the kernel's counters of processes (/proc) and of the container's control group."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class References:
         raise NotImplementedError
 
     def _describe(self, item: Any) -> Any:
-        """What the other side is told about an object that stays here."""
+        """The description that the other side gets of an object that stays here."""
         raise NotImplementedError
 
     def _instance(self, item: Any) -> Parts | None:

@@ -35,7 +35,7 @@ from gatekeeper.sandbox.inside.standins import (
     is_stand_in,
     kind_of,
 )
-from gatekeeper.sandbox.inside.surroundings import Watch, repeat
+from gatekeeper.sandbox.inside.surroundings import Observer, repeat
 from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
 
 __all__ = ["JudgePeer"]
@@ -43,7 +43,7 @@ __all__ = ["JudgePeer"]
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
 LOAN_BYTES = 1 << 14  # of a borrowed value: it is written out at each question
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
-# What only says something of an object: by itself it lets nobody pass (`JudgePeer.evidence`).
+# What an object answers about itself: by itself it is no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir"})
 
 
@@ -56,7 +56,7 @@ class JudgePeer(Peer):
         The stream to the candidate's process.
     guard
         What the candidate may do to objects of the tests.
-    watch
+    observer
         What the tests change around the candidate.
 
     Attributes
@@ -74,13 +74,13 @@ class JudgePeer(Peer):
     ROOT = 1  # the number of the candidate's module: what it exports first
 
     def __init__(
-        self, connection: socket.socket, *, guard: Guard, watch: Watch | None = None
+        self, connection: socket.socket, *, guard: Guard, observer: Observer | None = None
     ) -> None:
         super().__init__(connection)
         self.guard = guard
-        self._watch = watch or Watch("")
+        self._observer = observer or Observer("")
         self.stranger = object()  # nothing that a candidate's object could know
-        self.unheard_of = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
+        self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
         self.evidence = False
         self.raised: BaseException | None = None
         self.failed: AssertionError | None = None
@@ -131,7 +131,7 @@ class JudgePeer(Peer):
 
     def _error_parts(self, error: BaseException) -> Any:
         if isinstance(error, AssertionError) and error is not self.raised:
-            # An assertion that failed has failed, whoever catches it. What it says is not told.
+            # An assertion that failed has failed, whoever catches it. Its message is not sent.
             if EXCUSED not in vars(error):
                 self.failed = self.failed or error
             return self.exception_chain(type(error)), (), {}, 0, None
@@ -202,11 +202,11 @@ class JudgePeer(Peer):
         return error
 
     def _surroundings(self) -> Any:
-        return self._watch.changes()
+        return self._observer.changes()
 
-    def _heard(self, printed: list[Any]) -> None:
-        for kind, told in printed:
-            repeat(kind, told)
+    def _repeat(self, printed: list[Any]) -> None:
+        for kind, record in printed:
+            repeat(kind, record)
 
     # Stand-ins
 

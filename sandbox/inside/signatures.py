@@ -1,4 +1,4 @@
-"""Makes again what `inspect` reads of a function, from what `facts.py` tells of it."""
+"""Rebuilds what `inspect` reads of a function, from the description in `facts.py`."""
 
 from __future__ import annotations
 

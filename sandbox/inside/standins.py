@@ -9,7 +9,7 @@ may decide a test:
 - *Kinds.* Class, special methods, signature: as read from the object's class (`facts.py`), never
   by the object itself. A stand-in has the special methods that the class has, and no other.
 - *Objects among themselves.* `==`, `<` and `in` between two of the candidate's objects are asked
-  of it, which tells it nothing. One that says yes of a stranger, too, is not believed.
+  of it, which gives it no information. One that is also equal to a stranger is not believed.
 
 Never: whether an object equals or exceeds data of the tests, or, of one that a function returned,
 contains it. Data goes into an operator (`Money(3) + 2`) only of an object that the tests made
@@ -137,7 +137,7 @@ def mark(item: Any, trust: int) -> None:
 
 
 def theirs(peer: Peer, item: object) -> bool:
-    """Whether that is the candidate's: to be asked about it tells it nothing."""
+    """Whether that is the candidate's: a question about it gives no information."""
     kind = type(item)
     if issubclass(kind, RemoteClass):
         return True
@@ -366,7 +366,7 @@ def _evades(item: Any) -> bool:
         return False
     peer = inner(item).peer
     try:
-        found = peer.ask("get", item, peer.unheard_of)
+        found = peer.ask("get", item, peer.unknown_name)
     except Exception:
         return False
     return is_stand_in(found) or bool(found)
@@ -380,7 +380,7 @@ def _called_by_name(item: Any, name: str) -> Callable[[Any], bool]:
 
 
 def believed(item: Any, operation: str, other: Any) -> bool:
-    """A yes, unless the object says that of a stranger, too."""
+    """A yes, unless the object gives the same answer for a stranger."""
     peer = inner(item).peer
     if peer.ask(operation, item, other) is not True:
         return False

@@ -277,7 +277,7 @@ class Supervisor:
         Orphans become children of this process, so whatever is left has a root among these. The
         kernel's count of tasks, where there is one, is exact at any moment. One `kill(-1)` ends
         all at once, so that no program can fork faster than it is killed; it takes the spares,
-        too, and the host is told. Elsewhere all are stopped before one is killed.
+        too, and the host learns of it. Elsewhere all are stopped before one is killed.
         """
         self._reap()
         current = self._files["current"]

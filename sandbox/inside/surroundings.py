@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["REPLACEABLE", "Watch", "applied", "repeat"]
+__all__ = ["REPLACEABLE", "Observer", "applied", "repeat"]
 
 REPLACEABLE = {  # functions that a test may put a mock in the place of, by module
     "builtins": ("input", "print", "open"),
@@ -42,7 +42,7 @@ _MENTIONS = re.compile(
 )
 
 
-class Watch:
+class Observer:
     """The tests' side: what differs from how it was found."""
 
     def __init__(self, source: str) -> None:
@@ -129,7 +129,7 @@ def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
             stack.enter_context(_set(sys, "stdin", around["stdin"]))
         for stream in around.get("outputs", ()):
             text = io.StringIO()
-            stack.callback(_tell, printed, stream, text)
+            stack.callback(_record, printed, stream, text)
             stack.enter_context(_set(sys, stream, text))
         if "logs" in around.get("recorded", ()):
             stack.enter_context(_logged(printed))
@@ -139,11 +139,11 @@ def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
 
 
 @contextlib.contextmanager
-def _logged(told: list[tuple[str, Any]]) -> Iterator[None]:
+def _logged(records: list[tuple[str, Any]]) -> Iterator[None]:
     """All that is logged, whatever its level: the tests' loggers decide on that."""
     logging = importlib.import_module("logging")
     handler, root = logging.Handler(), logging.getLogger()
-    handler.emit = lambda r: told.append(("log", (r.name, r.levelno, r.getMessage())))
+    handler.emit = lambda r: records.append(("log", (r.name, r.levelno, r.getMessage())))
     before = root.level
     root.addHandler(handler)
     root.setLevel(1)
@@ -155,19 +155,19 @@ def _logged(told: list[tuple[str, Any]]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _warned(told: list[tuple[str, Any]]) -> Iterator[None]:
+def _warned(records: list[tuple[str, Any]]) -> Iterator[None]:
     warnings = importlib.import_module("warnings")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
         finally:
-            told += [("warning", (w.category, str(w.message))) for w in caught]
+            records += [("warning", (w.category, str(w.message))) for w in caught]
 
 
-def repeat(kind: str, told: Any) -> None:
+def repeat(kind: str, record: Any) -> None:
     """The tests' side: do here what the candidate did there. Raises ValueError."""
-    match kind, told:
+    match kind, record:
         case "stdout" | "stderr", str(text):
             getattr(sys, kind).write(text)
         case "log", (str(name), int(level), str(text)):
@@ -178,7 +178,7 @@ def repeat(kind: str, told: Any) -> None:
             raise ValueError(f"{kind!r:.80}: nothing that could be repeated")
 
 
-def _tell(printed: list[tuple[str, Any]], stream: str, text: io.StringIO) -> None:
+def _record(printed: list[tuple[str, Any]], stream: str, text: io.StringIO) -> None:
     printed.append((stream, text.getvalue()))
 
 

@@ -27,7 +27,7 @@ def test_f():
     assert f([1.5, (2, 3)], {3}) == [1.5, (2, 3)]
     assert f({1: None}, 1) == {1: None}
 """
-READING = {  # what the host would say of it
+READING = {  # what the host would read in it
     "asked": [],
     "real": {},
     "classes": [],

@@ -205,3 +205,13 @@ def running() -> Callable[[str], bool]:
         return False
 
     return look
+
+
+@pytest.fixture(scope="session")
+def verify(sandbox: Sandbox, generation: Any) -> Callable[..., Outcome]:
+    """The outcome of a candidate's code and a test program."""
+
+    def run(code: str, test: str, **task: Any) -> Outcome:
+        return sandbox.verify(generation(code), {"test": test, **task})
+
+    return run

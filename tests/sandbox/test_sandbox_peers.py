@@ -1,0 +1,332 @@
+"""The judge's path: a candidate gets what it was given, and nothing that hangs on it.
+
+One end of the conversation is real, the other is the candidate's: handles, or bytes of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gatekeeper.sandbox.inside.codec import encode
+from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.handles import CandidatePeer, Handle
+from gatekeeper.sandbox.inside.judge import judge
+from gatekeeper.sandbox.inside.remote import JudgePeer
+from gatekeeper.sandbox.inside.wire import frame, head
+from gatekeeper.sandbox.reading import read_tests
+
+
+@contextlib.contextmanager
+def two_peers(*things: object) -> Iterator[list[Any]]:
+    """The candidate's handles of objects of the tests; its peer is the handles' own."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        tests, candidate = JudgePeer(ours, guard=Guard(__name__)), CandidatePeer(theirs)
+        numbers = [tests.export(thing) for thing in things]
+        thread = threading.Thread(target=tests.serve)
+        thread.start()
+        try:
+            yield [
+                candidate.meant(n, (type(t).__name__, None))
+                for n, t in zip(numbers, things, strict=True)
+            ]
+        finally:
+            theirs.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+SECRET = "the secret of this module"
+
+
+class Thing:
+    shared = 1
+
+    def __init__(self) -> None:
+        self.data, self.hidden = [1], {"k": Thing.method}
+
+    def method(self, x: int = 1) -> int:
+        return x + len(SECRET) * 0
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    @classmethod
+    def make(cls) -> Thing:
+        return cls()
+
+
+def function(x: int = 0) -> Iterator[int]:
+    mine = SECRET
+    yield x + 0 * len(mine)
+
+
+def things() -> list[object]:
+    error = ValueError("told")
+    try:
+        raise error
+    except ValueError:
+        pass
+    return [
+        function,
+        function(),
+        Thing(),
+        Thing,
+        Thing().method,
+        sys,
+        error,
+        two_peers(),
+    ]
+
+
+def test_candidates_may_use_what_they_were_given() -> None:
+    thing = Thing()
+    with two_peers(thing, Thing, lambda x, *, y: x + y, function(4)) as (
+        handle,
+        kind,
+        call,
+        generator,
+    ):
+        assert handle.data == [1]
+        assert handle.size == 1
+        assert handle.method(5) == 5
+        handle.data, handle.new = [2, 3], 7
+        assert (thing.data, vars(thing)["new"]) == ([2, 3], 7)
+        assert call(1, y=2) == 3
+        assert kind.make().data == [1]
+        assert kind().size == 1
+        assert next(generator) == 4
+        assert list(generator) == []
+        assert isinstance(handle, kind)
+
+
+def test_candidates_get_at_nothing_else() -> None:
+    """Everything that names, calls and iteration lead to, some steps deep, and nothing of ours."""
+    forbidden = (types.FrameType, types.CodeType, types.TracebackType, types.ModuleType)
+    dunders = {name for thing in things() for name in dir(thing) if name.startswith("_")}
+    inner = {
+        "gi_frame",
+        "gi_code",
+        "cr_frame",
+        "cr_code",
+        "f_globals",
+        "tb_frame",
+        "modules",
+        "_getframe",
+    }
+    seen = 0
+    with two_peers(*things()) as handles:
+        todo = [(handle, 0) for handle in handles]
+        while todo:
+            handle, depth = todo.pop()
+            seen += 1
+            names = [name for name in dir(handle) if type(name) is str]
+            for name in {*names, *(dunders if depth == 0 else ()), *inner}:
+                try:
+                    found = ask(handle, "get", name)
+                except Exception:
+                    continue
+                if name not in ("__name__", "__qualname__", "__doc__", "__module__"):
+                    assert not name.startswith("_"), name
+                    assert name not in inner
+                todo.append((found, depth + 1))
+            for operation in ("call", "iter", "next", "enter"):
+                with contextlib.suppress(Exception):
+                    todo.append((ask(handle, operation), depth + 1))
+            todo = [(h, d) for h, d in todo if isinstance(h, Handle) and d < 3]
+            for found, _ in todo:
+                assert (
+                    type(found).__name__ not in {kind.__name__ for kind in forbidden}
+                    or found is handles[5]
+                )
+    assert seen > 30
+
+
+def ask(handle: Handle, operation: str, *arguments: Any) -> Any:
+    """Any question, as a program that speaks the protocol can put it."""
+    return object.__getattribute__(handle, "_inner")[0].ask(operation, handle, *arguments)
+
+
+def test_candidates_change_nothing_that_does() -> None:
+    thing = Thing()
+    with two_peers(thing, Thing, function, ValueError) as (handle, kind, call, error):
+        for target, name in (
+            (handle, "method"), (handle, "size"), (handle, "make"), (handle, "__class__"),
+            (handle, "__dict__"), (kind, "method"), (kind, "shared"), (kind, "__eq__"),
+            (call, "__code__"), (call, "__defaults__"), (call, "x"), (error, "args"),
+        ):  # fmt: skip
+            for operation, arguments in (("set", (name, 1)), ("delete", (name,))):
+                with pytest.raises(AttributeError):
+                    ask(target, operation, *arguments)
+    assert thing.method(2) == 2
+    assert Thing.shared == 1
+
+
+def test_candidates_call_nothing_that_was_not_handed_out() -> None:
+    with two_peers(Thing()) as (handle,):
+        for target in (5, "text", None, [1], int, print, Thing):
+            peer = object.__getattribute__(handle, "_inner")[0]
+            for operation, arguments in (
+                ("get", ("real",)),
+                ("call", ()),
+                ("str", ()),
+                ("iter", ()),
+            ):
+                with pytest.raises(AttributeError):
+                    peer.ask(operation, target, *arguments)
+        for operation in ("start", "bound", "eval", "__class__", "_do", "export", 5, None):
+            with pytest.raises((AttributeError, TypeError)):
+                ask(handle, operation)  # type: ignore[arg-type]
+
+
+def hostile(*replies: bytes) -> list[tuple[bytes, str]]:
+    """What a judge says of a candidate that answers its questions with these bytes."""
+    ours, theirs = socket.socketpair()
+    said: list[tuple[bytes, str]] = []
+    answers = [*replies[:OPENED], b"".join(replies[OPENED:])]
+
+    def speak() -> None:
+        with contextlib.suppress(OSError), theirs.makefile("rb") as stream:
+            for reply in answers:
+                start = stream.read(5)
+                stream.read(int.from_bytes(start[1:], "little"))
+                theirs.sendall(reply)
+            theirs.shutdown(socket.SHUT_WR)
+            stream.read()
+
+    path = [*sys.meta_path]
+    thread = threading.Thread(target=speak)
+    thread.start()
+    try:
+        tests = ("x = f(3)\nassert x == 9",)
+        judge(
+            ours,
+            lambda kind, text: said.append((kind, text)),
+            reading=json.dumps(
+                read_tests("", tests, entry=None, modules=frozenset()).for_judge(None)
+            ),
+            setup="",
+            tests=tests,
+        )
+    finally:
+        ours.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        ours.close()
+        theirs.close()
+        sys.meta_path[:] = path
+    return said
+
+
+FUNCTION = ("shared", "builtins", "function")
+
+
+def reference(number: int, description: Any = FUNCTION) -> bytes:
+    return b"h" + number.to_bytes(8, "little", signed=True) + encode(description)
+
+
+def answer(value: bytes, changes: Any = (), same: Any = None) -> bytes:
+    rest = (encode([*changes]), encode(same), encode([]), encode(0), encode([]))
+    return frame(b"A", head(b"t", 6) + value + b"".join(rest))
+
+
+OPENED = 2  # questions before the call: to start, for f
+OPENING = (answer(encode({"f": None})), answer(reference(2)))
+
+
+def test_a_candidate_that_speaks_the_protocol_itself() -> None:
+    nine = answer(encode(9))
+    assert [kind for kind, _ in hostile(*OPENING, nine, nine)] == [b"P", b"D"]
+    assert [kind for kind, _ in hostile(*OPENING)] == [b"G"]  # gone before it answered
+    assert [kind for kind, _ in hostile(*OPENING, answer(encode(8)), nine)] == [b"E"]
+
+
+SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("sys", "modules")]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"A",
+        frame(b"?", b""),
+        frame(b"A", b""),
+        frame(b"A", b"N"),
+        frame(b"A", encode([1, 2])),
+        frame(b"P", b""),
+        frame(b"D", b""),
+        b"A\xff\xff\xff\xff",
+        frame(b"A", b"t\1\0\0\0" * 100_000),
+        *(answer(reference(0, shared)) for shared in SHARED),
+        *(answer(reference(n)) for n in (-1, -2, -99, -(2**63), 2**62, 1)),
+        *(
+            answer(reference(3, d))
+            for d in (
+                *(None, 5, (5, 5), ("known",), ("object", 5), ("object", int), ("value", int, 9)),
+                *(("shared", "builtins", n) for n in ("int", "type", "exec", "no", 5)),
+                *(("shared", "os", "system"), ("shared", "no.such", "thing")),
+                *(("class", "a\0", "a", [], [], {}), ("class", "a", "a", [5], [], {"plain": int})),
+                *(("class", "a", "a", [], [], {"plain": 5}), ("class", "a", 5, [], [], {})),
+                ("class", "a", "a", [("os", "system")], ["__eq__", 5], {"fields": [1, "if"]}),
+                *(("exception", [1]), ("exception", [()]), ("exception", [])),
+                ("exception", [("builtins", "int", 4)]),
+                ("exception", [("os", "system", -1)]),
+            )
+        ),
+        *(answer(b"N", same=same) for same in (0, 1, 5, -1, "x")),
+        *(answer(b"N", changes) for changes in ([(1, 9)], [(0, 9)], [(99, 9)], [5], [("x", 1)])),
+        *(
+            frame(b"X", encode(message))
+            for message in (
+                None,
+                ([], (), {}),
+                ([], (), {}, 0, None, ""),
+                ([("builtins", "int", 3)], (), {}, 0, None, ""),
+                ([("builtins", "ValueError", 3)], (), {"__class__": 1, "args": 2}, 0, None, ""),
+                ([("builtins", "StopIteration", 3)], (), {}, 0, None, ""),
+                ([("builtins", "UnicodeDecodeError", 3)], (1, 2), {}, 0, None, ""),
+                ([("builtins", "BaseExceptionGroup", 3)], ("x", 5), {}, "x", 5, 5),
+                ([(5, 5, 5)], (), {}, 0, None, ""),
+                ([("unittest.case", "SkipTest", 3)], (), {}, 0, None, ""),
+                ([("gatekeeper.sandbox.inside.judge", "_NotHereError", 3)], (), {}, 0, None, ""),
+                ([("gatekeeper.sandbox.inside.peer", "GoneError", 3)], (), {}, 0, None, ""),
+                ([("builtins", "ValueError", -(10**9))], (), {}, 0, None, ""),
+                ([("x", "y", n) for n in range(3, 3000)], (), {}, 0, None, ""),
+            )
+        ),
+        frame(b"Q", encode(None)),
+        frame(b"Q", encode(("get", (1,), {}, None, ([], [])))),
+        *(
+            frame(b"Q", encode((o, (5, "real"), {}, None, ([], []))))
+            for o in ("get", "call", "eval", "start", 5)
+        ),
+        frame(
+            b"Q", encode(("call", (), {"operation": "get", "target": 1, "self": 2}, None, ([], [])))
+        ),
+        frame(
+            b"Q",
+            head(b"t", 5)
+            + encode("get")
+            + head(b"t", 2)
+            + reference(-1)
+            + encode("__init__")
+            + encode({})
+            + encode(None)
+            + encode(([], [])),
+        ),
+    ],
+    ids=lambda reply: repr(reply[:40]),
+)
+def test_frames_of_its_own_get_it_nothing(reply: bytes) -> None:
+    """In the place of its value, then the right one: which comes too late, or not at all."""
+    asked = reply[:1] == b"Q"  # a question may be put at any time, and is answered or refused
+    said = hostile(*OPENING, reply + (answer(encode(8)) if asked else b""), answer(encode(9)))
+    assert [kind for kind, _ in said][-1] in (b"E", b"G"), said
+    assert not any(kind in (b"P", b"D", b"I") for kind, _ in said), said
