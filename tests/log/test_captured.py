@@ -1,0 +1,36 @@
+"""Logs written by earlier code, in `captured/`: they open, resume and say the same today."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatekeeper import VerificationGate
+
+FOLDER = Path(__file__).parent / "captured"
+made = runpy.run_path(str(FOLDER / "make.py"))
+SCENARIOS, described = made["SCENARIOS"], made["described"]
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_a_captured_log_says_what_it_said(name: str, tmp_path: Path) -> None:
+    """Status, every output, what is pending, records, the account, and the decisions that follow.
+
+    Field by field: what the code that wrote the log said of it is in the JSON file.
+    """
+    path = tmp_path / "run.db"
+    path.write_bytes(gzip.decompress((FOLDER / f"{name}.db.gz").read_bytes()))
+    then: dict[str, Any] = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+    now = described(path, SCENARIOS[name].settings())
+    assert now.keys() == then.keys()
+    for part in then:
+        assert now[part] == then[part], part
+    assert then["status"]["seen"] == 200
+    assert len(then["further"]) == 25
+    with VerificationGate(**SCENARIOS[name].settings(), log=path) as gate:
+        assert gate.status().seen == 225
