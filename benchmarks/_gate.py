@@ -10,7 +10,7 @@ import numpy as np
 
 from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.budget import Budget, Ledger
-from gatekeeper.gate.settings import chance_of
+from gatekeeper.gate.configuration import exploration_rate
 from gatekeeper.io.records import RecordTable
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Reason, Signals
@@ -31,7 +31,7 @@ def go_through(
     """What is left in the log: labels of the verified only. `after` is called with the index of
     every candidate once all is done with it. The budget is in verifications."""
     n = len(stream)
-    epsilon = chance_of(budget, EXPLORE)
+    epsilon = exploration_rate(budget, EXPLORE)
     observe = policy.observe if isinstance(policy, ObservingPolicy) else None
     ledger = Ledger(budget, 1.0, explore=epsilon)
     lots = np.random.default_rng((seed, 1)).random(n) < epsilon
@@ -49,10 +49,10 @@ def go_through(
         candidate = Candidate(id_, Signals(*h), cost_estimate)
         wish = policy.decide(candidate)
         warmup = wish.reason is Reason.WARMUP
+        room = ledger.room(cost_estimate, warmup=warmup)
+        granted = room >= (0 if warmup else ledger.spare())
+        chance = epsilon if not warmup and room >= 0 else 0.0
         hold = ledger.see(cost_estimate, warmup=warmup)
-        left = ledger.left(warmup=warmup)
-        granted = left >= (0 if warmup else ledger.spare())
-        chance = epsilon if not warmup and left >= 0 else 0.0
         p = wish.propensity if granted else 0.0
         propensity[t] = p + chance * (1.0 - p)
         verified[t] = verify = (wish.verify and granted) or (drawn and chance > 0.0)

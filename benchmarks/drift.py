@@ -22,11 +22,11 @@ from _machine import machine
 from numpy.typing import NDArray
 
 from gatekeeper.budget import Budget
-from gatekeeper.drift.guard import Guard
-from gatekeeper.gate.settings import chance_of, named_policy, relearning_rate
+from gatekeeper.drift.guard import DriftGuard
+from gatekeeper.gate.configuration import exploration_rate, named_policy, relearning_rate
 from gatekeeper.paper.stress import STREAMS, Recipe, make_stream
 from gatekeeper.policies import T0
-from gatekeeper.types import Calibration
+from gatekeeper.types import PolicyHealth
 
 POLICIES = ("threshold", "cst", "calibrated")
 BETAS = (0.1, 0.2)
@@ -55,21 +55,21 @@ class Run:
 
 def simulate(name: str, stream: str | Recipe, beta: float, seed: int, *, relearns: bool) -> Run:
     budget = Budget(fraction=beta, horizon=N)
-    epsilon = chance_of(budget, EXPLORE)
+    epsilon = exploration_rate(budget, EXPLORE)
     policy = named_policy(name, budget, epsilon, seed)
-    guard = Guard(policy, rate=relearning_rate(budget, epsilon), relearns=relearns, seed=seed)
-    standings: list[Calibration] = []
+    guard = DriftGuard(policy, rate=relearning_rate(budget, epsilon), relearns=relearns, seed=seed)
+    standings: list[PolicyHealth] = []
     left = go_through(
         guard,
         make_stream(stream, N, seed),
         budget,
         seed,
-        after=lambda t: standings.append(guard.calibration),
+        after=lambda t: standings.append(guard.health),
     )
     drifted = [
         t
         for t, (before, now) in enumerate(pairwise(standings), start=1)
-        if now is Calibration.DRIFTED and before is not now
+        if now is PolicyHealth.DRIFTED and before is not now
     ]
     assert left.verified is not None
     return Run(drifted, left.verified == 1.0, left.error == 1.0, beta)

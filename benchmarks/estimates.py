@@ -22,7 +22,7 @@ from _machine import machine
 
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.budget import Budget
-from gatekeeper.gate.settings import chance_of, named_policy
+from gatekeeper.gate.configuration import exploration_rate, named_policy
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.types import FloatArray
@@ -43,7 +43,7 @@ Cell = tuple[str, str, float, int]  # policy, stream, β, N
 def simulate(name: str, stream: RecordTable, beta: float, seed: int) -> RecordTable:
     """What a gate with this policy would leave in its log."""
     budget = Budget(fraction=beta, horizon=len(stream))
-    policy = named_policy(name, budget, chance_of(budget, EXPLORE), seed)
+    policy = named_policy(name, budget, exploration_rate(budget, EXPLORE), seed)
     return go_through(policy, stream, budget, seed)
 
 

@@ -30,13 +30,13 @@ from gatekeeper.policies import (
 from gatekeeper.protocols import AsyncVerifier, Policy, Verifier
 from gatekeeper.signals import batch_signals, signals_from_arrays, signals_of
 from gatekeeper.types import (
-    Calibration,
     Candidate,
     Decision,
     GateResult,
     GateStatus,
     Generation,
     Outcome,
+    PolicyHealth,
     Reason,
     Record,
     Signals,
@@ -55,7 +55,6 @@ __all__ = [
     "Budget",
     "CSTMemory",
     "Calibrated",
-    "Calibration",
     "Candidate",
     "Choice",
     "Decision",
@@ -70,6 +69,7 @@ __all__ = [
     "MissingDependencyError",
     "Outcome",
     "Policy",
+    "PolicyHealth",
     "Random",
     "Reason",
     "Record",

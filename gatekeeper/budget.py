@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor, inf, isfinite, sqrt
 from numbers import Real
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +83,7 @@ class Budget:
             raise BadInputError(f"max_cost={self.max_cost!r}: a verification costs 1 verification")
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(NamedTuple):
     """What a candidate's reservation takes. Amounts are whole billionths of the unit."""
 
     amount: int
@@ -125,6 +124,7 @@ class Ledger:
             exact = budget.unit == "verifications" and budget.horizon is not None
             startup = 0.0 if exact else max_cost
         self._startup = _ticks(startup)
+        self._is_fixed_price = budget.unit == "verifications" or budget.fraction == 1.0
         self._holds: dict[str, Hold] = {}
         self._released: dict[str, Hold] = {}  # wanted, not verified: may be reserved again
         self._spent = {False: 0, True: 0}  # by account: of the warm-up?
@@ -135,7 +135,7 @@ class Ledger:
         self._projected: int | None = None  # the same for the whole stream, by `horizon`
         self._known = 0  # verifications settled, with their Σ c and Σ ĉ
         self._known_cost = 0
-        self._dearest = 0
+        self._costliest = 0
         self._known_estimate = 0.0
 
     @property
@@ -157,6 +157,11 @@ class Ledger:
         return self._held[True] / TICKS
 
     @property
+    def reserved(self) -> int:
+        """Reservations held, of both accounts."""
+        return len(self._holds)
+
+    @property
     def overrun(self) -> float:
         """What verifications took beyond their reservations. 0 for an honest `max_cost`."""
         return self._overrun / TICKS
@@ -166,16 +171,27 @@ class Ledger:
         """What may be spent and held after the warm-up, as of now."""
         caps = [inf]
         if self.budget.fraction is not None:
-            caps.append(self._fraction_cap() / TICKS)
+            caps.append(self._fraction_cap(0, self._projected) / TICKS)
         if self._total is not None:
             caps.append((self._total - self._spent[True] - self._held[True]) / TICKS)
         return min(caps)
 
-    def see(self, cost_estimate: float, *, warmup: bool) -> Hold:
-        """A candidate came by. Returns what `reserve` would hold for it.
+    def room(self, cost_estimate: float, *, warmup: bool) -> float:
+        """Ticks that the caps would leave beside the verification of a candidate not yet seen.
 
-        Its cost counts towards the cap either way: the unit's price for verifications, else ĉ
-        times the mean true cost per ĉ so far; nothing while no true cost is known.
+        Below 0 there is no room for it. Changes nothing: after `see` of the same candidate,
+        `left` says the same.
+        """
+        if warmup:
+            return self.left(warmup=True)
+        projected = self._projection() if self._projected is None else self._projected
+        return self._left(self._price(cost_estimate), projected)
+
+    def see(self, cost_estimate: float, *, warmup: bool) -> Hold:
+        """Count a candidate; returns what `reserve` would hold for it.
+
+        Its cost counts towards the cap, verified or not: the unit's price for verifications, else
+        ĉ times the mean true cost per ĉ so far; nothing while no true cost is known.
         """
         self.seen += 1
         accrued = 0
@@ -184,7 +200,8 @@ class Ledger:
         else:
             accrued = self._price(cost_estimate)
             self._base += accrued
-            self._project()
+            if self._projected is None:
+                self._projected = self._projection()
         return Hold(self._max_cost, accrued, cost_estimate, warmup)
 
     def reserve(self, id_: str, hold: Hold) -> bool:
@@ -195,6 +212,10 @@ class Ledger:
         self._held[hold.warmup] += hold.amount
         return True
 
+    def can_reserve_again(self, id_: str) -> bool:
+        """What `reserve_again` would return. Changes nothing."""
+        return self.left(warmup=self._released[id_].warmup) >= 0
+
     def reserve_again(self, id_: str) -> bool:
         """Reserve for a candidate whose reservation was released."""
         if not self.reserve(id_, self._released[id_]):
@@ -202,20 +223,25 @@ class Ledger:
         del self._released[id_]
         return True
 
+    def charge(self, id_: str, cost: float) -> float:
+        """What `settle` would charge for a verification that cost this much. Changes nothing."""
+        hold = self._holds[id_]
+        return min(_cost_ticks(cost, hold), hold.amount) / TICKS
+
     def settle(self, id_: str, cost: float) -> float:
         """Charge a finished verification; returns the charge.
 
         A cost that is not a number of at least 0 is charged as the whole reservation.
         """
         hold = self._holds.pop(id_)
-        ticks = _ticks(min(cost, MOST)) if 0 <= cost < inf else hold.amount
+        ticks = _cost_ticks(cost, hold)
         charge = min(ticks, hold.amount)
         self._overrun += ticks - charge
         self._held[hold.warmup] -= hold.amount
         self._spent[hold.warmup] += charge
         self._known += 1
         self._known_cost += charge
-        self._dearest = max(self._dearest, charge)
+        self._costliest = max(self._costliest, charge)
         self._known_estimate += hold.cost_estimate
         if not hold.warmup:
             self._base += charge - hold.accrued
@@ -228,55 +254,65 @@ class Ledger:
 
     def left(self, *, warmup: bool) -> float:
         """Ticks that the caps leave beside one more verification; below 0: no room for it."""
+        if warmup:
+            committed = self._spent[False] + self._held[False] + self._max_cost
+            if self._total is None:
+                return inf
+            return self._total - committed - self._spent[True] - self._held[True]
+        return self._left(0, self._projected)
+
+    def _left(self, accrued: int, projected: int | None) -> float:
+        """`left` after the warm-up, were so many ticks added to the running cap's base."""
         left = inf
         committed = self._spent[False] + self._held[False] + self._max_cost
-        if not warmup and self.budget.fraction is not None:
-            left = self._fraction_cap() - committed
+        if self.budget.fraction is not None:
+            left = self._fraction_cap(accrued, projected) - committed
         if self._total is not None:
             left = min(left, self._total - committed - self._spent[True] - self._held[True])
         return left
 
     def spare(self) -> int:
-        """Ticks that the draws among the candidates to come will hardly exceed.
+        """Ticks that the draws after the candidate in hand, which is not yet seen, hardly exceed.
 
-        At the mean cost so far, but one of them, and what the policy takes now, may be as dear as
-        any so far. Without a horizon the cap grows as they come: a few are enough, more where
-        they take a larger share of what it grows by.
+        At the mean cost so far, except that one of them, and what the policy takes now, may be as
+        expensive as the costliest so far. Without a horizon the cap grows as candidates come: a
+        few draws are enough, more where they take a larger share of what it grows by.
         """
         if self.explore in (0.0, 1.0):  # no draws, or nothing else
             return 0
         if self.budget.horizon is None:
             draws = 1.0 + IN_A_ROW * self.explore / (self.budget.fraction or 1.0)
         else:
-            to_come = max(self.budget.horizon - self.seen, 0)
+            to_come = max(self.budget.horizon - self.seen - 1, 0)
             expected = self.explore * to_come
             draws = min(expected + SAFE * sqrt(expected * (1.0 - self.explore)), to_come)
         if not draws:
             return 0
         mean = self._known_cost / self._known if self._known else self._max_cost
-        return round((draws - 1.0) * mean) + (self._dearest if self._known else self._max_cost)
+        return round((draws - 1.0) * mean) + (self._costliest if self._known else self._max_cost)
 
     def _price(self, cost_estimate: float) -> int:
-        if self.budget.unit == "verifications" or self.budget.fraction == 1.0:
+        if self._is_fixed_price:
             return self._max_cost
         if not self._known_estimate:
             return 0
         return min(round(self._known_cost * cost_estimate / self._known_estimate), self._max_cost)
 
-    def _project(self) -> None:
-        """Fix what the whole stream will cost, as soon as that can be said."""
-        if self._projected is not None or self.budget.horizon is None:
-            return
+    def _projection(self) -> int | None:
+        """What the whole stream will cost; None while it cannot be estimated."""
+        if self.budget.horizon is None:
+            return None
         to_come = max(self.budget.horizon - self._warmup_seen, 0)
         if self.budget.unit == "verifications":
-            self._projected = to_come * self._max_cost
-        elif self._known and not self._held[True]:  # the whole warm-up's mean, not the first's
-            self._projected = to_come * self._known_cost // self._known
+            return to_come * self._max_cost
+        if self._known and not self._held[True]:  # the whole warm-up's mean, not the first's
+            return to_come * self._known_cost // self._known
+        return None
 
-    def _fraction_cap(self) -> int:
+    def _fraction_cap(self, accrued: int, projected: int | None) -> int:
         """Ticks. Rounds half up: unlike `round`, that moves by whole ticks as its argument does."""
         assert self.budget.fraction is not None
-        base = max(self._base, self._projected or 0)
+        base = max(self._base + accrued, projected or 0)
         if self.budget.fraction == 1.0:
             return self._startup + base  # to the tick, also where floats no longer are
         return self._startup + floor(self.budget.fraction * base + 0.5)
@@ -284,6 +320,11 @@ class Ledger:
 
 def _ticks(amount: float) -> int:
     return round(amount * TICKS)
+
+
+def _cost_ticks(cost: float, hold: Hold) -> int:
+    """The whole reservation for a cost that is not a number of at least 0."""
+    return _ticks(min(cost, MOST)) if 0 <= cost < inf else hold.amount
 
 
 def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:

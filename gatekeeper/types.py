@@ -33,7 +33,6 @@ from gatekeeper.errors import BadInputError
 
 __all__ = [
     "MASKED",
-    "Calibration",
     "Candidate",
     "Decision",
     "FloatArray",
@@ -42,6 +41,7 @@ __all__ = [
     "Generation",
     "Label",
     "Outcome",
+    "PolicyHealth",
     "Reason",
     "Record",
     "SignalState",
@@ -95,12 +95,12 @@ class Reason(StrEnum):
     FORCED = "forced"  # the caller asked for it
 
 
-class Calibration(StrEnum):
-    """Whether what a policy learned still describes what comes."""
+class PolicyHealth(StrEnum):
+    """Whether what a policy learned still describes the outputs that come."""
 
-    COLD = "cold"  # not to be said yet: too few labels
-    VALID = "valid"  # nothing speaks against it
-    DRIFTED = "drifted"  # no longer: another model, say, or labels against all predictions
+    COLD = "cold"  # unknown: too few labels
+    VALID = "valid"  # labels are as predicted
+    DRIFTED = "drifted"  # no longer: another model, say, or labels that contradict the predictions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,31 +126,37 @@ class Generation:
 
     def __post_init__(self) -> None:
         """Raises BadInputError for what is no number, and for what the log could not keep."""
-        for name in ("logprob", "top1", "top2"):
-            value = getattr(self, name)
-            if not (type(value) is np.ndarray and value.dtype is _FLOAT64):  # most are: quicker
-                object.__setattr__(self, name, _floats(name, value))
-        for name in ("id", "text", "model", "finish_reason"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) or (value is None and name not in ("id", "text"))):
+        logprob, top1, top2 = self.logprob, self.top1, self.top2
+        if not (
+            type(logprob) is type(top1) is type(top2) is np.ndarray
+            and logprob.dtype is top1.dtype is top2.dtype is _FLOAT64
+        ):  # nearly always they are, and each output comes through here
+            for name in ("logprob", "top1", "top2"):
+                object.__setattr__(self, name, _floats(name, getattr(self, name)))
+        for name, value in (("id", self.id), ("text", self.text)):
+            if not isinstance(value, str):
                 raise BadInputError(f"{name}={value!r:.80}: a string is needed")
-        for name in ("prompt_tokens", "output_tokens", "k_seen"):
-            value = getattr(self, name)
-            if type(value) is not int and not (value is None and name != "k_seen"):
-                object.__setattr__(self, name, _whole(name, value))
+        for name, text in (("model", self.model), ("finish_reason", self.finish_reason)):
+            if not (text is None or isinstance(text, str)):
+                raise BadInputError(f"{name}={text!r:.80}: a string is needed")
+        for name, count in (
+            ("prompt_tokens", self.prompt_tokens),
+            ("output_tokens", self.output_tokens),
+        ):
+            if not (count is None or type(count) is int):
+                object.__setattr__(self, name, _whole(name, count))
+        if type(self.k_seen) is not int:
+            object.__setattr__(self, "k_seen", _whole("k_seen", self.k_seen))
 
     @property
     def token_coverage(self) -> float:
         """Share of the output's positions that have a margin, in [0, 1]; 0 for no output."""
         n = max(self.logprob.size, self.output_tokens or 0)
         top1, top2 = self.top1, self.top2
+        if not top1.size:
+            return 0.0
         # argmin finds a NaN first, which fails the comparison. Nearly every output is complete.
-        if (
-            n
-            and top1.size
-            and top1.item(top1.argmin()) > MASKED
-            and top2.item(top2.argmin()) > MASKED
-        ):
+        if n and top1.item(top1.argmin()) > MASKED and top2.item(top2.argmin()) > MASKED:
             return top1.size / n
         has_both = ~(np.isnan(top1) | np.isnan(top2))
         has_margin = has_both & (np.fmax(top1, top2) > MASKED)
@@ -307,13 +313,43 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class GateStatus:
-    """Where a gate stands. Costs are in the budget's unit; `cap` excludes the warm-up.
+    """Counts, account and policy health of a gate. Costs are in the budget's unit.
 
-    `verified` and `errors_found` count what the gate spent on after the warm-up;
-    `warmup_verified` and `warmup_errors` the same for the warm-up. `unresolved` candidates were
-    selected and have no verdict: under way, awaiting a report, or the verifier could not tell.
-    `calibration` says whether what the policy learned still holds, `drift` in words why it last
-    did not; "" if it never did.
+    Attributes
+    ----------
+    phase
+        What the next candidate meets: the policy's phase, or "relearning".
+    seen
+        Candidates decided on.
+    verified, errors_found
+        Verdicts that were charged after the warm-up, and those that were "wrong".
+    warmup_seen, warmup_verified, warmup_errors
+        The same for the warm-up.
+    budget_exhausted
+        Candidates proposed for verification for which the budget had no room.
+    missing_signal
+        Candidates without any signal.
+    external_verdicts
+        Verdicts from outside on outputs that were not selected.
+    unresolved
+        Selected outputs without a verdict: under way, awaiting a report, or the verifier could not
+        tell.
+    verifying
+        Outputs that a verifier has in this process.
+    reserved
+        Reservations held, the warm-up included.
+    cap
+        What may be spent and held after the warm-up, as of now.
+    spent, held
+        Charged, and reserved, after the warm-up: `spent + held <= cap`.
+    warmup_spent, warmup_held
+        The same for the warm-up, an account of its own.
+    overrun
+        What verifications took beyond their reservations.
+    health
+        Whether what the policy learned still holds.
+    drift
+        In words, why it last did not; "" if it never drifted.
     """
 
     phase: str
@@ -325,14 +361,17 @@ class GateStatus:
     warmup_errors: int
     budget_exhausted: int
     missing_signal: int
-    audited: int
+    external_verdicts: int
     unresolved: int
+    verifying: int
+    reserved: int
     cap: float
     spent: float
     held: float
     warmup_spent: float
+    warmup_held: float
     overrun: float
-    calibration: Calibration
+    health: PolicyHealth
     drift: str
 
 

@@ -32,7 +32,9 @@ def ticks(amount: float) -> int:
 
 def see(ledger: Ledger, id_: str, estimate: float, *, warmup: bool, verify: bool) -> bool:
     """A candidate comes by, and its verification is reserved if it is wanted and there is room."""
+    room = ledger.room(estimate, warmup=warmup)
     hold = ledger.see(estimate, warmup=warmup)
+    assert ledger.left(warmup=warmup) == room
     return verify and ledger.reserve(id_, hold)
 
 
@@ -406,22 +408,21 @@ def test_with_a_horizon_the_whole_streams_budget_is_there_from_the_start() -> No
 
 @pytest.mark.parametrize("horizon", [None, 1500])
 @pytest.mark.parametrize("explore", [0.01, 0.02])
-def test_a_wish_with_room_to_spare_leaves_the_draws_theirs(
-    explore: float, horizon: int | None
-) -> None:
-    """A policy that wants everything, draws in between, dear and cheap: the draws have room on
-    practically every candidate to the last, and what is left of the budget is little."""
+def test_a_policy_leaves_room_for_the_draws_to_come(explore: float, horizon: int | None) -> None:
+    """A policy that wants everything, draws in between, expensive and cheap: the draws have room
+    on practically every candidate to the last, and little of the budget is left."""
     rng = np.random.default_rng(11)
     budget = Budget(fraction=0.2, unit="usd", max_cost=3.0, horizon=horizon)
     ledger = Ledger(budget, 3.0, explore=explore)
     none = 0
     for n in range(1500):
+        room, spare = ledger.room(1.0, warmup=n < 50), ledger.spare()
         hold = ledger.see(1.0, warmup=n < 50)
-        left = ledger.left(warmup=n < 50)
-        none += left < 0
-        wish = left >= ledger.spare()
-        assert not wish or left >= 0
-        if (wish or rng.random() < explore) and ledger.reserve(f"c{n}", hold):
+        assert ledger.left(warmup=n < 50) == room
+        none += room < 0
+        admitted = room >= spare
+        assert not admitted or room >= 0
+        if (admitted or rng.random() < explore) and ledger.reserve(f"c{n}", hold):
             ledger.settle(f"c{n}", float(rng.uniform(0.2, 1.8)))
         assert ticks(ledger.spent) + ticks(ledger.held) <= ticks(ledger.cap)
     assert none <= 1

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gatekeeper.log import Event, SQLiteLog
+from gatekeeper.log import Learned, SQLiteLog
 from gatekeeper.protocols import Verifier
 from gatekeeper.testing import check_verifier, make_generation
 from gatekeeper.types import Verdict
@@ -79,7 +79,7 @@ def _try(part: str, check: Callable[[], str], *, needed: bool = True) -> Finding
 def _log() -> str:
     with tempfile.TemporaryDirectory() as folder:
         log = SQLiteLog(Path(folder) / "doctor.db")
-        log.append([Event("doctor", "doctor", {})])
+        log.append([Learned("doctor")])
         log.close()
     return f"written in {tempfile.gettempdir()}"
 

@@ -20,7 +20,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import lines_of, read_jsonl
 from gatekeeper.io.providers import response_names
 from gatekeeper.io.responses import as_generations
-from gatekeeper.log.encoding import _encode
+from gatekeeper.log.events import json_number
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.signals import signals_of
@@ -135,9 +135,9 @@ def _line(generation: Generation) -> Line:
     signals = signals_of(generation)
     return {
         "id": generation.id,
-        "h1": _encode(signals.h1),
-        "h2": _encode(signals.h2),
-        "h3": _encode(signals.h3),
+        "h1": json_number(signals.h1),
+        "h2": json_number(signals.h2),
+        "h3": json_number(signals.h3),
         "token_coverage": generation.token_coverage,
         "k_seen": generation.k_seen,
         "n_tokens": signals.n_tokens,

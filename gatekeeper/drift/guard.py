@@ -23,16 +23,16 @@ from gatekeeper.stats.error_model import (
     raw_of,
 )
 from gatekeeper.stats.shrinkage import as_seen
-from gatekeeper.types import Calibration, Candidate, Decision, Label, Outcome, Reason
+from gatekeeper.types import Candidate, Decision, Label, Outcome, PolicyHealth, Reason
 
-__all__ = ["RELEARNING", "Guard"]
+__all__ = ["RELEARNING", "DriftGuard"]
 
 GROWTH = 1.3  # fit anew with so many more labels: one that follows every change at once hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
 OWN, HANDED, OLD = 0, 1, 2  # who decided on what has no label yet: see `_pending`
 
 
-class Guard:
+class DriftGuard:
     """A policy that decides as the one given does, for as long as outcomes are as predicted.
 
     P(error) is fitted to the labels known so far (`Estimates`: signals, ĉ, stratum). Each new
@@ -64,7 +64,7 @@ class Guard:
         self._known: deque[Known] = deque(maxlen=KNOWN)
         self._labels = 0  # learned since the start, or since what was learned was dropped
         self._next_fit = T0
-        self._calibration = Calibration.COLD
+        self._health = PolicyHealth.COLD
         self._why = ""
         self._relearning = False
         self._pending: dict[str, int] = {}  # id of what is to be verified -> who decided on it
@@ -75,10 +75,10 @@ class Guard:
         return RELEARNING if self._relearning else self._policy.phase
 
     @property
-    def calibration(self) -> Calibration:
+    def health(self) -> PolicyHealth:
         """COLD until the warm-up is over and `T0` labels are known; DRIFTED until it is relearned
         and as many new ones are."""
-        return self._calibration
+        return self._health
 
     @property
     def why(self) -> str:
@@ -132,13 +132,13 @@ class Guard:
         self._recent.clear()
         self._known.clear()
         self._labels, self._next_fit = 0, T0
-        self._calibration = Calibration.DRIFTED
+        self._health = PolicyHealth.DRIFTED
         self._relearning = self._policy.phase == "warmup"
         self._pending = dict.fromkeys(self._pending, OLD)
 
     def _test(self, raw: Raw, error: Label) -> None:
         """Compare the label with its prediction, then learn it."""
-        given_up = self._calibration is Calibration.DRIFTED and not self._relearns
+        given_up = self._health is PolicyHealth.DRIFTED and not self._relearns
         if given_up or not has_signal(raw):
             return
         if self._labels >= self._next_fit:
@@ -152,12 +152,12 @@ class Guard:
                 if self._relearns:
                     self.relearn()
                 else:
-                    self._calibration = Calibration.DRIFTED
+                    self._health = PolicyHealth.DRIFTED
                 return
         self._known.append(Known(raw, error, nan))
         self._labels += 1
         if self._labels >= T0 and self.phase not in ("warmup", RELEARNING):
-            self._calibration = Calibration.VALID
+            self._health = PolicyHealth.VALID
 
     def state(self) -> dict[str, Any]:
         return {
@@ -168,7 +168,7 @@ class Guard:
             "known": [[list(known.raw), known.error] for known in self._known],
             "labels": self._labels,
             "next_fit": self._next_fit,
-            "calibration": self._calibration,
+            "health": self._health,
             "why": self._why,
             "relearning": self._relearning,
             "pending": dict(self._pending),
@@ -184,7 +184,7 @@ class Guard:
         self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
         self._known = deque((Known(tuple(raw), y, nan) for raw, y in state["known"]), maxlen=KNOWN)
         self._labels, self._next_fit = state["labels"], state["next_fit"]
-        self._calibration, self._why = Calibration(state["calibration"]), state["why"]
+        self._health, self._why = PolicyHealth(state["health"]), state["why"]
         self._relearning, self._pending = state["relearning"], dict(state["pending"])
         self._after, self._verified = state["account"]
         self._rng.bit_generator.state = state["rng"]

@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan
-from typing import TYPE_CHECKING
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate.protocol import Gate
 from gatekeeper.io.responses import as_generations
 from gatekeeper.signals import signals_of
 from gatekeeper.types import GateResult, Generation, Label
-
-if TYPE_CHECKING:
-    from gatekeeper.gate import VerificationGate
 
 __all__ = ["Choice", "abest_of", "best_of"]
 
@@ -50,9 +47,7 @@ class Choice:
         return _error(self.result) == 0
 
 
-def best_of(
-    gate: VerificationGate, responses: Sequence[object], task: object, *, id: str | None
-) -> Choice:
+def best_of(gate: Gate, responses: Sequence[object], task: object, *, id: str | None) -> Choice:
     """See `VerificationGate.best_of`."""
     outputs, results = _outputs(responses, id), _ByText()
     for output in _most_doubtful_first(outputs, results):
@@ -61,7 +56,7 @@ def best_of(
 
 
 async def abest_of(
-    gate: VerificationGate, responses: Sequence[object], task: object, *, id: str | None
+    gate: Gate, responses: Sequence[object], task: object, *, id: str | None
 ) -> Choice:
     """See `VerificationGate.abest_of`."""
     outputs, results = _outputs(responses, id), _ByText()

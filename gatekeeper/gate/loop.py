@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate.protocol import Gate
 from gatekeeper.types import GateResult, Reason
-
-if TYPE_CHECKING:
-    from gatekeeper.gate import VerificationGate
 
 __all__ = [
     "AsyncGenerate",
@@ -99,7 +97,7 @@ AsyncGenerate = Callable[[Any, tuple[Attempt, ...]], Awaitable[object]]
 
 
 def run_loop(
-    gate: VerificationGate, generate: Generate, task: object, *, id: str, max_attempts: int
+    gate: Gate, generate: Generate, task: object, *, id: str, max_attempts: int
 ) -> LoopResult:
     """See `VerificationGate.run_loop`."""
     attempts: tuple[Attempt, ...] = ()
@@ -117,7 +115,7 @@ def run_loop(
 
 
 async def arun_loop(
-    gate: VerificationGate, generate: AsyncGenerate, task: object, *, id: str, max_attempts: int
+    gate: Gate, generate: AsyncGenerate, task: object, *, id: str, max_attempts: int
 ) -> LoopResult:
     """See `VerificationGate.arun_loop`."""
     attempts: tuple[Attempt, ...] = ()

@@ -1,80 +1,96 @@
-"""What is asked for in one turn of an event loop, done in one go."""
+"""Micro-batching: what an event loop's callers request in one turn is handled in one go."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Generic, TypeVar
+import concurrent.futures
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
 
-__all__ = ["Together"]
+__all__ = ["Future", "MicroBatcher"]
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+Given = TypeVar("Given", contravariant=True)
 
 
-class Together(Generic[Item, Answer]):
-    """Awaited with an item, it gives what `handle` makes of it, of several items at once.
+class Future(Protocol[Given]):
+    """Where the answer to an item goes, or the exception that is raised to its caller."""
 
-    The first one that asks waits until all others that are ready have had their turn, then does
-    it for those that asked meanwhile; whoever makes them `most` does it at once. Nobody waits for
-    what is not ready, so a lone caller has its answer in the next turn.
+    def set_result(self, result: Given, /) -> None: ...
 
-    handle   from items, in the order in which they came, to as many answers; not called
-             concurrently by one event loop
-    undo     gets an answer whose caller was cancelled before it could take it. Who was cancelled
-             earlier is left out
+    def set_exception(self, exception: BaseException, /) -> None: ...
+
+
+class MicroBatcher(Generic[Item, Answer]):
+    """Awaited with an item, it returns the answer to it; several items are handled at once.
+
+    The first caller waits until all others that are ready have had their turn, then handles the
+    items requested meanwhile; the caller that completes a batch of `most` handles it at once.
+    Nobody waits for what is not ready, so a lone caller has its answer in the next turn.
+
+    Parameters
+    ----------
+    handle
+        Gets items, in the order in which they came, and sets the answer or an exception on the
+        future of each. Not called concurrently by one event loop.
+    undo
+        Gets an answer whose caller was cancelled before it could take it. Items of callers that
+        were cancelled earlier are left out.
+    most
+        Items in a batch.
     """
 
     def __init__(
         self,
-        handle: Callable[[list[Item]], list[Answer]],
+        handle: Callable[[Sequence[tuple[Item, Future[Answer]]]], None],
         undo: Callable[[Answer], None],
         *,
         most: int,
     ) -> None:
         self._handle, self._undo, self._most = handle, undo, most
-        self._groups: dict[asyncio.AbstractEventLoop, _Group[Item, Answer]] = {}
+        self._batches: dict[asyncio.AbstractEventLoop, _Batch[Item, Answer]] = {}
 
     async def __call__(self, item: Item) -> Answer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # trio, which has no turns: each by itself
-            return self._handle([item])[0]
+            alone: concurrent.futures.Future[Answer] = concurrent.futures.Future()
+            self._handle([(item, alone)])
+            return alone.result()
         future: asyncio.Future[Answer] = loop.create_future()
-        group = self._groups.get(loop)
+        batch = self._batches.get(loop)
         try:
-            if group is None:
-                group = self._groups[loop] = [(item, future)]
+            if batch is None:
+                batch = self._batches[loop] = [(item, future)]
                 try:
                     await asyncio.sleep(0)
                 except BaseException:
                     future.cancel()
                     raise
                 finally:
-                    self._go_on(loop, group)
+                    self._handle_batch(loop, batch)
             else:
-                group.append((item, future))
-                if len(group) == self._most:
-                    self._go_on(loop, group)
+                batch.append((item, future))
+                if len(batch) == self._most:
+                    self._handle_batch(loop, batch)
             return await future
         except asyncio.CancelledError:
-            if future.done() and not future.cancelled():
+            if future.done() and not future.cancelled() and future.exception() is None:
                 self._undo(future.result())
             raise
 
-    def _go_on(self, loop: asyncio.AbstractEventLoop, group: _Group[Item, Answer]) -> None:
-        if self._groups.get(loop) is not group:
-            return  # there were enough before the turn was over
-        del self._groups[loop]
-        there = [(item, future) for item, future in group if not future.done()]
+    def _handle_batch(self, loop: asyncio.AbstractEventLoop, batch: _Batch[Item, Answer]) -> None:
+        if self._batches.get(loop) is not batch:
+            return  # it was complete before the turn was over
+        del self._batches[loop]
+        waiting = [(item, future) for item, future in batch if not future.done()]
         try:
-            answers = self._handle([item for item, _ in there])
+            self._handle(waiting)
         except BaseException:
-            for _, future in there:
+            for _, future in waiting:
                 future.cancel()
             raise
-        for (_, future), answer in zip(there, answers, strict=True):
-            future.set_result(answer)
 
 
-_Group = list[tuple[Item, "asyncio.Future[Answer]"]]
+_Batch = list[tuple[Item, "asyncio.Future[Answer]"]]

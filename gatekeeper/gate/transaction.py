@@ -7,17 +7,17 @@ from types import TracebackType
 
 from gatekeeper.errors import BadInputError, GatekeeperError, LogError, LogLockedError
 
-__all__ = ["Step"]
+__all__ = ["RefusedError", "Transaction"]
 
 
-class Step:
+class Transaction:
     """Entered, under the gate's lock, for one change of policy, ledger and log together; inside it
     again for a part that may break off by itself.
 
-    Where it breaks off in the middle (a full disk, an interrupt) memory may be ahead of the log, so
-    the gate stops for good; the log is right, and a new gate on it goes on. Not a `contextmanager`,
-    for speed: each output has a step. The lock is not taken here: an interrupt between these lines
-    would keep it for ever.
+    Where a change breaks off in the middle (a full disk, an interrupt), memory may be ahead of the
+    log. So the gate stops for good; the log is right, and a new gate on it goes on. Not a
+    `contextmanager`, for speed: each output has a transaction. The lock is not taken here: an
+    interrupt between these lines would keep it for ever.
     """
 
     def __init__(self) -> None:
@@ -45,9 +45,9 @@ class Step:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error is not None and not isinstance(error, _RefusedError):
+        if error is not None and not isinstance(error, RefusedError):
             self._broken = error
 
 
-class _RefusedError(BadInputError):
-    """Raised inside a step before it has changed anything."""
+class RefusedError(BadInputError):
+    """Raised inside a transaction before it has changed anything."""

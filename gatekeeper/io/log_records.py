@@ -8,34 +8,36 @@ from typing import Any
 
 from gatekeeper.budget import Unit
 from gatekeeper.io.record_rows import Row
+from gatekeeper.log.fold import Output
 from gatekeeper.log.run import Run
-from gatekeeper.types import GateResult, Outcome
+from gatekeeper.types import Outcome
 
 __all__ = ["rows_of_run"]
 
 
 def rows_of_run(run: Run) -> Iterator[Row]:
     """One row per output, in the order of the decisions."""
-    for result in run.results.values():
-        yield _row(result, run.cost_estimates[result.id], result.id in run.audited, run)
+    for output in run.outputs.values():
+        yield _row(output, run.ledger.budget.unit)
 
 
-def _row(result: GateResult, cost_estimate: float, external: bool, run: Run) -> Row:
-    h, decision, outcome = result.signals, result.decision, result.outcome
-    known = outcome is not None and outcome.error is not None
+def _row(output: Output, unit: Unit) -> Row:
+    candidate, decision, outcome = output.candidate, output.decision, output.outcome
+    h = candidate.signals
     optional: dict[str, Any] = {
         "propensity": decision.propensity,
-        "verified": float(known and not external),
+        "verified": float(outcome is not None and not output.external),
     }
     if decision.stratum is not None:
         optional["stratum"] = decision.stratum
     cost = error = nan
     if outcome is not None and outcome.error is not None:
         error = float(outcome.error)
-        charge = _external_cost(outcome, run.ledger.budget.unit) if external else outcome.cost
+        charge = _external_cost(outcome, unit) if output.external else outcome.cost
         # A charge of 0 is not the cost of a verification.
         cost = charge if charge is not None and 0 < charge < inf else nan
-    return Row(result.id, h.h1, h.h2, h.h3, cost_estimate, cost, error, optional, {})
+    estimate = candidate.cost_estimate
+    return Row(candidate.id, h.h1, h.h2, h.h3, estimate, cost, error, optional, {})
 
 
 def _external_cost(outcome: Outcome, unit: Unit) -> float | None:

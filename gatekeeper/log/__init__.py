@@ -1,5 +1,33 @@
 """The log: what a gate decided, what came of it and what its policy learned, in order."""
 
-from gatekeeper.log.log import Event, Log, MemoryLog, SQLiteLog
+from gatekeeper.log.events import (
+    Decided,
+    Event,
+    ExternalVerdict,
+    FingerprintChanged,
+    HealthChanged,
+    Learned,
+    Released,
+    ReservedAgain,
+    Row,
+    Settled,
+)
+from gatekeeper.log.memory import MemoryLog
+from gatekeeper.log.protocol import Log
+from gatekeeper.log.sqlite import SQLiteLog
 
-__all__ = ["Event", "Log", "MemoryLog", "SQLiteLog"]
+__all__ = [
+    "Decided",
+    "Event",
+    "ExternalVerdict",
+    "FingerprintChanged",
+    "HealthChanged",
+    "Learned",
+    "Log",
+    "MemoryLog",
+    "Released",
+    "ReservedAgain",
+    "Row",
+    "SQLiteLog",
+    "Settled",
+]

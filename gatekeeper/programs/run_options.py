@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from gatekeeper.budget import Unit
-from gatekeeper.gate.settings import OnDrift
+from gatekeeper.gate.state import OnDrift
 from gatekeeper.policies import policy_names
 
 __all__ = ["RunOptions", "add_run_options", "run_options_of"]

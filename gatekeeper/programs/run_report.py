@@ -13,7 +13,7 @@ from rich.text import Text
 from gatekeeper.analysis.estimates import Estimates, as_json, show
 from gatekeeper.analysis.summary import Summary
 from gatekeeper.programs.run_options import RunOptions
-from gatekeeper.types import Calibration, GateStatus
+from gatekeeper.types import GateStatus, PolicyHealth
 
 __all__ = ["print_report", "report_as_json"]
 
@@ -33,7 +33,7 @@ def report_as_json(
         "spent": status.spent,
         "cap": status.cap,
         "warmup_spent": status.warmup_spent,
-        "calibration": status.calibration,
+        "calibration": status.health,
         "drift": status.drift,
         "error_rate": as_json(rate),
         "log": None if options.log is None else str(options.log),
@@ -101,7 +101,7 @@ def print_report(
 def _after_drift(status: GateStatus, options: RunOptions) -> str:
     if options.on_drift == "report":
         return "The policy kept what it had learned; --on-drift relearn learns it again."
-    if status.calibration is Calibration.DRIFTED:
+    if status.health is PolicyHealth.DRIFTED:
         return "The policy is learning again."
     return "The policy has learned again."
 

@@ -24,7 +24,7 @@ from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_report import print_report, report_as_json
 from gatekeeper.protocols import Verifier
-from gatekeeper.types import Calibration
+from gatekeeper.types import PolicyHealth
 from gatekeeper.verifiers import ByKind, make_verifier
 
 __all__ = ["run"]
@@ -99,7 +99,8 @@ def _generate_and_verify(
         run_tasks(gate, tasks, generate, on_progress=advance)
     if options.check_all:
         status = gate.status()
-        rest = status.seen - status.verified - status.warmup_verified - status.audited
+        known = status.verified + status.warmup_verified + status.external_verdicts
+        rest = status.seen - known
         with _gate_progress(gate, "check the rest, to compare", rest) as advance:
             check_the_rest(gate, tasks, verifier, workers=options.workers, on_progress=advance)
 
@@ -180,10 +181,10 @@ def _gate_progress(
         def note(done: int) -> None:
             nonlocal drifted
             status = gate.status()
-            if status.calibration is Calibration.DRIFTED and not drifted:
+            if status.health is PolicyHealth.DRIFTED and not drifted:
                 where = f"by output {status.seen}"
                 print(f"gatekeeper: drifted {where}: {status.drift}", file=sys.stderr)
-            drifted = status.calibration is Calibration.DRIFTED
+            drifted = status.health is PolicyHealth.DRIFTED
             verified = status.verified + status.warmup_verified
             errors = status.errors_found + status.warmup_errors
             advance(done, f"{verified} verified, {errors} wrong")

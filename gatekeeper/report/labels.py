@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatekeeper.types import Calibration, Reason, Verdict
+from gatekeeper.types import PolicyHealth, Reason, Verdict
 
 __all__ = ["DRIFTED", "LEARNERS", "PARTITIONS", "POLICIES", "POLICY_HEALTH", "REASONS", "VERDICTS"]
 
@@ -24,9 +24,9 @@ VERDICTS = {
     Verdict.INFRA_ERROR: "no verdict: the verifier failed; not counted as wrong",
 }
 POLICY_HEALTH = {
-    Calibration.COLD: "cold: too few labels so far",
-    Calibration.VALID: "valid: labels agree with predictions",
-    Calibration.DRIFTED: "drifted: labels or their conditions changed",
+    PolicyHealth.COLD: "cold: too few labels so far",
+    PolicyHealth.VALID: "valid: labels agree with predictions",
+    PolicyHealth.DRIFTED: "drifted: labels or their conditions changed",
 }
 DRIFTED = {
     "relearn": " The policy then learned from scratch, from outputs drawn at random within the "

@@ -118,4 +118,9 @@ def test_checking_the_rest_tells_the_truth_and_changes_nothing(tasks: Path, tmp_
     (state, status, decisions, verdicts), with_audits = (
         final_state(log, "cst", N) for log in (plain, checked)
     )
-    assert with_audits == (state, replace(status, audited=N - len(verdicts)), decisions, verdicts)
+    assert with_audits == (
+        state,
+        replace(status, external_verdicts=N - len(verdicts)),
+        decisions,
+        verdicts,
+    )

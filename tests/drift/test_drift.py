@@ -18,11 +18,11 @@ from gatekeeper import Budget, Candidate, Decision, Generation, Policy, Reason, 
 from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.cli import main as cli
 from gatekeeper.drift.fingerprint import Fingerprint
-from gatekeeper.drift.guard import RELEARNING, Guard
+from gatekeeper.drift.guard import RELEARNING, DriftGuard
 from gatekeeper.drift.monitor import ALPHA, PATIENCE, STAKES, TOLERANCE, Monitor
 from gatekeeper.errors import BadInputError, LogMismatchError
 from gatekeeper.io.records import RecordTable, records_of_log
-from gatekeeper.log import Event, Log, MemoryLog, SQLiteLog
+from gatekeeper.log import Log, MemoryLog, Row, SQLiteLog
 from gatekeeper.log.run import read_run
 from gatekeeper.paper.stress import Recipe, make_stream
 from gatekeeper.policies import T0, Threshold, make_policy
@@ -30,7 +30,7 @@ from gatekeeper.programs import task_run
 from gatekeeper.protocols import ObservingPolicy
 from gatekeeper.report.report import report
 from gatekeeper.testing import ScriptedVerifier, check_policy, make_generation
-from gatekeeper.types import Calibration, GateStatus
+from gatekeeper.types import GateStatus, PolicyHealth
 from gatekeeper.verifiers import ByKind
 
 
@@ -135,8 +135,8 @@ def go_through(policy: Policy, table: RecordTable, *, restart: int = -1) -> list
     return decisions
 
 
-def guarded() -> Guard:
-    return Guard(Threshold(0.3, seed=2), rate=0.3, seed=2)
+def guarded() -> DriftGuard:
+    return DriftGuard(Threshold(0.3, seed=2), rate=0.3, seed=2)
 
 
 TURNED = Recipe(error_rate=(0.2,), then=Recipe(error_rate=(0.8,)))  # the rate of errors, at once
@@ -144,8 +144,8 @@ TURNED = Recipe(error_rate=(0.2,), then=Recipe(error_rate=(0.8,)))  # the rate o
 
 @pytest.mark.parametrize("name", ["calibrated", "hga", "mp-adapt", "random", "threshold"])
 def test_a_guarded_policy_keeps_the_contract(name: str) -> None:
-    def make() -> Guard:
-        return Guard(make_policy(name, 0.3, horizon=300, seed=3), seed=3)
+    def make() -> DriftGuard:
+        return DriftGuard(make_policy(name, 0.3, horizon=300, seed=3), seed=3)
 
     check_policy(make, n=300, seed=1)
 
@@ -154,10 +154,10 @@ def test_a_guarded_policy_keeps_the_contract(name: str) -> None:
 def test_while_nothing_drifts_a_guarded_policy_decides_as_ever(name: str) -> None:
     table = make_stream("missing-signals", 900, 5)
     plain = make_policy(name, 0.2, horizon=900, seed=1)
-    guard = Guard(make_policy(name, 0.2, horizon=900, seed=1))
-    assert guard.calibration is Calibration.COLD
+    guard = DriftGuard(make_policy(name, 0.2, horizon=900, seed=1))
+    assert guard.health is PolicyHealth.COLD
     assert repr(go_through(guard, table)) == repr(go_through(plain, table))  # NaN equals NaN
-    assert (guard.calibration, guard.why) == (Calibration.VALID, "")
+    assert (guard.health, guard.why) == (PolicyHealth.VALID, "")
     assert guard.state()["policy"] == plain.state() or repr(guard.state()["policy"]) == repr(
         plain.state()
     )
@@ -172,7 +172,7 @@ def test_labels_that_all_agree_are_predicted(error: int) -> None:
         decision = guard.decide(candidate)
         guard.observe(candidate, decision)
         guard.update(candidate, decision, outcome_of(error, 1.0))
-    assert guard.calibration is Calibration.VALID
+    assert guard.health is PolicyHealth.VALID
 
 
 def test_on_drift_it_draws_uniformly_and_learns_again() -> None:
@@ -190,8 +190,8 @@ def test_on_drift_it_draws_uniformly_and_learns_again() -> None:
             assert (decision.reason is Reason.WARMUP) == (t < T0)  # never again
         if decision.verify:
             guard.update(candidate, decision, outcome_of(record.error or 0, 1.0))
-        known.append(guard.calibration)
-    first = known.index(Calibration.DRIFTED)
+        known.append(guard.health)
+    first = known.index(PolicyHealth.DRIFTED)
     assert first > 800
     assert guard.why == "more errors than predicted"
     begun, ended = phases.index(RELEARNING), 1600 - phases[::-1].index(RELEARNING)
@@ -199,7 +199,7 @@ def test_on_drift_it_draws_uniformly_and_learns_again() -> None:
     fresh = guard.state()["policy"]["warmup"]
     assert len(fresh["ids"]) == T0
     assert int(fresh["ids"][0][1:]) > first  # its new warm-up is from after the alarm
-    assert known[-1] is Calibration.VALID
+    assert known[-1] is PolicyHealth.VALID
 
 
 def test_a_guard_goes_on_from_its_state_in_the_middle_of_a_drift() -> None:
@@ -258,7 +258,7 @@ def gate_of(n: int, log: Log, rates: Sequence[float] = (0.4,), **more: Any) -> V
 def said(log: Log) -> list[tuple[str, Any]]:
     return [
         (e.kind, e.data["status"] if e.kind == "calibration" else e.data["models"])
-        for e in log.events()
+        for e in log.rows()
         if e.kind in ("calibration", "fingerprint")
     ]
 
@@ -271,7 +271,7 @@ def test_another_model_is_drift_at_once(policy: str) -> None:
     for output in stream[: n // 2]:
         gate.maybe_verify(output)
     status = gate.status()
-    assert (status.calibration, status.drift) == (Calibration.VALID, "")
+    assert (status.health, status.drift) == (PolicyHealth.VALID, "")
     results = [gate.maybe_verify(output) for output in stream[n // 2 :]]
     relearning = [r for r in results if gate.phase_of(r.id) == RELEARNING]
     assert relearning == results[: len(relearning)]
@@ -285,7 +285,7 @@ def test_another_model_is_drift_at_once(policy: str) -> None:
     verified = sum(r.verified for r in relearning)
     assert verified == T0
     status = gate.status()
-    assert (status.calibration, status.drift) == (Calibration.VALID, "model 'b' instead of 'a'")
+    assert (status.health, status.drift) == (PolicyHealth.VALID, "model 'b' instead of 'a'")
     assert (status.warmup_seen, status.warmup_verified) == (T0, T0)
     assert said(log) == [
         ("fingerprint", []),
@@ -296,17 +296,17 @@ def test_another_model_is_drift_at_once(policy: str) -> None:
         ("calibration", "valid"),
     ]
     gate.maybe_verify(replace(make_generation("again"), model="a"))
-    assert gate.status().calibration is Calibration.VALID  # one that is known comes back
+    assert gate.status().health is PolicyHealth.VALID  # one that is known comes back
 
 
 def test_labels_against_all_predictions_are_drift() -> None:
     n, log = 1600, MemoryLog()
     gate = gate_of(n, log, (0.1, 0.9))
     status = [gate.maybe_verify(output) and gate.status() for output in outputs(n)]
-    drifted = [s.calibration for s in status].index(Calibration.DRIFTED)
+    drifted = [s.health for s in status].index(PolicyHealth.DRIFTED)
     assert n // 2 < drifted
     assert status[drifted].drift == "more errors than predicted"
-    assert status[-1].calibration is Calibration.VALID
+    assert status[-1].health is PolicyHealth.VALID
     assert all(s.spent + s.held <= s.cap for s in status)
 
 
@@ -316,16 +316,16 @@ def test_report_only_says_so() -> None:
         "threshold", budget=Budget(fraction=0.3), verifier=ScriptedVerifier(labels(n, 0.1, 0.9))
     )
     gate = gate_of(n, MemoryLog(), (0.1, 0.9), on_drift="report")
-    plain._ask(plain.policy)  # nobody watches it
+    plain._life._state.decider = plain.policy  # without a guard
     for output in stream:
         assert repr(gate.maybe_verify(output).decision) == repr(plain.maybe_verify(output).decision)
     status = gate.status()
-    assert (status.calibration, status.drift) == (Calibration.DRIFTED, "more errors than predicted")
+    assert (status.health, status.drift) == (PolicyHealth.DRIFTED, "more errors than predicted")
 
     swapped = gate_of(n, MemoryLog(), on_drift="report")
     for output in outputs(400, "ab"):
         swapped.maybe_verify(output)
-    assert swapped.status().calibration is Calibration.DRIFTED
+    assert swapped.status().health is PolicyHealth.DRIFTED
     assert swapped.status().phase == "steady"
 
 
@@ -351,15 +351,15 @@ def test_a_resume_in_a_drift_goes_on_as_if_nothing_had_been(policy: str, size: i
     """Decision by decision, the log event by event; by another model, then by labels."""
     n = 1200
 
-    def run(cuts: Sequence[int]) -> list[Event]:
+    def run(cuts: Sequence[int]) -> list[Row]:
         log, stream = MemoryLog(), outputs(n, "aab")
         for start, end in pairwise((0, *cuts, n)):
             gate = gate_of(n, log, (0.1, 0.1, 0.1, 0.9), policy=policy)
             for i in range(start, end, size):
                 gate.verify_batch([(g, None) for g in stream[i : min(i + size, end)]])
-        return list(log.events())
+        return list(log.rows())
 
-    def settled(events: list[Event]) -> list[Event]:
+    def settled(events: list[Row]) -> list[Row]:
         return [e for e in events if e.kind != "outcome"]  # as fast as their threads
 
     whole = run([])
@@ -382,13 +382,11 @@ def test_what_another_process_is_told_may_be_drift() -> None:
             gate.maybe_verify(output)
         return gate.status()
 
-    assert status_of(slice(0, 100), prompt_template="Q: {}").calibration is Calibration.VALID
-    assert status_of(slice(0), verifier=None).calibration is Calibration.VALID
+    assert status_of(slice(0, 100), prompt_template="Q: {}").health is PolicyHealth.VALID
+    assert status_of(slice(0), verifier=None).health is PolicyHealth.VALID
     status = status_of(slice(0), prompt_template="Question: {}")
-    assert (status.calibration, status.drift) == (Calibration.DRIFTED, "another prompt template")
-    assert status_of(slice(100, 400), prompt_template="Question: {}").calibration is (
-        Calibration.VALID
-    )
+    assert (status.health, status.drift) == (PolicyHealth.DRIFTED, "another prompt template")
+    assert status_of(slice(100, 400), prompt_template="Question: {}").health is (PolicyHealth.VALID)
     status = status_of(slice(0), verifier=Stricter(labels(n, 0.4)))
     assert status.drift == "another verifier, or another setting of it"
     assert "Question" not in repr(list(log.events()))  # a hash of the template is kept
@@ -422,18 +420,18 @@ def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
     old = gate_of(n, log, (0.1, 0.9), on_drift="report")  # decides as if nobody watched
     for output in stream[:1400]:
         old.maybe_verify(output)
-    assert old.status().calibration is Calibration.DRIFTED
+    assert old.status().health is PolicyHealth.DRIFTED
     before = MemoryLog()
     before.configure(log.settings())
     before.append(e for e in log.events() if e.kind not in ("calibration", "fingerprint"))
     gate = gate_of(n, before, (0.1, 0.9))
     assert said(before) == [("fingerprint", ["a"])]
-    assert (gate.status().calibration, gate.status().phase) == (Calibration.COLD, "steady")
+    assert (gate.status().health, gate.status().phase) == (PolicyHealth.COLD, "steady")
     for output in stream[1400:]:
         gate.maybe_verify(output)
     again = gate_of(n, before, (0.1, 0.9))
     assert again.status() == gate.status()
-    assert again.status().calibration is Calibration.VALID
+    assert again.status().health is PolicyHealth.VALID
 
 
 # -- what people see of it -------------------------------------------------------------------------
@@ -446,8 +444,11 @@ def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) ->
         for output in outputs(n, "ab"):
             gate.maybe_verify(output, {"kind": "math"})
     run = read_run(path)
-    assert [s.calibration for s in run.standings] == ["valid", "drifted", "valid"]
-    assert (run.standings[1].after, run.standings[1].why) == (n // 2, "model 'b' instead of 'a'")
+    assert [s.health for s in run.health_changes] == ["valid", "drifted", "valid"]
+    assert (run.health_changes[1].after, run.health_changes[1].why) == (
+        n // 2,
+        "model 'b' instead of 'a'",
+    )
     assert run.ledger.seen == gate.status().seen
     assert run.ledger.spent == gate.status().spent
     assert len(records_of_log(path)) == n

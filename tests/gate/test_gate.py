@@ -347,7 +347,7 @@ def test_an_id_cannot_name_two_outputs() -> None:
     for id_ in ("a", "b"):
         with pytest.raises(BadInputError, match=f"id='{id_}' already names another output"):
             gate.maybe_verify(out(id_, text="two"))
-    with pytest.raises(BadInputError, match="'c' stands twice in the batch"):
+    with pytest.raises(BadInputError, match="'c' is twice in the batch"):
         gate.verify_batch([(out("c"), None), (out("c"), None)])
     assert gate.maybe_verify(out("c")).id == "c"
     assert gate.status().spent == status.spent
@@ -720,7 +720,7 @@ def test_those_that_come_at_once_are_decided_on_as_one_after_the_other(tmp_path:
         SQLiteLog(tmp_path / "together.db", read_only=True) as a,
         SQLiteLog(tmp_path / "alone.db", read_only=True) as b,
     ):
-        assert list(a.events()) == list(b.events())
+        assert list(a.rows()) == list(b.rows())
         of_one_write = a._db.execute(
             "SELECT count(*) FROM events WHERE kind = 'decided' GROUP BY at"
         )
@@ -851,8 +851,7 @@ def test_a_batch_that_breaks_off_goes_on_when_handed_in_again() -> None:
     good = [(g, None) for g in stream(20)]
     with pytest.raises(BadInputError, match="no known shape"):
         gate.verify_batch([*good[:10], ("text", None), *good[10:]])
-    gate._pool.submit(int).result()  # what was under way is over
-    wait_for(lambda: not any(entry.busy for entry in gate._open.values()))
+    wait_for(lambda: not gate.status().verifying)  # what was under way is over
     results = gate.verify_batch(good)
     assert all(r.verified for r in results)
     assert sorted(verifier.calls) == sorted(g.id for g, _ in good)
@@ -896,7 +895,12 @@ def test_an_audit_of_an_unselected_output_costs_and_teaches_nothing() -> None:
     assert result.verified
     assert not result.decision.verify
     status = gate.status()
-    assert (status.audited, status.spent, status.held, status.verified) == (1, 0.0, 0.0, 0)
+    assert (status.external_verdicts, status.spent, status.held, status.verified) == (
+        1,
+        0.0,
+        0.0,
+        0,
+    )
     assert status.errors_found == 0
     assert gate.policy.state()["taught"] == []
     found = gate.find("a")
@@ -942,7 +946,7 @@ def test_a_report_the_log_cannot_hold_does_not_stop_the_gate(tmp_path: Path) -> 
             found = gate.find(id_)
             assert found is not None
             assert found.verified
-        assert (gate.status().spent, gate.status().audited) == (1.0, 1)
+        assert (gate.status().spent, gate.status().external_verdicts) == (1.0, 1)
 
 
 def test_a_report_without_seconds_is_not_free() -> None:

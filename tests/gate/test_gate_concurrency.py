@@ -168,7 +168,7 @@ def recount(log: Log, budget: Budget) -> Counter[str]:
     decided: dict[str, Any] = {}
     spent = 0
     n: Counter[str] = Counter()
-    for kind, id_, data in log.events():
+    for kind, id_, data in log.rows():
         if kind == "decided":
             assert id_ not in decided
             decided[id_] = data
@@ -210,8 +210,8 @@ def assert_settled(gate: VerificationGate, log: Log, verifier: Costly) -> Counte
     status, n = gate.status(), recount(log, gate.budget)
     assert_within(status, gate.budget)
     assert status.held == 0.0
-    assert gate._ledger._holds == {}
-    assert gate._ledger.warmup_held == 0.0
+    assert status.reserved == 0
+    assert status.warmup_held == 0.0
     for name in (
         "seen",
         "verified",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
 
-from gatekeeper.gate.micro_batch import Together
+from gatekeeper.gate.micro_batch import Future, MicroBatcher
 
 PATIENCE = 60.0
 
@@ -20,11 +20,12 @@ class Squares:
     def __init__(self, *, most: int = 8) -> None:
         self.asked: list[list[int]] = []
         self.undone: list[int] = []
-        self.square = Together(self._handle, self.undone.append, most=most)
+        self.square = MicroBatcher(self._handle, self.undone.append, most=most)
 
-    def _handle(self, items: list[int]) -> list[int]:
-        self.asked.append(items)
-        return [item * item for item in items]
+    def _handle(self, batch: Sequence[tuple[int, Future[int]]]) -> None:
+        self.asked.append([item for item, _ in batch])
+        for item, future in batch:
+            future.set_result(item * item)
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
@@ -109,10 +110,10 @@ def test_an_answer_whose_caller_is_cancelled_is_undone(who: int) -> None:
 def test_an_interrupt_leaves_nobody_waiting() -> None:
     """Ctrl-C in the middle goes its way; on a loop that goes on, the others are cancelled."""
 
-    def interrupted(items: list[int]) -> list[int]:
+    def interrupted(batch: Sequence[tuple[int, Future[int]]]) -> None:
         raise KeyboardInterrupt
 
-    square = Together(interrupted, pytest.fail, most=8)
+    square = MicroBatcher(interrupted, pytest.fail, most=8)
     loop = asyncio.new_event_loop()
     tasks = [loop.create_task(square(i)) for i in range(3)]
     both = asyncio.gather(*tasks, return_exceptions=True)
@@ -123,15 +124,44 @@ def test_an_interrupt_leaves_nobody_waiting() -> None:
     loop.close()
 
 
+def test_an_exception_reaches_the_caller_of_its_item_alone() -> None:
+    """On an event loop, and without one; one whose caller is cancelled is not undone."""
+
+    def odd_only(batch: Sequence[tuple[int, Future[int]]]) -> None:
+        for item, future in batch:
+            if item % 2:
+                future.set_result(item)
+            else:
+                future.set_exception(ValueError(item))
+
+    odd = MicroBatcher(odd_only, pytest.fail, most=4)
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(odd(i)) for i in range(4)]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert list(map(repr, results)) == ["ValueError(0)", "1", "ValueError(2)", "3"]
+        late = asyncio.create_task(odd(0))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_soon(late.cancel)
+        with pytest.raises((asyncio.CancelledError, ValueError)):
+            await late
+
+    run(main())
+    alone = odd(2)
+    with pytest.raises(ValueError, match="2"):
+        alone.send(None)
+
+
 def test_event_loops_do_not_wait_for_each_other() -> None:
     """Eight in threads of their own, at once: each caller's own answer, and no mixed ones."""
     asked: list[set[int]] = []
 
-    def handle(items: list[int]) -> list[int]:
-        asked.append({item // 1000 for item in items})
-        return [item + 1 for item in items]
+    def handle(batch: Sequence[tuple[int, Future[int]]]) -> None:
+        asked.append({item // 1000 for item, _ in batch})
+        for item, future in batch:
+            future.set_result(item + 1)
 
-    plus_one = Together(handle, pytest.fail, most=8)
+    plus_one = MicroBatcher(handle, pytest.fail, most=8)
     wrong: list[int] = []
 
     async def main(first: int) -> None:

@@ -25,7 +25,7 @@ from gatekeeper import (
     VerificationGate,
 )
 from gatekeeper.io.records import load_records, records_of_log, write_records
-from gatekeeper.log import Event, SQLiteLog
+from gatekeeper.log import Learned, SQLiteLog
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
 
@@ -114,7 +114,7 @@ def writable(folder: Path) -> Iterator[None]:
 
 def a_finished_log(path: Path) -> None:
     with SQLiteLog(path) as log:
-        log.append([Event("learned", "g", {})])
+        log.append([Learned("g")])
     path.chmod(0o644)  # its owner shares it: a log is nobody else's to read
 
 
@@ -132,7 +132,7 @@ def test_a_log_in_a_folder_of_others_is_read(elsewhere: Path) -> None:
     # What stands in the write-ahead log only, after a crash, is not passed over in silence.
     with writable(elsewhere):
         with SQLiteLog(path) as log:
-            log.append([Event("learned", "h", {})])
+            log.append([Learned("h")])
             left = {name: (elsewhere / name).read_bytes() for name in ("run.db", "run.db-wal")}
         for name, content in left.items():
             (elsewhere / name).write_bytes(content)

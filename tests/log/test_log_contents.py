@@ -13,7 +13,7 @@ from openai import OpenAI
 
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
 from gatekeeper.bundled.serve import Server
-from gatekeeper.log import Event, SQLiteLog
+from gatekeeper.log import Learned, SQLiteLog
 
 KEY = "sk-live-0123456789abcdef"  # stands wherever a client or a verifier may have one
 
@@ -26,7 +26,7 @@ def test_only_its_owner_reads_a_log(tmp_path: Path, umask: int) -> None:
         log = SQLiteLog(path)
     finally:
         os.umask(before)
-    log.append([Event("decided", "a", {})])
+    log.append([Learned("a")])
     files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert files == dict.fromkeys(["run.db", "run.db-wal", "run.db-shm", "run.db.lock"], 0o600)
     log.close()

@@ -20,7 +20,7 @@ import pytest
 from gatekeeper.errors import LogError
 from gatekeeper.io.jsonl import read_jsonl
 from gatekeeper.limits import MAX_LINE
-from gatekeeper.log import Event, SQLiteLog
+from gatekeeper.log import Learned, Released, SQLiteLog
 
 RECORD = {"h1": 0.1, "h2": 0.2, "h3": 0.3, "cost_estimate": 1.0, "cost": 1.0, "error": 0}
 MATH = {"id": "m1", "prompt": "Compute 1 + 1.", "kind": "math", "gold": "2"}
@@ -202,9 +202,11 @@ def test_an_event_has_a_limit_too(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     with SQLiteLog(path) as log:
         log.configure({"budget": {"total": 5.0}, "policy": {}})
-        log.append([Event("decided", "a", {"text": "x"})])
-        with pytest.raises(LogError, match=r"event 'decided' of id='b': it has 64 MiB, and 64 MiB"):
-            log.append([Event("decided", "b", {"text": "x" * MAX_LINE})])
+        log.append([Learned("a")])
+        with pytest.raises(
+            LogError, match=r"event 'released' of id='b': it has 64 MiB, and 64 MiB"
+        ):
+            log.append([Released("b", "x" * MAX_LINE, None)])
         assert [event.id for event in log.events()] == ["a"]
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(

@@ -158,19 +158,13 @@ def test_examples_use_public_modules_only() -> None:
     assert not private, "\n".join(private)
 
 
-FOR_TYPES = {
-    ("gatekeeper.gate.loop", "gatekeeper.gate"),
-    ("gatekeeper.gate.best_of", "gatekeeper.gate"),
-}
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
     every = dict(modules())
     graph = {
         module: {
             target
             for _, target in imports(file, set(every))
-            if (place(module), place(target)) not in LATE and (module, target) not in FOR_TYPES
+            if (place(module), place(target)) not in LATE
         }
         - {module, "gatekeeper"}
         for module, file in every.items()

@@ -27,7 +27,7 @@ def final_state(
 ) -> tuple[str, GateStatus, list[Any], dict[str, Any]]:
     """Policy state, gate status, decisions in order, and verdict and charge of each output."""
     with SQLiteLog(log, read_only=True) as opened:
-        settings, logged = opened.settings(), list(opened.events())
+        settings, logged = opened.settings(), list(opened.rows())
     budget = Budget(fraction=0.3, horizon=n)
     with VerificationGate(
         policy, budget=budget, log=log, seed=3, settings=settings["more"]

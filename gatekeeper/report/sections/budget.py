@@ -65,7 +65,7 @@ def _account(run: Run) -> Markup:
 
 def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:
     budget = run.ledger.budget
-    mine = [r.verified and r.id not in run.audited for r in results]
+    mine = [r.verified and r.id not in run.external for r in results]
     wrong = [m and r.outcome is not None and r.outcome.error == 1
              for m, r in zip(mine, results, strict=True)]  # fmt: skip
     warmup = sum(r.decision.reason is Reason.WARMUP for r in results)

@@ -48,7 +48,7 @@ def _verdicts(run: Run, results: Sequence[GateResult]) -> Markup:
     external: Counter[Verdict] = Counter()
     for result in results:
         if result.outcome is not None:
-            (external if result.id in run.audited else by_gate)[result.outcome.verdict] += 1
+            (external if result.id in run.external else by_gate)[result.outcome.verdict] += 1
     waiting = sum(r.decision.verify and r.outcome is None for r in results)
     rows = [
         (words, str(by_gate[verdict]), str(external[verdict]))

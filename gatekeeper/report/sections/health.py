@@ -8,7 +8,7 @@ from typing import Any
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, definitions, element, section, table
 from gatekeeper.report.labels import DRIFTED, POLICY_HEALTH
-from gatekeeper.types import Calibration
+from gatekeeper.types import PolicyHealth
 
 __all__ = ["health"]
 
@@ -17,22 +17,22 @@ def health(data: ReportData) -> Markup | None:
     """None for older logs, which have no fingerprint."""
     if data.run is None or data.run.log.fingerprint is None:
         return None
-    run, fingerprint = data.run.log, data.run.log.fingerprint
-    rows = [("the first", POLICY_HEALTH[Calibration.COLD], "")]
+    run, changed = data.run.log, data.run.log.fingerprint
+    rows = [("the first", POLICY_HEALTH[PolicyHealth.COLD], "")]
     rows += [
-        (f"number {s.after + 1:,}", POLICY_HEALTH[s.calibration], s.why) for s in run.standings
+        (f"number {s.after + 1:,}", POLICY_HEALTH[s.health], s.why) for s in run.health_changes
     ]
     caption = (
         "What a policy learns depends on the model, the prompt and the verifier. It has drifted "
         "if one of them changes, or if labels differ significantly from predictions."
     )
-    if any(s.why for s in run.standings):
-        caption += DRIFTED[fingerprint["on_drift"]]
+    if any(s.why for s in run.health_changes):
+        caption += DRIFTED[changed.on_drift]
     pairs = [
-        ("models", ", ".join(fingerprint["models"]) or "not given"),
-        ("prompt template (hash)", fingerprint["prompt_template"] or "not given"),
-        ("verifier", _verifier(fingerprint["verifier"])),
-        ("signal definition", str(fingerprint["signals"])),
+        ("models", ", ".join(changed.fingerprint.models) or "not given"),
+        ("prompt template (hash)", changed.fingerprint.prompt_template or "not given"),
+        ("verifier", _verifier(changed.fingerprint.verifier)),
+        ("signal definition", str(changed.fingerprint.signals)),
     ]
     return section(
         "Policy health",

@@ -211,9 +211,9 @@ def described(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
         "run": {
             "settings": run.settings,
             "results": {id_: asdict(result) for id_, result in run.results.items()},
-            "audited": sorted(run.audited),
-            "fingerprint": run.fingerprint,
-            "standings": [asdict(standing) for standing in run.standings],
+            "external": sorted(run.external),
+            "fingerprint": run.fingerprint and run.fingerprint.row().data,
+            "health_changes": [asdict(change) for change in run.health_changes],
             "ledger": {name: getattr(run.ledger, name) for name in ledger},
         },
     }

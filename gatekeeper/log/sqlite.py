@@ -1,23 +1,11 @@
-"""The log: append-only events in SQLite, one transaction per step.
+"""A log in one SQLite file: events are appended, one transaction per change of the gate.
 
-What was decided, what came of it and what the policy has learned stand in one table, in order.
-A gate that opens the file again goes through the events and is where it was, whatever ended the
-last one. `kill -9` loses nothing that was acknowledged (WAL; the operating system going down may
-cost the last events, never the file).
+`kill -9` loses nothing that was acknowledged (WAL; the operating system going down may cost the
+last events, never the file). A gate that opens the file again applies its events and is where it
+was.
 
 The file has the outputs in clear, so nobody but its owner may read it (mode 600, and so its
 companions -wal, -shm and .lock); one that exists keeps its mode. No event has more than 64 MiB.
-
-Kinds of event, each with a JSON object and, but for the last two, a candidate's id:
-
-decided    the candidate, the decision, and the output itself
-reserved   budget was reserved again for a verification that could not be made before
-outcome    the verdict and what was charged
-released   the verifier could not tell; the reservation went back
-learned    the policy was told the outcome
-audited    a verdict from outside on an output that the gate had not selected; costs nothing
-fingerprint   what labels depend on from here on: models, prompt template, verifier, signals
-calibration   whether what the policy learned holds from here on: cold, valid or drifted, and why
 """
 
 from __future__ import annotations
@@ -28,91 +16,21 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Self
 
 from filelock import BaseFileLock, FileLock, Timeout
 
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
 from gatekeeper.limits import MAX_LINE, cause_of
+from gatekeeper.log.events import Event, Row, decode
+from gatekeeper.log.migrations import MIGRATIONS
 
-__all__ = ["Event", "Log", "MemoryLog", "SQLiteLog"]
-
-
-class Event(NamedTuple):
-    kind: str
-    id: str  # of the candidate; "" for what concerns none
-    data: Mapping[str, Any]  # JSON values
+__all__ = ["SQLiteLog"]
 
 
-class Log(Protocol):
-    """Where a gate keeps its events. Called under the gate's lock, never concurrently."""
-
-    def settings(self) -> dict[str, Any]:
-        """What `configure` stored; empty for a new log."""
-        ...
-
-    def configure(self, settings: Mapping[str, Any]) -> None:
-        """Store the settings of the gate that writes this log."""
-        ...
-
-    def append(self, events: Iterable[Event]) -> None:
-        """All of them or none. Raises LogError where they cannot be stored."""
-        ...
-
-    def events(self, id_: str | None = None) -> Iterator[Event]:
-        """All events in order, or those of one candidate."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class MemoryLog:
-    """Keeps events for as long as the process lives."""
-
-    def __init__(self) -> None:
-        self._settings: dict[str, Any] = {}
-        self._events: list[Event] = []
-        self._by_id: dict[str, list[Event]] = {}
-
-    def settings(self) -> dict[str, Any]:
-        return dict(self._settings)
-
-    def configure(self, settings: Mapping[str, Any]) -> None:
-        self._settings = dict(settings)
-
-    def append(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self._events.append(event)
-            self._by_id.setdefault(event.id, []).append(event)
-
-    def events(self, id_: str | None = None) -> Iterator[Event]:
-        return iter(self._events if id_ is None else self._by_id.get(id_, []))
-
-    def close(self) -> None:
-        pass
-
-
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-def _create(db: sqlite3.Connection) -> None:
-    db.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-    db.execute(
-        "CREATE TABLE events (seq INTEGER PRIMARY KEY, at REAL NOT NULL,"
-        " kind TEXT NOT NULL, id TEXT NOT NULL, data TEXT NOT NULL)"
-    )
-    db.execute("CREATE INDEX events_by_id ON events (id)")
-
-
-def _index_on_demand(db: sqlite3.Connection) -> None:
-    """`events` makes the index when it is first asked for one output: most gates never ask, and
-    keeping it makes every append slower."""
-    db.execute("DROP INDEX events_by_id")
-
-
-# Append only: a file that has the first n of these is brought up to date by the others.
-MIGRATIONS = (_create, _index_on_demand)
+_to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class SQLiteLog:
@@ -206,12 +124,15 @@ class SQLiteLog:
 
     def append(self, events: Iterable[Event]) -> None:
         now = time.time()
-        rows = [(now, e.kind, e.id, _encode(e.data)) for e in events]
-        for _, kind, id_, data in rows:
-            if len(data) + len(id_) > MAX_LINE:
+        rows = []
+        for event in events:
+            kind, id_, data = event.row()
+            rows.append((now, kind, id_, _to_json(data)))
+        for _, kind, id_, text in rows:
+            if len(text) + len(id_) > MAX_LINE:
                 raise LogError(
                     f"log {str(self.path)!r} cannot keep event {kind!r} of id={id_!r:.80}: it has "
-                    f"{len(data) >> 20} MiB, and {MAX_LINE >> 20} MiB is the limit of one"
+                    f"{len(text) >> 20} MiB, and {MAX_LINE >> 20} MiB is the limit of one"
                 )
         self._write("INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)", rows)
 
@@ -230,7 +151,14 @@ class SQLiteLog:
                 "intact; mend the cause and open it again to go on"
             ) from e
 
+    def rows(self, id_: str | None = None) -> Iterator[Row]:
+        """The events as they are stored: all, or those of one output."""
+        return starmap(Row, self._stored(id_))
+
     def events(self, id_: str | None = None) -> Iterator[Event]:
+        return starmap(decode, self._stored(id_))
+
+    def _stored(self, id_: str | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
         where, values = ("", ()) if id_ is None else (" WHERE id = ?", (id_,))
         query = f"SELECT kind, id, data FROM events{where} ORDER BY seq"
         try:
@@ -239,7 +167,7 @@ class SQLiteLog:
                 with suppress(sqlite3.OperationalError):  # a full disk: it goes without, slower
                     self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")
             for kind, id_of, data in self._db.execute(query, values):
-                yield Event(kind, id_of, json.loads(data))
+                yield kind, id_of, json.loads(data)
         except (sqlite3.Error, ValueError, RecursionError) as e:
             why = str(e)
             if getattr(e, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:

@@ -1,0 +1,105 @@
+"""Whether an output is verified: the policy proposes, exploration draws, the budget admits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gatekeeper.gate.state import GateState
+from gatekeeper.log.events import Decided
+from gatekeeper.types import Candidate, Decision, Generation, Reason
+
+__all__ = ["Admission", "decision_of"]
+
+
+class Admission:
+    """Decides on candidates, in stream order.
+
+    It takes the policy's proposal and one draw of exploration per candidate, and changes nothing
+    else: the decision takes effect when the state applies the event.
+
+    Parameters
+    ----------
+    state
+        The gate's; read only, apart from its policy, which proposes.
+    epsilon
+        ε in [0, 1], probability with which a candidate after the warm-up is verified whatever the
+        policy proposes.
+    seed
+        Of the draws.
+    """
+
+    def __init__(self, state: GateState, *, epsilon: float, seed: int) -> None:
+        self._state, self._epsilon = state, epsilon
+        self._draws = np.random.default_rng((seed, 2))  # others than a policy's of the same seed
+
+    def decide(self, generation: Generation, candidate: Candidate, *, force: bool) -> Decided:
+        """Decide on the next candidate.
+
+        Parameters
+        ----------
+        force
+            The caller asks for verification: it is admitted where the budget has room at all.
+        """
+        state, ledger = self._state, self._state.ledger
+        phase = state.decider.phase
+        proposal = state.decider.decide(candidate)
+        # For each candidate, whatever the policy proposes, so that a resumed run draws alike.
+        explored = self._epsilon > 0.0 and self._draws.random() < self._epsilon
+        warmup = proposal.reason is Reason.WARMUP
+        if force and not warmup:
+            proposal = replace(proposal, verify=True, reason=Reason.FORCED, propensity=1.0)
+        room = ledger.room(candidate.cost_estimate, warmup=warmup)
+        if warmup or force:
+            admitted, epsilon = room >= 0, 0.0
+        else:
+            admitted = room >= ledger.spare()
+            epsilon = self._epsilon if room >= 0 else 0.0
+        decision = decision_of(proposal, admitted=admitted, explored=explored, epsilon=epsilon)
+        return Decided(
+            generation, candidate, decision, phase, force, warmup, generation.token_coverage
+        )
+
+
+def decision_of(proposal: Decision, *, admitted: bool, explored: bool, epsilon: float) -> Decision:
+    """What becomes of a policy's proposal.
+
+    Parameters
+    ----------
+    proposal
+        Of the policy.
+    admitted
+        The budget has room for it, beside the draws to come.
+    explored
+        This candidate was drawn.
+    epsilon
+        Probability of that draw, in [0, 1]; 0 where the budget has no room for one more.
+
+    Returns
+    -------
+    Decision
+        With its exact propensity, 1 - (1 - ε)(1 - p): p is the proposal's, 0 if not admitted.
+    """
+    verify, reason = proposal.verify and admitted, proposal.reason
+    if not verify and explored and epsilon:
+        verify, reason = True, Reason.EXPLORE
+    elif proposal.verify and not admitted:
+        reason = Reason.BUDGET_EXHAUSTED
+    p = proposal.propensity if admitted else 0.0
+    propensity = p + epsilon * (1.0 - p)  # exact at 0 and 1
+    if (
+        verify is proposal.verify
+        and reason is proposal.reason
+        and propensity == proposal.propensity
+    ):
+        return proposal
+    return Decision(
+        verify,
+        reason,
+        proposal.score,
+        proposal.threshold,
+        proposal.stratum,
+        propensity,
+        proposal.version,
+    )

@@ -1,0 +1,220 @@
+"""The settings of a gate: checked, completed, and in the form that its log remembers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.budget import Budget
+from gatekeeper.drift.fingerprint import Fingerprint
+from gatekeeper.errors import BadInputError
+from gatekeeper.gate.state import ON_DRIFT, OnDrift
+from gatekeeper.gate.verification import ON_UNAVAILABLE, OnUnavailable
+from gatekeeper.log import Log
+from gatekeeper.policies import T0, make_policy
+from gatekeeper.protocols import (
+    AsyncVerifier,
+    CostEstimator,
+    ObservingPolicy,
+    Policy,
+    Verifier,
+)
+
+__all__ = ["GateSettings", "exploration_rate", "named_policy", "relearning_rate"]
+
+ANY_RATE = 0.5  # of a policy whose proposals decide nothing, everything being verified
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateSettings:
+    """What `VerificationGate` is given, with the same meaning.
+
+    Raises
+    ------
+    BadInputError
+        For a value that cannot be used, when it is made or when the value is first needed.
+    """
+
+    policy: str | Policy
+    budget: Budget
+    verifier: Verifier | AsyncVerifier | None
+    log: str | Path | Log | None
+    cost_estimate: CostEstimator
+    on_unavailable: OnUnavailable
+    workers: int
+    seed: int
+    explore: float
+    prompt_template: str | None
+    on_drift: OnDrift
+    more: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        policy, verifier, explore = self.policy, self.verifier, self.explore
+        if isinstance(policy, type) or not isinstance(policy, str | Policy):
+            raise BadInputError(f"policy={policy!r}: give a name or an instance, such as CST(0.2)")
+        if not isinstance(self.budget, Budget):
+            raise BadInputError(
+                f"budget={self.budget!r}: give a Budget, such as Budget(fraction=0.2)"
+            )
+        usable = verifier is None or isinstance(verifier, Verifier | AsyncVerifier)
+        if isinstance(verifier, type) or not usable:
+            raise BadInputError(
+                f"verifier={verifier!r}: must be an object that has verify(generation, task) or "
+                "averify"
+            )
+        if not (
+            self.log is None or isinstance(self.log, str | Path) or hasattr(self.log, "append")
+        ):
+            raise BadInputError(f"log={self.log!r}: give a file name, a Log, or None")
+        if self.on_unavailable not in ON_UNAVAILABLE:
+            raise BadInputError(f"on_unavailable={self.on_unavailable!r}: choose 'raise' or 'pass'")
+        if type(self.workers) is not int or self.workers < 1:
+            raise BadInputError(f"workers={self.workers!r}: a whole number of threads, at least 1")
+        if type(self.seed) is not int or self.seed < 0:
+            raise BadInputError(f"seed={self.seed!r}: a whole number of at least 0")
+        is_number = isinstance(explore, int | float) and not isinstance(explore, bool)
+        if not (is_number and 0 <= explore < 1):
+            raise BadInputError(
+                f"explore={explore!r}: the share of the budget to draw at random lies in [0, 1), "
+                "for example 0.1"
+            )
+        if not isinstance(self.prompt_template, str | None):
+            raise BadInputError(
+                f"prompt_template={self.prompt_template!r:.80}: give its text, or None"
+            )
+        if self.on_drift not in ON_DRIFT:
+            raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
+
+    @property
+    def epsilon(self) -> float:
+        """ε, see `exploration_rate`."""
+        return exploration_rate(self.budget, self.explore)
+
+    @property
+    def model(self) -> str | None:
+        """Of outputs that do not name theirs."""
+        model = self.more.get("model")
+        return model if isinstance(model, str) else None
+
+    @cached_property
+    def max_cost(self) -> float:
+        """The most one verification can cost, in the budget's unit: what is reserved for it."""
+        if self.budget.unit == "verifications":
+            return 1.0
+        max_cost = self.budget.max_cost
+        if max_cost is None and self.budget.unit == "seconds":
+            max_cost = getattr(self.verifier, "max_seconds", None)
+        if max_cost is None:
+            raise BadInputError(
+                f"unit={self.budget.unit!r}: say what one verification can cost at most, "
+                f"Budget(max_cost=...): that much is reserved before it starts"
+            )
+        return float(max_cost)
+
+    def make_policy(self) -> Policy:
+        """The policy given, or the one of that name."""
+        if isinstance(self.policy, str):
+            return named_policy(self.policy, self.budget, self.epsilon, self.seed)
+        return self.policy
+
+    def fingerprint(self) -> Fingerprint:
+        """What labels depend on, as far as these settings say."""
+        return Fingerprint.of(self.prompt_template, self.verifier)
+
+    def logged(self, policy: Policy) -> dict[str, dict[str, Any]]:
+        """What a log must have been written with to be resumed: JSON values, by group and name."""
+        return {
+            "exploration": {"explore": self.explore, "seed": self.seed if self.explore else 0},
+            "policy": _described(policy),
+            "budget": asdict(self.budget) | {"max_cost": self.max_cost},
+            "more": _as_json(self.more),
+        }
+
+
+def exploration_rate(budget: Budget, explore: float) -> float:
+    """ε: probability with which a candidate after the warm-up is drawn whatever the policy says.
+
+    `explore` times β where the budget has a rate β. A total without a horizon has none: it is used
+    up at some point, and what comes after cannot be verified anyway. At a fraction of 1 everything
+    is drawn.
+    """
+    if budget.fraction == 1.0:
+        return 1.0
+    return explore * (_beta(budget) or 0.0)
+
+
+def named_policy(name: str, budget: Budget, epsilon: float, seed: int) -> Policy:
+    """A policy that, with draws of probability `epsilon` beside it, spends the budget's rate β.
+
+    An observing policy sees what the draws spend, too, and compensates for it: it gets β. Any
+    other gets what the draws leave.
+    """
+    beta = _rate(budget, name)
+    if beta == 1.0:
+        return make_policy(name, ANY_RATE, horizon=budget.horizon, seed=seed)
+    policy = make_policy(name, beta, horizon=budget.horizon, seed=seed)
+    if isinstance(policy, ObservingPolicy) or not epsilon:
+        return policy
+    left = _beside(beta, epsilon)
+    return make_policy(name, left, horizon=budget.horizon, seed=seed)
+
+
+def relearning_rate(budget: Budget, epsilon: float) -> float | None:
+    """Probability with which to draw, beside draws of probability `epsilon`, so that β is spent;
+    None where the budget has no rate."""
+    beta = _beta(budget)
+    return beta if beta in (None, 1.0) else _beside(beta, epsilon)
+
+
+def _beside(beta: float, epsilon: float) -> float:
+    """p of 1 - (1 - ε)(1 - p) = β."""
+    return (beta - epsilon) / (1.0 - epsilon)
+
+
+def _rate(budget: Budget, policy: str) -> float:
+    beta = _beta(budget)
+    if beta is not None:
+        return beta
+    if budget.total is None or budget.horizon is None or budget.unit != "verifications":
+        raise BadInputError(
+            f"policy={policy!r} needs a rate: give Budget(fraction=...), or a total of "
+            "verifications with horizon=..., or a policy instance with its own beta"
+        )
+    raise BadInputError(
+        f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {T0} the "
+        f"rest of the total must cover some, but not all, of the {max(budget.horizon - T0, 0)} "
+        "candidates to come; or give a policy instance with its own beta and warmup"
+    )
+
+
+def _beta(budget: Budget) -> float | None:
+    """The share of the candidates after the warm-up to verify, where the budget has that rate."""
+    if budget.fraction is not None:
+        return budget.fraction
+    if budget.total is None or budget.horizon is None or budget.unit != "verifications":
+        return None
+    left, to_come = budget.total - T0, budget.horizon - T0
+    return left / to_come if 0 < left < to_come else None
+
+
+def _as_json(more: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        settings: dict[str, Any] = json.loads(json.dumps(dict(more), allow_nan=False))
+    except (TypeError, ValueError) as e:
+        raise BadInputError(f"settings={more!r}: only JSON values can be kept: {e}") from None
+    return settings
+
+
+def _described(policy: Policy) -> dict[str, Any]:
+    """The policy's class and its public plain settings, to recognise it by."""
+    kind = type(policy)
+    plain = {
+        name: value
+        for name, value in getattr(policy, "__dict__", {}).items()
+        if not name.startswith("_") and isinstance(value, str | int | float | None)
+    }
+    return {"type": f"{kind.__module__}.{kind.__qualname__}"} | plain

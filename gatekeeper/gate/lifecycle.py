@@ -1,0 +1,380 @@
+"""The life of an output in a gate: admitted, then settled or released, then learned.
+
+Each step is one transaction: it changes the state and appends the events to the log, under one
+short lock. Verification runs between the steps, outside the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import inf, nan
+from numbers import Real
+from threading import RLock
+from typing import Any, NamedTuple
+
+from gatekeeper.budget import Unit
+from gatekeeper.errors import BadInputError, LogError
+from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.micro_batch import Future
+from gatekeeper.gate.state import GateState
+from gatekeeper.gate.transaction import RefusedError, Transaction
+from gatekeeper.io.responses import as_generation
+from gatekeeper.log import (
+    Decided,
+    Event,
+    ExternalVerdict,
+    Learned,
+    Log,
+    Released,
+    ReservedAgain,
+    Settled,
+)
+from gatekeeper.log.fold import Output
+from gatekeeper.protocols import CostEstimator
+from gatekeeper.signals import signals_of
+from gatekeeper.types import (
+    Candidate,
+    GateResult,
+    GateStatus,
+    Generation,
+    Outcome,
+    Reason,
+)
+
+__all__ = ["Lifecycle", "NewOutput"]
+
+
+class NewOutput(NamedTuple):
+    """An output as it comes in."""
+
+    generation: Generation
+    candidate: Candidate | None  # None: its id is known
+    force: bool
+
+
+Answer = Output | GateResult | None
+"""To a new output: selected, not selected, or its id is known."""
+
+
+class Lifecycle:
+    """Every change of a gate's state and log.
+
+    Parameters
+    ----------
+    state, admission, log
+        Of one gate; resumed.
+    cost_estimate
+        ĉ of an output before it is verified.
+    unit
+        Of the budget.
+    verifies
+        The gate has a verifier. Without one, outcomes come through `report` only.
+    """
+
+    def __init__(
+        self,
+        state: GateState,
+        admission: Admission,
+        log: Log,
+        *,
+        cost_estimate: CostEstimator,
+        unit: Unit,
+        verifies: bool,
+    ) -> None:
+        self._state, self._admission, self._log = state, admission, log
+        self._cost_estimate, self._unit, self._verifies = cost_estimate, unit, verifies
+        self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
+        self._transaction = Transaction()
+        self._verifying: set[str] = set()  # ids at which a verifier is, in this process
+
+    @property
+    def phase(self) -> str:
+        """What the next candidate meets: the policy's phase, or "relearning"."""
+        return self._state.decider.phase
+
+    # -- admission ------------------------------------------------------------------------------
+
+    def read(self, response: object, task: object, *, id: str | None, force: bool) -> NewOutput:
+        """The output of a response, with its signals and its cost estimate.
+
+        Raises
+        ------
+        BadInputError
+            For a response that is not understood, and a cost estimate that is not above 0.
+        """
+        generation = as_generation(response, id=id)
+        if generation.id in self._state.ids:
+            return NewOutput(generation, None, force)
+        signals = signals_of(generation)
+        cost_estimate = self._cost_estimate(generation, task)
+        is_number = isinstance(cost_estimate, (float, Real))  # float first: it is quicker
+        if not (is_number and 0 < cost_estimate < inf):
+            raise BadInputError(
+                f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
+            )
+        return NewOutput(generation, Candidate(generation.id, signals, float(cost_estimate)), force)
+
+    def decide(self, new: NewOutput) -> Answer:
+        """Decide on one output."""
+        events: list[Event] = []
+        with self._lock, self._transaction:
+            answer = self._decide(new, events)
+            self._log.append(events)
+        return answer
+
+    def decide_batch(self, batch: Sequence[tuple[NewOutput, Future[Answer]]]) -> None:
+        """Decide on outputs in order, and log all decisions in one transaction.
+
+        Each future gets its answer or what went wrong with its output; if the log cannot be
+        written, all get that.
+        """
+        events: list[Event] = []
+        resolve: list[tuple[Callable[[Any], None], Answer | Exception]] = []
+        try:
+            with self._lock, self._transaction:
+                for new, future in batch:
+                    try:
+                        with self._transaction:  # its own: if it breaks off, earlier ones stand
+                            answer = self._decide(new, events)
+                        resolve.append((future.set_result, answer))
+                    except Exception as error:
+                        resolve.append((future.set_exception, error))
+                self._log.append(events)
+        except Exception as error:
+            resolve = [(future.set_exception, error) for _, future in batch]
+        for call, value in resolve:
+            call(value)
+
+    def _decide(self, new: NewOutput, events: list[Event]) -> Answer:
+        """What is to be logged is added to the events."""
+        generation, candidate, force = new
+        state = self._state
+        if candidate is None or candidate.id in state.ids:
+            return None
+        changed = state.with_model(generation.model)
+        first = None if changed is None else state.advance(changed)
+        decided = self._admission.decide(generation, candidate, force=force)
+        events += state.advance(decided) if first is None else first + state.advance(decided)
+        if not decided.decision.verify:
+            return GateResult(candidate.id, candidate.signals, decided.decision)
+        if self._verifies:
+            self._verifying.add(candidate.id)
+        return state.outputs[candidate.id]
+
+    def admitted(self, new: NewOutput, answer: Answer, *, learn: bool) -> Output | GateResult:
+        """The answer for the caller; an Output is the caller's to verify.
+
+        Parameters
+        ----------
+        learn
+            Of an output that has an outcome already: learn it now; otherwise it is returned, for
+            `learn` to be called with it.
+
+        Raises
+        ------
+        BadInputError
+            Where the id names another output, or one that is being verified already.
+        """
+        if answer is None:
+            return self._continue(new.generation, force=new.force, learn=learn)
+        if isinstance(answer, Output) and not self._verifies:
+            return answer.result()
+        return answer
+
+    def _continue(self, generation: Generation, *, force: bool, learn: bool) -> Output | GateResult:
+        """Go on with an output whose id is known."""
+        with self._lock, self._transaction:
+            id_ = generation.id
+            output = self._state.outputs.get(id_)
+            known = self._result(id_)
+            if self._generation(id_).text != generation.text:
+                raise RefusedError(
+                    f"id={id_!r} already names another output: give each output an id of its own"
+                )
+            if output is None:
+                if force and known.outcome is None:
+                    raise RefusedError(
+                        f"id={id_!r} was decided on and not selected: force=True comes too late; "
+                        "verify it yourself and pass the verdict to report_outcome"
+                    )
+                return known
+            if id_ in self._verifying:
+                raise RefusedError(f"id={id_!r} is being verified already")
+            if output.outcome is not None:
+                if not learn:
+                    return output
+                self._log.append(self._learn([output]))
+                return known
+            if not self._verifies:
+                return known
+            if not output.reserved and not self._reserve_again(output):
+                exhausted = replace(
+                    output.decision, verify=False, reason=Reason.BUDGET_EXHAUSTED, propensity=0.0
+                )
+                return replace(known, decision=exhausted)
+            self._verifying.add(id_)
+            return output
+
+    def withdraw(self, answer: Answer) -> None:
+        """Give back what was reserved for a caller that was cancelled."""
+        with self._lock:
+            if isinstance(answer, Output) and answer.reserved:
+                self.release(answer, "cancelled")
+
+    # -- verification ---------------------------------------------------------------------------
+
+    def generation_of(self, output: Output) -> Generation:
+        """An open output, as the verifier needs it."""
+        return self._state.generations[output.candidate.id]
+
+    def conclude(self, output: Output, outcome: Outcome, *, learn: bool) -> None:
+        """Settle an output with a verdict, or release it where the verifier could not tell."""
+        with self._lock, self._transaction:
+            self._verifying.discard(output.candidate.id)
+            if outcome.error is None:
+                self._release(output, outcome.detail, outcome)
+            else:
+                self._settle(output, outcome, learn=learn)
+
+    def release(self, output: Output, why: str) -> None:
+        """On the way out of an exception, which a gate that has stopped must not replace."""
+        with suppress(LogError), self._lock, self._transaction:
+            self._verifying.discard(output.candidate.id)
+            self._release(output, why)
+
+    def suspend(self, output: Output) -> None:
+        """Its verification did not begin: it stays reserved, and handing it in again goes on."""
+        self._verifying.discard(output.candidate.id)
+
+    def learn(self, outputs: Iterable[Output]) -> None:
+        """Update the policy with outcomes, in this order; those it has learned are left out."""
+        with self._lock, self._transaction:
+            self._log.append(self._learn(outputs))
+
+    def report(self, id_: str, outcome: Outcome) -> GateResult:
+        """Take a verdict from outside. See `VerificationGate.report_outcome`."""
+        with self._lock, self._transaction:
+            output = self._state.outputs.get(id_)
+            if output is None:
+                return self._external(id_, outcome)
+            if id_ in self._verifying or output.outcome is not None:
+                raise RefusedError(f"id={id_!r} is being verified or has a verdict already")
+            if outcome.error is None:
+                if output.reserved:
+                    self._release(output, outcome.detail, outcome)
+                return output.result()
+            if not output.reserved and not self._reserve_again(output):
+                raise RefusedError(f"id={id_!r}: the budget has no room for this verdict any more")
+            self._settle(output, outcome, learn=True)
+            return output.result()
+
+    # -- what is known --------------------------------------------------------------------------
+
+    def find(self, id_: str) -> GateResult | None:
+        with self._lock:
+            return self._result(id_) if id_ in self._state.ids else None
+
+    def decided(self, id_: str) -> Decided:
+        """The decision on an output, with the output itself.
+
+        Raises
+        ------
+        BadInputError
+            For an unknown id.
+        """
+        with self._lock:
+            if id_ not in self._state.ids:
+                raise BadInputError(f"id={id_!r} is unknown: the gate has never seen it")
+            event = next(self._log.events(id_))  # the first that is logged of any output
+            assert isinstance(event, Decided)
+            return event
+
+    def pending(self) -> list[Generation]:
+        with self._lock:
+            state = self._state
+            return [state.generations[id_] for id_ in state.outputs if id_ not in self._verifying]
+
+    def status(self) -> GateStatus:
+        with self._lock:
+            state, ledger = self._state, self._state.ledger
+            return GateStatus(
+                phase=state.decider.phase,
+                seen=ledger.seen,
+                verified=state.verified,
+                errors_found=state.errors_found,
+                warmup_seen=state.warmup_seen,
+                warmup_verified=state.warmup_verified,
+                warmup_errors=state.warmup_errors,
+                budget_exhausted=state.budget_exhausted,
+                missing_signal=state.missing_signal,
+                external_verdicts=state.external_verdicts,
+                unresolved=state.unresolved,
+                verifying=len(self._verifying),
+                reserved=ledger.reserved,
+                cap=ledger.cap,
+                spent=ledger.spent,
+                held=ledger.held,
+                warmup_spent=ledger.warmup_spent,
+                warmup_held=ledger.warmup_held,
+                overrun=ledger.overrun,
+                health=state.health,
+                drift=state.drift,
+            )
+
+    def stop(self) -> None:
+        """Refuse every further step."""
+        self._transaction.closed = True
+
+    def close(self) -> None:
+        self._log.close()
+
+    # -- the steps themselves, under the lock and within a transaction -----------------------------
+
+    def _settle(self, output: Output, outcome: Outcome, *, learn: bool) -> None:
+        id_ = output.candidate.id
+        if self._unit == "verifications":
+            taken = 1.0
+        elif outcome.cost is not None:
+            taken = outcome.cost
+        else:  # unknown is charged as the whole reservation
+            taken = (outcome.seconds or nan) if self._unit == "seconds" else nan
+        charge = self._state.ledger.charge(id_, taken)
+        events = self._state.advance(Settled(id_, replace(outcome, cost=charge), taken))
+        self._log.append(events + (self._learn([output]) if learn else []))
+
+    def _learn(self, outputs: Iterable[Output]) -> list[Event]:
+        """Once, also where a batch and another caller had the same output."""
+        events: list[Event] = []
+        for output in outputs:
+            if output.candidate.id in self._state.outputs:
+                events += self._state.advance(Learned(output.candidate.id))
+        return events
+
+    def _release(self, output: Output, why: str, outcome: Outcome | None = None) -> None:
+        self._log.append(self._state.advance(Released(output.candidate.id, why, outcome)))
+
+    def _reserve_again(self, output: Output) -> bool:
+        if not self._state.ledger.can_reserve_again(output.candidate.id):
+            return False
+        self._log.append(self._state.advance(ReservedAgain(output.candidate.id)))
+        return True
+
+    def _external(self, id_: str, outcome: Outcome) -> GateResult:
+        if id_ not in self._state.ids:
+            raise RefusedError(f"id={id_!r} is unknown: report only on outputs the gate has seen")
+        known = self._result(id_)
+        if known.outcome is not None:
+            raise RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
+        if outcome.error is not None:
+            self._log.append(self._state.advance(ExternalVerdict(id_, outcome)))
+        return replace(known, outcome=outcome)
+
+    def _result(self, id_: str) -> GateResult:
+        output = self._state.outputs.get(id_)
+        return (output or Output.of(self._log.events(id_))).result()
+
+    def _generation(self, id_: str) -> Generation:
+        known = self._state.generations.get(id_)
+        return known or self.decided(id_).generation

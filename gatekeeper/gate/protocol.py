@@ -1,0 +1,30 @@
+"""What the loops around a gate use of it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from gatekeeper.types import GateResult, Generation
+
+__all__ = ["Gate"]
+
+
+class Gate(Protocol):
+    """The methods of `VerificationGate` that take an output and find it again."""
+
+    def maybe_verify(
+        self, response: object, task: object = None, *, id: str | None = None
+    ) -> GateResult: ...
+
+    async def amaybe_verify(
+        self, response: object, task: object = None, *, id: str | None = None
+    ) -> GateResult: ...
+
+    def find(self, id: str) -> GateResult | None: ...
+
+    def output(self, id: str) -> Generation: ...
+
+    def task(
+        self, task: object = None, *, id: str | None = None
+    ) -> AbstractContextManager[None]: ...

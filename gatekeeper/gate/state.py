@@ -1,0 +1,139 @@
+"""What a gate knows: the account and the open outputs, its policy, and the policy's health.
+
+An event changes the state in one way, whether it comes from a live call or from the log of an
+earlier process.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from gatekeeper.budget import Ledger
+from gatekeeper.drift.fingerprint import Fingerprint
+from gatekeeper.drift.guard import DriftGuard
+from gatekeeper.log.events import Decided, Event, FingerprintChanged, HealthChanged, Learned
+from gatekeeper.log.fold import LogState
+from gatekeeper.protocols import ObservingPolicy, Policy
+from gatekeeper.types import Generation, PolicyHealth
+
+__all__ = ["ON_DRIFT", "GateState", "OnDrift"]
+
+OnDrift = Literal["relearn", "report"]
+ON_DRIFT: tuple[OnDrift, ...] = get_args(OnDrift)
+
+
+class GateState(LogState):
+    """The state of a gate after the events applied so far.
+
+    `outputs` has only those that are open: selected, and not learned from.
+
+    Parameters
+    ----------
+    ledger
+        A fresh one, of the gate's budget.
+    policy
+        The caller's, fresh. It decides alone on what logs without a fingerprint hold.
+    guard
+        Around the same policy. It decides from the first fingerprint on.
+    on_drift
+        What drift of the fingerprint does: "relearn" drops what was learned, "report" keeps it.
+    model
+        Of outputs that do not name theirs; None: unknown.
+
+    Attributes
+    ----------
+    decider
+        Who decides on the next candidate: the policy or its guard.
+    ids
+        Of all outputs that were decided on.
+    generations
+        The open outputs, as a verifier needs them.
+    """
+
+    keeps_all = False
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        policy: Policy,
+        guard: DriftGuard,
+        *,
+        on_drift: OnDrift,
+        model: str | None = None,
+    ) -> None:
+        super().__init__(ledger)
+        self.guard = guard
+        self.decider: Policy = policy
+        self._observer = policy if isinstance(policy, ObservingPolicy) else None
+        self._on_drift, self._model = on_drift, model
+        self._drift_ignored = False  # the fingerprint changed, and nothing is done about it
+        self.ids: set[str] = set()
+        self.generations: dict[str, Generation] = {}
+
+    def apply(self, event: Event) -> None:
+        """Change the state by what happened, the policy included."""
+        match event:
+            case Decided():
+                self._decided(event)
+                candidate, decision = event.candidate, event.decision
+                if self._observer is not None:
+                    self._observer.observe(candidate, decision)
+                self.ids.add(candidate.id)
+                if decision.verify:
+                    self.generations[candidate.id] = event.generation
+            case Learned():
+                output = self.outputs[event.id]
+                assert output.outcome is not None
+                self.decider.update(output.candidate, output.decision, output.outcome)
+                del self.outputs[event.id], self.generations[event.id]
+            case FingerprintChanged():
+                super().apply(event)
+                self.decider = self._observer = self.guard
+                if event.why and self._on_drift == "relearn":
+                    self.guard.relearn()
+                elif event.why:
+                    self._drift_ignored = True
+            case _:
+                super().apply(event)
+
+    def advance(self, event: Event) -> list[Event]:
+        """Apply an event of a live call, and the change of policy health that follows from it.
+
+        Returns
+        -------
+        list of Event
+            What is to be logged, in order.
+        """
+        self.apply(event)
+        health = PolicyHealth.DRIFTED if self._drift_ignored else self.guard.health
+        why = event.why if isinstance(event, FingerprintChanged) else ""
+        if health is self.health and not why:
+            return [event]
+        drifted = health is PolicyHealth.DRIFTED
+        change = HealthChanged(health, (why or self.guard.why) if drifted else "")
+        self.apply(change)
+        return [event, change]
+
+    def with_model(self, model: str | None) -> FingerprintChanged | None:
+        """The event that an output of this model is, before it is decided on, if it is one."""
+        assert self.fingerprint is not None
+        model, known = model or self._model, self.fingerprint.fingerprint
+        if model is None or model in known.models:
+            return None
+        return self.with_fingerprint(known.with_models([model]))
+
+    def with_fingerprint(self, fingerprint: Fingerprint) -> FingerprintChanged:
+        """The event that labels depend on this from now on."""
+        why = ""
+        if self.fingerprint is not None and self.health is not PolicyHealth.COLD:
+            why = fingerprint.since(self.fingerprint.fingerprint)
+        return FingerprintChanged(fingerprint, self._on_drift, why)
+
+    def model_of(self, generation: Generation) -> str | None:
+        """The model that an output is from; None: unknown."""
+        return generation.model or self._model
+
+    @property
+    def unresolved(self) -> int:
+        """Open outputs without a verdict."""
+        return sum(output.outcome is None for output in self.outputs.values())

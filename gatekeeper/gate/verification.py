@@ -1,0 +1,171 @@
+"""Running the verifier: in this thread, in a pool of threads, or on an event loop.
+
+The only place that calls a verifier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Literal, get_args
+
+from gatekeeper.errors import BadInputError, VerifierUnavailableError
+from gatekeeper.gate.lifecycle import Lifecycle
+from gatekeeper.io.responses import as_generation
+from gatekeeper.log.fold import Output
+from gatekeeper.protocols import AsyncVerifier, Verifier
+from gatekeeper.types import GateResult, Outcome, Verdict
+
+__all__ = ["ON_UNAVAILABLE", "OnUnavailable", "Verification"]
+
+OnUnavailable = Literal["raise", "pass"]
+ON_UNAVAILABLE: tuple[OnUnavailable, ...] = get_args(OnUnavailable)
+
+
+class Verification:
+    """Verifies admitted outputs and concludes them.
+
+    Parameters
+    ----------
+    verifier
+        None: nothing is ever verified here.
+    life
+        Where outputs are admitted and concluded.
+    workers
+        Threads for `batch`, and for a synchronous verifier on an event loop.
+    on_unavailable
+        What a verifier that cannot tell does to the caller; see `VerificationGate`.
+    """
+
+    def __init__(
+        self,
+        verifier: Verifier | AsyncVerifier | None,
+        life: Lifecycle,
+        *,
+        workers: int,
+        on_unavailable: OnUnavailable,
+    ) -> None:
+        self._verifier, self._life = verifier, life
+        self._raises = on_unavailable == "raise"
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
+
+    def run(self, output: Output, task: object, *, learn: bool = True) -> None:
+        """Verify in this thread."""
+        generation, start = self._life.generation_of(output), time.perf_counter()
+        try:
+            if isinstance(self._verifier, Verifier):
+                outcome = self._verifier.verify(generation, task)
+            else:
+                assert isinstance(self._verifier, AsyncVerifier)
+                outcome = asyncio.run(self._verifier.averify(generation, task))
+        except Exception as e:
+            outcome = _unavailable(e)
+        except BaseException:
+            self._life.release(output, "interrupted")
+            raise
+        self._conclude(output, outcome, time.perf_counter() - start, learn=learn)
+
+    async def arun(self, output: Output, task: object) -> None:
+        """Verify on this event loop; in a thread, where the verifier has no `averify`.
+
+        Cancelled, it gives the reservation back, unless a thread has begun: that one finishes.
+        """
+        if isinstance(self._verifier, AsyncVerifier):
+            await self._await(self._verifier, output, task)
+            return
+        future = self._pool.submit(self.run, output, task)
+        try:
+            await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if future.cancel():  # no thread had begun with it
+                self._life.release(output, "cancelled")
+            raise
+
+    async def _await(self, verifier: AsyncVerifier, output: Output, task: object) -> None:
+        generation, start = self._life.generation_of(output), time.perf_counter()
+        try:
+            outcome = await verifier.averify(generation, task)
+        except Exception as e:
+            outcome = _unavailable(e)
+        except BaseException:
+            self._life.release(output, "cancelled")
+            raise
+        self._conclude(output, outcome, time.perf_counter() - start, learn=True)
+
+    def batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
+        """See `VerificationGate.verify_batch`."""
+        life = self._life
+        answers: list[GateResult | Output] = []
+        waiting: list[tuple[Output, Future[None] | None]] = []
+        ids: set[str] = set()
+        try:
+            for pair in pairs:
+                if not (isinstance(pair, tuple | list) and len(pair) == 2):
+                    raise BadInputError(f"pair={pair!r:.80}: give (response, task) pairs")
+                response, task = pair
+                generation = as_generation(response)
+                if generation.id in ids:
+                    raise BadInputError(f"id={generation.id!r} is twice in the batch")
+                ids.add(generation.id)
+                if waiting and waiting[-1][0].phase != life.phase:
+                    self._collect(waiting)
+                new = life.read(generation, task, id=None, force=False)
+                output = life.admitted(new, life.decide(new), learn=False)
+                answers.append(output)
+                if isinstance(output, Output):
+                    verify = output.outcome is None
+                    future = (
+                        self._pool.submit(self.run, output, task, learn=False) if verify else None
+                    )
+                    waiting.append((output, future))
+            self._collect(waiting)
+        except BaseException:
+            for output, future in waiting:
+                if future is not None and future.cancel():
+                    life.suspend(output)
+            raise
+        return [a if isinstance(a, GateResult) else self.result(a) for a in answers]
+
+    def _collect(self, waiting: list[tuple[Output, Future[None] | None]]) -> None:
+        """Wait for a batch's verifications, then update the policy in stream order."""
+        for _, future in waiting:
+            if future is not None:
+                future.result()
+        self._life.learn([output for output, _ in waiting if output.outcome is not None])
+        waiting.clear()
+
+    def _conclude(self, output: Output, outcome: Outcome, elapsed: float, *, learn: bool) -> None:
+        if not isinstance(outcome, Outcome):
+            outcome = _unavailable(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
+        if not outcome.seconds:
+            outcome = replace(outcome, seconds=elapsed)
+        self._life.conclude(output, outcome, learn=learn)
+
+    def result(self, output: Output) -> GateResult:
+        """Of an output whose verification has ended.
+
+        Raises
+        ------
+        VerifierUnavailableError
+            Where there is no verdict, with `on_unavailable="raise"`.
+        """
+        result = output.result()
+        if output.outcome is None and self._raises:
+            detail = output.unavailable.detail if output.unavailable else "no verdict"
+            raise VerifierUnavailableError(
+                f"id={output.candidate.id!r}: the verifier could not tell ({detail}); nothing was "
+                "charged. on_unavailable='pass' returns such results instead",
+                result,
+            )
+        return result
+
+    def close(self) -> None:
+        """Wait for verifications under way."""
+        self._pool.shutdown()
+
+
+def _unavailable(error: Exception) -> Outcome:
+    return Outcome(Verdict.INFRA_ERROR, detail=f"{type(error).__name__}: {error}")

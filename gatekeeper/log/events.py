@@ -1,0 +1,368 @@
+"""The events of a gate, one class per kind, and the rows in which a log stores them.
+
+class               stored kind    what happened
+Decided             "decided"      an output was decided on; if selected, budget was reserved
+ReservedAgain       "reserved"     budget was reserved again, for a verification to repeat
+Settled             "outcome"      a verifier gave a verdict, and its cost was charged
+Released            "released"     a verification ended without a verdict; its budget is free
+Learned             "learned"      the policy was updated with the outcome
+ExternalVerdict     "audited"      a verdict from outside, on an output that was not selected
+FingerprintChanged  "fingerprint"  what labels depend on is this from here on
+HealthChanged       "calibration"  whether what the policy learned holds, from here on
+
+A row is the stored kind, the output's id ("" for the last two) and an object of JSON values. The
+methods `row` and `_of` of a class write and read it. NaN is stored as null and an
+infinity as a string, so that every row is JSON for any reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from gatekeeper.drift.fingerprint import Fingerprint
+from gatekeeper.errors import LogError
+from gatekeeper.types import (
+    Candidate,
+    Decision,
+    Generation,
+    Outcome,
+    PolicyHealth,
+    Reason,
+    Signals,
+    Verdict,
+)
+
+__all__ = [
+    "Decided",
+    "Event",
+    "ExternalVerdict",
+    "FingerprintChanged",
+    "HealthChanged",
+    "Learned",
+    "Released",
+    "ReservedAgain",
+    "Row",
+    "Settled",
+    "decode",
+    "json_number",
+]
+
+_NO_POSITIONS = np.empty(0)
+_REASONS = {reason.value: reason for reason in Reason}  # quicker than Reason(value)
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
+class Row(NamedTuple):
+    """An event as a log stores it."""
+
+    kind: str
+    id: str  # of the output; "" for what concerns none
+    data: Mapping[str, Any]  # JSON values
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An output was decided on.
+
+    The token arrays of `generation` are not stored, the signals made of them are.
+    """
+
+    kind: ClassVar[str] = "decided"
+
+    generation: Generation
+    candidate: Candidate
+    decision: Decision
+    phase: str  # of the policy when it decided
+    forced: bool  # the caller asked for verification
+    warmup: bool  # counted as warm-up by the ledger, also where the budget had no room
+    token_coverage: float  # of the output, in [0, 1]
+
+    @property
+    def id(self) -> str:
+        return self.candidate.id
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        generation, candidate, decision = self.generation, self.candidate, self.decision
+        signals, score, threshold = candidate.signals, decision.score, decision.threshold
+        h1, h2, h3 = signals.h1, signals.h2, signals.h3
+        data = {  # `isfinite` first: nearly all are, and each output comes through here
+            "h1": h1 if isfinite(h1) else json_number(h1),
+            "h2": h2 if isfinite(h2) else json_number(h2),
+            "h3": h3 if isfinite(h3) else json_number(h3),
+            "signal": signals.state,
+            "n_tokens": signals.n_tokens,
+            "n_margins": signals.n_margins,
+            "token_coverage": self.token_coverage,
+            "k_seen": generation.k_seen,
+            "cost_estimate": candidate.cost_estimate,
+            "phase": self.phase,
+            "forced": self.forced,
+            "warmup": self.warmup,
+            "verify": decision.verify,
+            "reason": decision.reason,
+            "score": score if isfinite(score) else json_number(score),
+            "threshold": threshold if isfinite(threshold) else json_number(threshold),
+            "stratum": decision.stratum,
+            "propensity": decision.propensity,
+            "version": decision.version,
+            "model": generation.model,
+            "finish_reason": generation.finish_reason,
+            "prompt_tokens": generation.prompt_tokens,
+            "output_tokens": generation.output_tokens,
+            "text": generation.text,
+        }
+        return Row("decided", candidate.id, data)
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        generation = Generation(
+            id_,
+            data["text"],
+            _NO_POSITIONS,
+            _NO_POSITIONS,
+            _NO_POSITIONS,
+            data["prompt_tokens"],
+            data["output_tokens"],
+            data["model"],
+            data["finish_reason"],
+            data["k_seen"],
+        )
+        signals = Signals(
+            _number(data["h1"]),
+            _number(data["h2"]),
+            _number(data["h3"]),
+            data["n_tokens"],
+            data["n_margins"],
+        )
+        reason = _REASONS[data["reason"]]
+        decision = Decision(
+            data["verify"],
+            reason,
+            _number(data["score"]),
+            _number(data["threshold"]),
+            data["stratum"],
+            data["propensity"],
+            data["version"],
+        )
+        warmup = data.get("warmup")
+        if warmup is None:  # early logs do not store it
+            refused = reason is Reason.BUDGET_EXHAUSTED
+            warmup = reason is Reason.WARMUP or (refused and data["phase"] == "warmup")
+        return cls(
+            generation,
+            Candidate(id_, signals, data["cost_estimate"]),
+            decision,
+            data["phase"],
+            data["forced"],
+            warmup,
+            data["token_coverage"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedAgain:
+    """Budget was reserved again, for an output whose reservation had been released."""
+
+    kind: ClassVar[str] = "reserved"
+
+    id: str
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        return Row(self.kind, self.id, {})
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(id_)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A verdict on a selected output, charged to the budget. `outcome.cost` is the charge."""
+
+    kind: ClassVar[str] = "outcome"
+
+    id: str
+    outcome: Outcome
+    taken: float  # what it cost in fact, in the budget's unit; NaN where that is unknown
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        taken = {"taken": self.taken if isfinite(self.taken) else None}
+        return Row(self.kind, self.id, _outcome_data(self.outcome) | taken)
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(id_, _outcome_of(data), nan if data["taken"] is None else data["taken"])
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A verification ended without a verdict, and its reservation was given back."""
+
+    kind: ClassVar[str] = "released"
+
+    id: str
+    why: str
+    outcome: Outcome | None  # an `infra_error`; None where the verifier was cut off
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        outcome = None if self.outcome is None else _outcome_data(self.outcome)
+        return Row(self.kind, self.id, {"why": self.why, "outcome": outcome})
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        outcome = data["outcome"]
+        return cls(id_, data["why"], None if outcome is None else _outcome_of(outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The policy was updated with the output's outcome."""
+
+    kind: ClassVar[str] = "learned"
+
+    id: str
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        return Row(self.kind, self.id, {})
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(id_)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalVerdict:
+    """A verdict from outside on an output that was not selected: nothing is charged or learned."""
+
+    kind: ClassVar[str] = "audited"
+
+    id: str
+    outcome: Outcome
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        return Row(self.kind, self.id, _outcome_data(self.outcome))
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(id_, _outcome_of(data))
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintChanged:
+    """What labels depend on is this from here on: models, prompt template, verifier, signals."""
+
+    kind: ClassVar[str] = "fingerprint"
+    id: ClassVar[str] = ""
+
+    fingerprint: Fingerprint
+    on_drift: str  # the gate's reaction: "relearn" or "report"
+    why: str  # what has changed, in words, where that is drift; else ""
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        more = {"on_drift": self.on_drift, "why": self.why}
+        return Row(self.kind, self.id, self.fingerprint.data() | more)
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(Fingerprint.of_data(data), data["on_drift"], data["why"])
+
+
+@dataclass(frozen=True, slots=True)
+class HealthChanged:
+    """Whether what the policy learned holds, from here on."""
+
+    kind: ClassVar[str] = "calibration"
+    id: ClassVar[str] = ""
+
+    health: PolicyHealth
+    why: str  # it has drifted, in words; else ""
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        return Row(self.kind, self.id, {"status": self.health, "why": self.why})
+
+    @classmethod
+    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(PolicyHealth(data["status"]), data["why"])
+
+
+Event = (
+    Decided
+    | ReservedAgain
+    | Settled
+    | Released
+    | Learned
+    | ExternalVerdict
+    | FingerprintChanged
+    | HealthChanged
+)
+_CLASSES: Mapping[str, type[Event]] = {
+    event.kind: event
+    for event in (
+        Decided,
+        ReservedAgain,
+        Settled,
+        Released,
+        Learned,
+        ExternalVerdict,
+        FingerprintChanged,
+        HealthChanged,
+    )
+}
+
+
+def decode(kind: str, id_: str, data: Mapping[str, Any]) -> Event:
+    """The event that was stored as a row of these fields.
+
+    Raises
+    ------
+    LogError
+        For a row that no version of the package writes.
+    """
+    event = _CLASSES.get(kind)
+    if event is None:
+        raise LogError(f"event {kind!r:.80} is unknown: known are {', '.join(_CLASSES)}")
+    try:
+        return event._of(id_, data)
+    except KeyError as e:
+        raise LogError(f"event {kind!r} of id={id_!r:.80} has no valid field {e}") from e
+
+
+def json_number(value: float) -> float | str | None:
+    """A number as a JSON value: NaN as null, infinities as strings."""
+    if isfinite(value):
+        return value
+    return None if value != value else str(value)
+
+
+def _number(value: float | str | None) -> float:
+    return nan if value is None else float(value)
+
+
+def _outcome_data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "verdict": outcome.verdict,
+        "error": outcome.error,
+        "cost": outcome.cost,
+        "seconds": outcome.seconds,
+        "detail": outcome.detail,
+        "meta": dict(outcome.meta),
+    }
+
+
+def _outcome_of(data: Mapping[str, Any]) -> Outcome:
+    return Outcome(
+        _VERDICTS[data["verdict"]], data["cost"], data["seconds"], data["detail"], data["meta"]
+    )

@@ -1,0 +1,155 @@
+"""What events say: one transition per kind of event, for everything that reads a log.
+
+A gate, live or on resume, applies its events to a `LogState` that also has its policy (see
+`gatekeeper.gate.state`); a look-up applies the events of one output to an `Output`; reports and
+records apply a whole log to a `LogState`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self, assert_never
+
+from gatekeeper.budget import Ledger
+from gatekeeper.log.events import (
+    Decided,
+    Event,
+    ExternalVerdict,
+    FingerprintChanged,
+    HealthChanged,
+    Learned,
+    Released,
+    ReservedAgain,
+    Settled,
+)
+from gatekeeper.types import (
+    Candidate,
+    Decision,
+    GateResult,
+    Outcome,
+    PolicyHealth,
+    Reason,
+    SignalState,
+)
+
+__all__ = ["LogState", "Output"]
+
+
+@dataclass(slots=True, eq=False)
+class Output:
+    """What the events say of one output that was decided on."""
+
+    candidate: Candidate
+    decision: Decision
+    phase: str  # of the policy when it decided
+    reserved: bool  # its budget is held
+    outcome: Outcome | None = None  # with a label: charged, or from outside
+    unavailable: Outcome | None = None  # why the verifier could not tell, the last time
+    external: bool = False  # the outcome is from outside
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Self:
+        """From the events of one output, of which the first is `Decided`."""
+        decided, *later = events
+        assert isinstance(decided, Decided)
+        output = cls(
+            decided.candidate, decided.decision, decided.phase, reserved=decided.decision.verify
+        )
+        for event in later:
+            output.apply(event)
+        return output
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case Settled():
+                self.outcome, self.reserved = event.outcome, False
+            case Released():
+                self.unavailable, self.reserved = event.outcome or self.unavailable, False
+            case ReservedAgain():
+                self.reserved = True
+            case ExternalVerdict():
+                self.outcome, self.external = event.outcome, True
+
+    def result(self) -> GateResult:
+        outcome = self.outcome or self.unavailable
+        return GateResult(self.candidate.id, self.candidate.signals, self.decision, outcome)
+
+
+class LogState:
+    """Outputs, account, counts and policy health after the events applied so far.
+
+    Parameters
+    ----------
+    ledger
+        A fresh one, of the budget that the log's gate had.
+
+    Attributes
+    ----------
+    outputs
+        By id, in the order of deciding.
+    fingerprint
+        The last one; None before there is any. Early logs have none.
+    health, drift
+        Whether what the policy learned holds, and in words why it last did not.
+    """
+
+    keeps_all = True  # outputs that were not selected, too
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.outputs: dict[str, Output] = {}
+        self.fingerprint: FingerprintChanged | None = None
+        self.health, self.drift = PolicyHealth.COLD, ""
+        self.verified = self.errors_found = 0  # after the warm-up
+        self.warmup_seen = self.warmup_verified = self.warmup_errors = 0
+        self.budget_exhausted = self.missing_signal = self.external_verdicts = 0
+
+    def apply(self, event: Event) -> None:
+        """Change the state by what happened."""
+        match event:
+            case Decided():
+                self._decided(event)
+            case Settled():
+                self.ledger.settle(event.id, event.taken)
+                output = self.outputs[event.id]
+                output.apply(event)
+                if output.decision.reason is Reason.WARMUP:
+                    self.warmup_verified += 1
+                    self.warmup_errors += event.outcome.error == 1
+                else:
+                    self.verified += 1
+                    self.errors_found += event.outcome.error == 1
+            case Learned():
+                pass
+            case Released():
+                self.ledger.release(event.id)
+                self.outputs[event.id].apply(event)
+            case ReservedAgain():
+                self.ledger.reserve_again(event.id)
+                self.outputs[event.id].apply(event)
+            case ExternalVerdict():
+                self.external_verdicts += 1
+                if event.id in self.outputs:
+                    self.outputs[event.id].apply(event)
+            case FingerprintChanged():
+                self.fingerprint = event
+            case HealthChanged():
+                self.health = event.health
+                if event.health is PolicyHealth.DRIFTED:
+                    self.drift = event.why
+            case _:
+                assert_never(event)
+
+    def _decided(self, event: Decided) -> None:
+        candidate, decision = event.candidate, event.decision
+        hold = self.ledger.see(candidate.cost_estimate, warmup=event.warmup)
+        if decision.verify:
+            self.ledger.reserve(candidate.id, hold)
+        if decision.verify or self.keeps_all:
+            self.outputs[candidate.id] = Output(
+                candidate, decision, event.phase, reserved=decision.verify
+            )
+        self.warmup_seen += event.warmup
+        self.budget_exhausted += decision.reason is Reason.BUDGET_EXHAUSTED
+        self.missing_signal += candidate.signals.state is SignalState.MISSING
