@@ -27,21 +27,33 @@ IN_A_ROW = 10.0  # draws kept for per share of the cap's growth that draws take,
 class Budget:
     """What verification may cost. Give `fraction`, `total`, or both (then both hold).
 
-    fraction   share of what verifying every candidate would cost, in (0, 1]. It refers to the
-               candidates seen so far after the warm-up (true cost where known, an estimate
-               otherwise), or, with `horizon`, to the whole stream. The warm-up is charged to an
-               account of its own. At 1 everything is verified, and only a `total` caps.
-    total      cap in `unit`, the warm-up included.
-    unit       "verifications" (each costs 1), "seconds" (of the verifier) or "usd" (as the
-               verifier reports in `Outcome.cost`).
-    horizon    number of candidates to come, the warm-up included.
-    max_cost   the most that one verification can cost, in `unit`; this much is reserved before
-               it starts, so a figure far above what they usually cost turns candidates away.
-               1 for verifications; in seconds the verifier's `max_seconds` is the default; in
-               usd it must be given.
-    startup    allowance on top of the fraction, in `unit`, so that the first candidates are not
-               turned away while a fraction of next to nothing has accrued. Default: one
-               reservation; 0 for verifications with a `horizon`, where none is needed.
+    Parameters
+    ----------
+    fraction
+        Share of what verifying every candidate would cost, in (0, 1]. It refers to the candidates
+        seen so far after the warm-up (true cost where known, an estimate otherwise), or, with
+        `horizon`, to the whole stream. The warm-up is charged to an account of its own. At 1
+        everything is verified, and only a `total` caps.
+    total
+        Cap in `unit`, the warm-up included.
+    unit
+        "verifications" (each costs 1), "seconds" (of the verifier) or "usd" (as the verifier
+        reports in `Outcome.cost`).
+    horizon
+        Number of candidates to come, the warm-up included.
+    max_cost
+        The most that one verification can cost, in `unit`; this much is reserved before it starts,
+        so a figure far above the usual cost refuses candidates. 1 for verifications; in seconds
+        the verifier's `max_seconds` is the default; in usd it must be given.
+    startup
+        Allowance on top of the fraction, in `unit`, so that the first candidates are not refused
+        while a fraction of next to nothing has accrued. Default: one reservation; 0 for
+        verifications with a `horizon`, where none is needed.
+
+    Raises
+    ------
+    BadInputError
+        For values out of range, and for a budget that caps nothing.
     """
 
     fraction: float | None = None
@@ -104,16 +116,21 @@ class Ledger:
     what is committed by c - r, and c - r <= β (c - e) for all β <= 1. At β = 1 it adds e = r, so
     that whatever is under way every candidate fits.
 
-    With `explore` > 0 every candidate after the warm-up is to have at least that chance of being
-    verified, to the end. So what is `left` by a policy's wish must be enough for the draws to come,
-    `spare`; a draw, once there, needs room for itself only.
+    With `explore` > 0 every candidate after the warm-up is verified with at least that probability,
+    to the end. So a policy's proposal is admitted where its `room` is enough for the draws to come,
+    `spare`; a draw needs room for itself only.
+
+    Parameters
+    ----------
+    budget
+        What it keeps to.
+    max_cost
+        What is reserved for one verification, in the budget's unit.
+    explore
+        Probability, in [0, 1], with which a candidate is drawn whatever the policy proposes.
     """
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
-        """
-        max_cost   what is reserved for one verification, in the budget's unit
-        explore    probability in [0, 1] with which a candidate is drawn whatever the policy says
-        """
         self.budget = budget
         self.explore = explore
         self.seen = 0
@@ -126,7 +143,7 @@ class Ledger:
         self._startup = _ticks(startup)
         self._is_fixed_price = budget.unit == "verifications" or budget.fraction == 1.0
         self._holds: dict[str, Hold] = {}
-        self._released: dict[str, Hold] = {}  # wanted, not verified: may be reserved again
+        self._released: dict[str, Hold] = {}  # not verified: may be reserved again
         self._spent = {False: 0, True: 0}  # by account: of the warm-up?
         self._held = {False: 0, True: 0}
         self._overrun = 0
@@ -330,8 +347,20 @@ def _cost_ticks(cost: float, hold: Hold) -> int:
 def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:
     """Which of the wanted candidates fit a cap, in stream order; one that does not is skipped.
 
-    In hindsight, where every cost is known; costs > 0, (n,). The rule is in
-    docs/reference/policies.md, "Budget in replay".
+    In hindsight, where every cost is known. The rule is in docs/reference/policies.md, "Budget in
+    replay".
+
+    Parameters
+    ----------
+    wanted
+        Mask of shape (n,).
+    costs
+        Above 0, shape (n,), in the unit of `cap`.
+
+    Returns
+    -------
+    array
+        Mask of shape (n,), true for those that are paid for.
     """
     fits = np.zeros(wanted.size, dtype=bool)
     at = np.flatnonzero(wanted)

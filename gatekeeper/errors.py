@@ -4,7 +4,7 @@
     ├── BadInputError (also ValueError)   what the caller gave cannot be used; the message shows it
     ├── MissingDependencyError (also ImportError)   an extra is not installed; the message names it
     ├── SandboxUnavailableError           this machine cannot run a sandbox as it was asked for
-    ├── GeneratorUnavailableError         what should answer the prompts does not
+    ├── GeneratorUnavailableError         the model that should answer the prompts does not
     ├── LogError                          the log cannot be read, written or resumed
     │   ├── LogLockedError                another process or gate has it open
     │   ├── LogSchemaError                written by a newer gatekeeper
@@ -53,11 +53,11 @@ class MissingDependencyError(GatekeeperError, ImportError):
 
 
 class SandboxUnavailableError(GatekeeperError):
-    """A sandbox cannot be had here: no engine, no image, no isolation. Nothing runs without."""
+    """No sandbox can be started here: no engine, no image, no isolation. Nothing runs without."""
 
 
 class GeneratorUnavailableError(GatekeeperError):
-    """What should answer the prompts does not: no connection, a refusal, no such model."""
+    """The model that should answer the prompts does not: no connection, a refusal, not found."""
 
 
 class LogError(GatekeeperError):

@@ -1,4 +1,7 @@
-"""The extension points. Nobody is asked to subclass: anything of the right shape will do."""
+"""The extension points. No subclassing: any object of the right shape will do.
+
+`gatekeeper.testing` has the contracts as code: `check_policy` and `check_verifier`.
+"""
 
 from __future__ import annotations
 
@@ -9,61 +12,130 @@ from gatekeeper.types import Candidate, Decision, Generation, Outcome
 __all__ = ["AsyncVerifier", "CostEstimator", "ObservingPolicy", "Policy", "Verifier"]
 
 Task = Any
-"""What a verifier needs to know besides the output: tests, a reference answer. Opaque here."""
+"""What a verifier needs besides the output: tests, a reference answer. Opaque to the gate."""
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Decides which candidates deserve verification.
+    """Proposes which candidates to verify.
 
-    `decide` is called once for each candidate, in stream order; `update` once for each label that
-    becomes known, whenever that is: late, out of order, or never. Neither is called concurrently.
-    `phase` names what the *next* candidate will meet ("warmup", "calibration", "steady"); whoever
-    can wait lets pending labels arrive before a policy leaves a phase.
+    The gate calls its methods one at a time, never concurrently. Equal policies with equal calls
+    decide equally, so randomness comes from a seed of the policy's own.
     """
 
     @property
-    def phase(self) -> str: ...
+    def phase(self) -> str:
+        """What the *next* candidate meets: "warmup", "calibration", "steady" or a name of its own.
 
-    def decide(self, candidate: Candidate) -> Decision: ...
-
-    def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None: ...
-
-    def state(self) -> dict[str, Any]:
-        """Everything needed to go on elsewhere: a snapshot, of values that `json` takes."""
+        A batch waits for pending labels before a policy leaves a phase.
+        """
         ...
 
-    def restore(self, state: dict[str, Any]) -> None: ...
+    def decide(self, candidate: Candidate) -> Decision:
+        """Propose whether to verify a candidate. Called once for each, in stream order.
+
+        Parameters
+        ----------
+        candidate
+            What may be known before verification: signals (NaN where missing) and ĉ > 0.
+
+        Returns
+        -------
+        Decision
+            The proposal. `propensity` is the probability, in [0, 1], with which it was to verify;
+            `reason` is WARMUP for a candidate that all policies verify to learn the signals'
+            ranges, which the budget charges to the warm-up's account. The budget may refuse the
+            proposal, and exploration may verify where it does not.
+        """
+        ...
+
+    def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
+        """Learn from a verdict: late, out of the stream's order, or never.
+
+        Parameters
+        ----------
+        candidate, decision
+            As they were decided on. `decision` is the final one, which may differ from the
+            proposal.
+        outcome
+            With a label (`outcome.error` is 0 or 1) and the charge as `cost`. Called at most once
+            for each candidate.
+        """
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """A snapshot of values that `json` takes: everything needed to go on elsewhere."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a snapshot that an equal policy's `state` returned.
+
+        Decisions and states that follow are equal to the bit.
+        """
+        ...
 
 
 @runtime_checkable
 class ObservingPolicy(Policy, Protocol):
-    """A policy that also wants to know what became of its wish; the method is optional."""
+    """A policy that also observes the final decisions; the method is optional."""
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Called once for each candidate, after `decide` and before anything else, with the
-        decision as it stands: what the budget refused has `verify` False."""
+        """Called once for each candidate, after `decide` and before anything else.
+
+        Parameters
+        ----------
+        decision
+            The final one: what the budget refused has `verify` False, and what exploration added
+            has `verify` True.
+        """
         ...
 
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Finds out whether an output is right. Must be callable from several threads at once.
+    """Finds out whether an output is right."""
 
-    What it cannot tell is `Verdict.INFRA_ERROR`; an exception is understood as one.
-    """
+    def verify(self, generation: Generation, task: Task) -> Outcome:
+        """Verify one output. Called from several threads at once.
 
-    def verify(self, generation: Generation, task: Task) -> Outcome: ...
+        Parameters
+        ----------
+        generation
+            The output. After a resume its token arrays are empty: logs do not keep them.
+        task
+            As the caller handed it in.
+
+        Returns
+        -------
+        Outcome
+            With the verdict, `Verdict.INFRA_ERROR` where the verifier could not tell. `cost` is in
+            the budget's unit; None leaves it to the gate: 1 verification, or the `seconds` taken,
+            or for usd the whole reservation.
+
+        Raises
+        ------
+        Exception
+            Understood as INFRA_ERROR: nothing is charged or learned.
+        """
+        ...
 
 
 @runtime_checkable
 class AsyncVerifier(Protocol):
-    """The asynchronous twin; cancelling the call must free what it holds."""
+    """A verifier for asyncio."""
 
-    async def averify(self, generation: Generation, task: Task) -> Outcome: ...
+    async def averify(self, generation: Generation, task: Task) -> Outcome:
+        """`Verifier.verify` as a coroutine. Cancelling it must free what it holds."""
+        ...
 
 
 class CostEstimator(Protocol):
-    """Estimates what verification will cost, before it happens: ĉ > 0, any fixed unit."""
+    """Estimates what the verification of an output will cost, before it happens."""
 
-    def __call__(self, generation: Generation, task: Task) -> float: ...
+    def __call__(self, generation: Generation, task: Task) -> float:
+        """ĉ, a finite number above 0.
+
+        In any unit, the same for the whole stream: policies use ratios only. Called once for each
+        output, in the caller's thread.
+        """
+        ...

@@ -1,7 +1,7 @@
-"""For those who write a policy or a verifier, and for tests of code that uses a gate.
+"""For authors of policies and verifiers, and for tests of code that uses a gate.
 
 `check_policy` and `check_verifier` are the contracts as code: every policy and verifier of
-gatekeeper passes them in its own tests. The doubles stand in for the slow parts.
+gatekeeper passes them in its own tests. The scripted verifiers replace slow ones.
 """
 
 from __future__ import annotations
@@ -33,9 +33,14 @@ __all__ = [
 def make_generation(
     id: str, *, tokens: int = 20, seed: int = 0, text: str = "", prompt_tokens: int = 30
 ) -> Generation:
-    """An output with random, well-formed log-probabilities; `tokens=0` has none.
+    """An output with random, well-formed log-probabilities.
 
-    Equal arguments give equal arrays; the id is not part of the draw.
+    Equal arguments give equal arrays; they do not depend on the id.
+
+    Parameters
+    ----------
+    tokens
+        Positions; 0: no log-probabilities.
     """
     rng = np.random.default_rng(seed)
     p = np.sort(rng.dirichlet((2.0, 1.0, 0.5), size=tokens), axis=1)[:, ::-1]
@@ -73,13 +78,24 @@ def make_candidates(n: int, *, seed: int = 0, missing: float = 0.0) -> list[Cand
 
 
 class ScriptedVerifier:
-    """A verifier that says what it is told, as slowly and as unreliably as it is told.
+    """A verifier with given verdicts, as slow and as unreliable as a test needs it.
 
-    labels    id -> 1 wrong, 0 right; an exception instance is raised; None is `infra_error`;
-              an id that is absent is right
-    cost      `Outcome.cost`, in the budget's unit; None leaves it to the gate
-    delay     seconds that each verification takes
-    `calls` lists the ids verified, in order of arrival; `most_at_once` how many ran together.
+    Parameters
+    ----------
+    labels
+        By id: 1 wrong, 0 right, None `infra_error`; an exception instance is raised. An id that is
+        absent is right.
+    cost
+        `Outcome.cost`, in the budget's unit; None leaves it to the gate.
+    delay
+        Seconds that each verification takes.
+
+    Attributes
+    ----------
+    calls
+        Ids verified, in order of arrival.
+    most_at_once
+        Verifications that ran together, at most.
     """
 
     def __init__(
@@ -136,11 +152,22 @@ class AsyncScriptedVerifier(ScriptedVerifier):
 
 
 def check_policy(make: Callable[[], Policy], *, n: int = 300, seed: int = 0) -> None:
-    """Raise AssertionError unless the policies that `make` builds keep the contract of `Policy`.
+    """Check the contract of `Policy`.
 
-    `make` must return a fresh, equal policy each time. Checked: decisions are well formed and
-    repeatable; labels may come late, in another order, or never; candidates without signals are
-    accepted; `state` is JSON and `restore` continues exactly.
+    Decisions are well formed and repeatable; labels may come late, in another order, or never;
+    candidates without signals are accepted; `state` is JSON and `restore` continues exactly.
+
+    Parameters
+    ----------
+    make
+        Returns a fresh, equal policy each time.
+    n
+        Candidates in the stream.
+
+    Raises
+    ------
+    AssertionError
+        For policies that do not keep it.
     """
     candidates = make_candidates(n, seed=seed, missing=0.1)
     labels = (np.random.default_rng(seed).random(n) < 0.4).astype(int).tolist()
@@ -178,9 +205,19 @@ def check_policy(make: Callable[[], Policy], *, n: int = 300, seed: int = 0) -> 
 def check_verifier(
     verifier: Verifier | AsyncVerifier, examples: Iterable[tuple[Generation, Any, Verdict]]
 ) -> None:
-    """Raise AssertionError unless the verifier says so of each (generation, task, verdict).
+    """Check the contract of `Verifier` or `AsyncVerifier`.
 
-    Each is verified alone, again (the same verdict), and all at once from several threads.
+    Each example is verified alone, again (the same verdict), and all at once from several threads.
+
+    Parameters
+    ----------
+    examples
+        (generation, task, expected verdict).
+
+    Raises
+    ------
+    AssertionError
+        For another verdict, an exception, or a result that is no Outcome.
     """
     examples = list(examples)
 

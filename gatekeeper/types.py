@@ -66,7 +66,7 @@ class SignalState(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a verifier says of an output."""
+    """What a verifier found out about an output."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -90,7 +90,7 @@ class Reason(StrEnum):
     POLICY = "policy"  # score against threshold
     EXPLORE = "explore"  # drawn at random to keep learning
     CALIBRATION = "calibration"  # drawn at random to estimate what a policy needs
-    BUDGET_EXHAUSTED = "budget_exhausted"  # the policy wanted to, the budget did not allow
+    BUDGET_EXHAUSTED = "budget_exhausted"  # proposed, and the budget had no room
     MISSING_SIGNAL = "missing_signal"  # drawn at random, there being nothing to score
     FORCED = "forced"  # the caller asked for it
 
@@ -107,10 +107,20 @@ class PolicyHealth(StrEnum):
 class Generation:
     """One model output with what is known of its token probabilities.
 
-    `logprob`, `top1`, `top2` have shape (L,), natural log, float64, NaN where the provider gave
-    none: the chosen token's log-probability and the largest and second largest at the position,
-    whether or not the chosen token is one of them. L = 0 means no log-probabilities at all.
-    `k_seen` is the largest number of alternatives seen at a position.
+    Attributes
+    ----------
+    id, text
+        Of the output.
+    logprob, top1, top2
+        Shape (L,), natural log, float64, NaN where the provider gave none: the chosen token's
+        log-probability and the largest and second largest at the position, whether or not the
+        chosen token is one of them. L = 0 means no log-probabilities at all.
+    prompt_tokens, output_tokens
+        As the provider counted them.
+    model, finish_reason
+        As the provider named them.
+    k_seen
+        The largest number of alternatives seen at a position.
     """
 
     id: str
@@ -256,7 +266,7 @@ class Record:
     error: Label | None  # y; None where nobody verified it
     stratum: int | None = None
     group: str | None = None
-    benefit: Label | None = None  # routing: 1 where the dearer model is right and this one wrong
+    benefit: Label | None = None  # routing: 1 where the costlier model is right, this one wrong
     propensity: float | None = None  # probability in [0, 1] with which it was to be verified
     verified: bool | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)  # whatever else the file had
@@ -264,7 +274,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What the caller of a gate gets back. `outcome` is None when nothing was verified."""
+    """What a gate returns about an output. `outcome` is None when nothing was verified."""
 
     id: str
     signals: Signals
@@ -278,20 +288,20 @@ class GateResult:
 
 
 class UndecidedState(StrEnum):
-    """Why the gate did not decide on an output that came by."""
+    """Why the gate did not decide on an output that it observed."""
 
     SKIPPED = "skipped"  # the caller said verify="never"
     EMPTY = "empty"  # the response has no output
     UNFINISHED = "unfinished"  # not read to its end, still under way, or cut off before its end
-    UNREADABLE = "unreadable"  # of no shape that is known
-    GATE_ERROR = "gate_error"  # the gate could not: its log, an id, an argument
+    UNREADABLE = "unreadable"  # of an unknown shape
+    GATE_ERROR = "gate_error"  # an error of the gate: its log, an id, an argument
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
     """In place of a GateResult, for an output on which no decision was taken: as if never seen.
 
-    `error` says in words what was wrong; "" where nothing was.
+    `error` names in words what was wrong; "" where nothing was.
     """
 
     id: str

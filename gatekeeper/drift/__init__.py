@@ -1,1 +1,1 @@
-"""Whether what a policy learned still holds: the test, the reaction, the cause."""
+"""Drift: the test (monitor), the reaction (guard) and the cause (fingerprint)."""

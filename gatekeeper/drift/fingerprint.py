@@ -1,4 +1,4 @@
-"""What the labels of a run depend on, to notice that it has become something else."""
+"""The cause of drift that can be named: a change in what the labels of a run depend on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOW_FAST = {"workers", "delay"}  # settings of a verifier that no verdict depend
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """None, and no model at all, where nobody said."""
+    """What labels depend on; None, and no model at all, where it is unknown."""
 
     models: tuple[str, ...] = ()  # in the order in which they were first seen
     prompt_template: str | None = None  # a hash of its text
@@ -50,7 +50,7 @@ class Fingerprint:
         return replace(self, models=tuple(dict.fromkeys((*self.models, *models))))
 
     def after(self, earlier: Fingerprint) -> Fingerprint:
-        """With what this one does not say as an earlier one of the same log has it."""
+        """This one, with what it does not know taken from an earlier one of the same log."""
         return replace(
             self,
             models=earlier.with_models(self.models).models,
@@ -59,8 +59,10 @@ class Fingerprint:
         )
 
     def since(self, earlier: Fingerprint) -> str:
-        """What has changed, in words; "" for nothing. What nobody had said before is no change,
-        but for a model: outputs had one, if without a name."""
+        """What has changed, in words; "" for nothing.
+
+        What was unknown before is no change, except for a model: outputs had one, if unnamed.
+        """
         changes = []
         if new := [model for model in self.models if model not in earlier.models]:
             changes.append(f"model {_listed(new)} instead of {_listed(earlier.models)}")
@@ -78,8 +80,11 @@ def _listed(models: Iterable[str]) -> str:
 
 
 def _described(verifier: object) -> dict[str, Any]:
-    """Its settings are what its constructor takes and its public attributes have, so that nothing
-    it counts is one. Text is hashed: it may be a key, and the log holds none."""
+    """A verifier's type and settings.
+
+    A setting is a parameter of its constructor that is also a public attribute, so counters are
+    none. Text is hashed: it may be a key, and the log holds none.
+    """
     kind = type(verifier)
     about: dict[str, Any] = {"type": f"{kind.__module__}.{kind.__qualname__}"}
     try:

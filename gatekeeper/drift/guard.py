@@ -1,4 +1,4 @@
-"""A policy under watch: what it learned is dropped once its outcomes are no longer as predicted."""
+"""The reaction to drift: what a policy learned is dropped once outcomes contradict predictions."""
 
 from __future__ import annotations
 
@@ -27,28 +27,37 @@ from gatekeeper.types import Candidate, Decision, Label, Outcome, PolicyHealth, 
 
 __all__ = ["RELEARNING", "DriftGuard"]
 
-GROWTH = 1.3  # fit anew with so many more labels: one that follows every change at once hides it
+GROWTH = 1.3  # labels between fits, as a factor: a fit that follows each change at once hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
-OWN, HANDED, OLD = 0, 1, 2  # who decided on what has no label yet: see `_pending`
+# Who decided on a candidate whose label is to come, see `_pending`: the policy itself, a draw that
+# became its warm-up, or the policy before it was restored.
+OWN, HANDED, OLD = 0, 1, 2
 
 
 class DriftGuard:
     """A policy that decides as the one given does, for as long as outcomes are as predicted.
 
     P(error) is fitted to the labels known so far (`Estimates`: signals, ĉ, stratum). Each new
-    label is compared with what the earlier ones predicted of it, and `Monitor` tests whether the
-    differences are chance. Labels that a caller forced are left out, being no fair sample, and so
-    are candidates without signals.
+    label is compared with its prediction from the earlier ones, and `Monitor` tests whether the
+    differences are chance. Labels of forced verifications are left out, because they are no fair
+    sample, and so are candidates without signals.
 
-    On drift what was learned is dropped. The policy is put back to where it was when it was handed
-    in, and candidates are drawn uniformly; those that are verified, by whichever uniform draw, are
-    its new warm-up. When it has had that it decides again. None of this counts as warm-up: a draw
+    On drift what was learned is dropped. The policy is restored to the state in which it was
+    handed in, and candidates are drawn uniformly; those that are verified, by whichever uniform
+    draw, are its new warm-up. After that it decides again. None of this counts as warm-up: a draw
     has `Reason.EXPLORE` and its exact propensity.
 
-    policy     any fresh one; do not use it elsewhere
-    rate       probability, in (0, 1], of drawing a candidate meanwhile; None: the share of
-               candidates verified so far after the warm-up
-    relearns   False: only say so; `calibration` is then "drifted" for good
+    Parameters
+    ----------
+    policy
+        Any fresh one; do not use it elsewhere.
+    rate
+        Probability, in (0, 1], of drawing a candidate meanwhile; None: the share of candidates
+        verified so far after the warm-up.
+    relearns
+        False: drift is only reported; `health` then stays "drifted".
+    seed
+        Of the draws.
     """
 
     def __init__(
@@ -76,13 +85,13 @@ class DriftGuard:
 
     @property
     def health(self) -> PolicyHealth:
-        """COLD until the warm-up is over and `T0` labels are known; DRIFTED until it is relearned
-        and as many new ones are."""
+        """COLD until the warm-up is over and `T0` labels are known; DRIFTED until the policy has
+        relearned and `T0` new labels are known."""
         return self._health
 
     @property
     def why(self) -> str:
-        """What the test found the last time that it found something; "" if it never did."""
+        """In words, what the test found when it last found drift; "" if it never did."""
         return self._why
 
     def decide(self, candidate: Candidate) -> Decision:
@@ -97,7 +106,8 @@ class DriftGuard:
         return Decision(verify, reason, propensity=rate, version=self._labels)
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Hand the policy its new warm-up: what is verified in fact, unless a caller chose it."""
+        """Pass the final decision on; while relearning, give the policy its new warm-up, which is
+        what is verified in fact, except forced candidates."""
         if not self._relearning and self._observer is not None:
             self._observer.observe(candidate, decision)
         if decision.reason is not Reason.WARMUP:
@@ -107,9 +117,9 @@ class DriftGuard:
             return
         drawn = self._relearning and decision.reason is not Reason.FORCED
         if drawn:
-            wish = self._policy.decide(candidate)
+            proposal = self._policy.decide(candidate)
             if self._observer is not None:
-                self._observer.observe(candidate, wish)
+                self._observer.observe(candidate, proposal)
             self._relearning = self._policy.phase == "warmup"
         self._pending[candidate.id] = HANDED if drawn else OWN
 
@@ -125,7 +135,7 @@ class DriftGuard:
             self._test(raw_of(candidate), outcome.error)
 
     def relearn(self) -> None:
-        """Drop what was learned, for a reason that is not in the labels: another model."""
+        """Drop what was learned, for a reason outside the labels: another model, say."""
         self._policy.restore(deepcopy(self._initial))
         self._monitor.reset()
         self._estimates = None

@@ -1,8 +1,7 @@
-"""Whether what was predicted still holds: a sequential test of labels against their predictions.
+"""The test for drift: a sequential test of labels against their predictions.
 
-Testing by betting (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by
-betting"), begun anew at every label so that a late change is noticed, too (mixed over the start
-times as in Shin, Ramdas and Rinaldo 2023, "E-detectors").
+Testing by betting, started again at every label so that a late change is noticed, too: a mixture
+over the start times.
 """
 
 from __future__ import annotations
@@ -14,32 +13,44 @@ from gatekeeper.types import Label
 
 __all__ = ["ALPHA", "TOLERANCE", "Monitor"]
 
-ALPHA = 0.01  # probability of ever saying so of a stream that keeps to its predictions
-# By how much predictions may be off: they come of few labels. The fits of policies take 10 % of
-# those for wrong, so never predict less; with a smaller tolerance, never to be wrong were drift.
+ALPHA = 0.01  # probability of a false alarm, ever, on a stream that follows its predictions
+# By how much predictions may be off, because they rest on few labels. The fits of policies treat
+# 10 % of the labels as wrong, so they never predict less; with a smaller tolerance a stream without
+# errors would be drift.
 TOLERANCE = 0.1
 STAKES = (0.1, 0.25, 0.5)  # κ, share of the wealth on the next label: for small changes and large
 PATIENCE = 100  # labels over which half the wealth comes into play
 
 
 class Monitor:
-    """Says `drifted` once labels differ from their predictions by more than chance explains.
+    """Becomes `drifted` once labels differ from their predictions by more than chance explains.
 
     Null hypothesis: whatever came before, P(y_t = 1 | past) lies within δ of the prediction p_t,
     which was made before y_t was known. Guarantee: under it P(drifted, ever) <= α, however long
     the stream, whenever one looks, whatever chose which outputs were verified. After `reset` the
-    same holds for what follows, so k resets may make k + 1 false alarms of α each.
+    same holds for what follows, so k resets may cause k + 1 false alarms of α each.
 
-    It is no promise that a change is noticed: one of less than δ never need be, others the later
-    the smaller they are. Nor does it tell a stream that changed from predictions that were bad.
+    It does not guarantee that a change is noticed: one of less than δ may never be, others the
+    later the smaller they are. It cannot distinguish a stream that changed from predictions that
+    were bad from the start.
 
-    How: wealth of 1 is bet on labels. A share κ of it on "wrong" at odds of 1 / (p + δ) becomes
-    1 - κ + κ y / (p + δ) of itself, which under the null is no gain on average; so for "right" at
-    1 / (1 - p + δ). Label t is the first that w_t of the wealth is bet on, Σ w_t <= 1, shared out
-    over both sides and every κ. Wealth of 1 / α has then a probability of at most α (Ville).
+    Method: a wealth of 1 is bet on labels. A share κ of it on "wrong" at odds of 1 / (p + δ)
+    becomes 1 - κ + κ y / (p + δ) of itself, which under the null is no gain on average; on "right"
+    the odds are 1 / (1 - p + δ). A share w_t of the wealth, Σ w_t <= 1, is bet for the first time
+    on label t, divided among both sides and every κ. The wealth reaches 1 / α with a probability
+    of at most α (Ville's inequality).
 
-    alpha       α, in (0, 1)
-    tolerance   δ, in (0, 1)
+    Parameters
+    ----------
+    alpha
+        α, in (0, 1).
+    tolerance
+        δ, in (0, 1).
+
+    References
+    ----------
+    Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting".
+    Shin, Ramdas and Rinaldo (2023), "E-detectors": the mixture over start times.
     """
 
     def __init__(self, *, alpha: float = ALPHA, tolerance: float = TOLERANCE) -> None:
@@ -66,14 +77,22 @@ class Monitor:
 
     @property
     def why(self) -> str:
-        """In words; "" while nothing has drifted."""
+        """What was found, in words; "" while nothing has drifted."""
         if not self._drifted:
             return ""
         side = "more" if sum(self._more) > sum(self._fewer) else "fewer"
         return f"{side} errors than predicted"
 
     def observe(self, error: Label, p: float) -> None:
-        """One more label, with P(error) in [0, 1] as it was predicted without it."""
+        """Bet on one more label.
+
+        Parameters
+        ----------
+        error
+            The label: 1 wrong, 0 right.
+        p
+            P(error) in [0, 1], as it was predicted without this label.
+        """
         if self._drifted:
             return
         t = self._seen = self._seen + 1
@@ -86,7 +105,7 @@ class Monitor:
         self._drifted = self.wealth * self.alpha >= 1.0
 
     def reset(self) -> None:
-        """Begin anew: what was observed so far is forgotten."""
+        """Start again: forget what was observed so far."""
         self.restore(Monitor().state())
 
     def state(self) -> dict[str, Any]:

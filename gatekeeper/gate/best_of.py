@@ -1,8 +1,8 @@
-"""The best of several outputs of one task, with verification spent on the most doubtful first.
+"""The best of several outputs of one task, with verification spent on the most uncertain first.
 
-Doubt is h1 here, the mean negative log-likelihood. Of outputs to one prompt it says most about
-which are wrong: they answer the same question, so what makes the likelihoods of different prompts
-hard to compare falls away, while the margins of h2 and h3 are mostly about the question.
+Uncertainty is h1 here, the mean negative log-likelihood. Among outputs to one prompt it indicates
+best which are wrong: they answer the same question, so what makes the likelihoods of different
+prompts hard to compare is absent, while the margins of h2 and h3 are mostly about the question.
 `benchmarks/best_of.py` measures it, and what the verification gains (docs/agent.md).
 """
 
@@ -25,8 +25,15 @@ __all__ = ["Choice", "abest_of", "best_of"]
 class Choice:
     """One of several outputs, and what is known of each.
 
-    `results` go with `outputs`, in the order given. None stands for one that was not handed to the
-    gate, because another had passed; equal texts share one result.
+    Attributes
+    ----------
+    outputs
+        In the order given.
+    results
+        Of the outputs, in the same order. None for one that was not handed to the gate, because
+        another had passed; equal texts share one result.
+    index
+        Of the chosen one.
     """
 
     outputs: tuple[Generation, ...]
@@ -50,7 +57,7 @@ class Choice:
 def best_of(gate: Gate, responses: Sequence[object], task: object, *, id: str | None) -> Choice:
     """See `VerificationGate.best_of`."""
     outputs, results = _outputs(responses, id), _ByText()
-    for output in _most_doubtful_first(outputs, results):
+    for output in _most_uncertain_first(outputs, results):
         results[output.text] = gate.maybe_verify(output, task)
     return _choice(outputs, results)
 
@@ -60,7 +67,7 @@ async def abest_of(
 ) -> Choice:
     """See `VerificationGate.abest_of`."""
     outputs, results = _outputs(responses, id), _ByText()
-    for output in _most_doubtful_first(outputs, results):
+    for output in _most_uncertain_first(outputs, results):
         results[output.text] = await gate.amaybe_verify(output, task)
     return _choice(outputs, results)
 
@@ -85,15 +92,15 @@ def _outputs(responses: Sequence[object], id: str | None) -> list[Generation]:
     return found
 
 
-def _doubt(output: Generation) -> float:
+def _uncertainty(output: Generation) -> float:
     """h1, nats per token. Without log-probabilities: more than any."""
     h1 = signals_of(output).h1
     return inf if isnan(h1) else h1
 
 
-def _most_doubtful_first(outputs: list[Generation], results: _ByText) -> Iterator[Generation]:
+def _most_uncertain_first(outputs: list[Generation], results: _ByText) -> Iterator[Generation]:
     """What to hand in next, until one has passed; the caller puts its result into `results`."""
-    for output in sorted(outputs, key=_doubt, reverse=True):
+    for output in sorted(outputs, key=_uncertainty, reverse=True):
         if output.text not in results:
             yield output
             if _error(results[output.text]) == 0:
@@ -101,9 +108,9 @@ def _most_doubtful_first(outputs: list[Generation], results: _ByText) -> Iterato
 
 
 def _choice(outputs: list[Generation], results: _ByText) -> Choice:
-    """One that passed, else the least doubtful that did not fail, else the least doubtful."""
+    """One that passed, else the least uncertain that did not fail, else the least uncertain."""
     rank = {0: 0, None: 1, 1: 2}
-    ranks = [(rank[_error(results.get(output.text))], _doubt(output)) for output in outputs]
+    ranks = [(rank[_error(results.get(output.text))], _uncertainty(output)) for output in outputs]
     found = tuple(results.get(output.text) for output in outputs)
     return Choice(tuple(outputs), found, ranks.index(min(ranks)))
 

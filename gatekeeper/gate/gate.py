@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self
 
 from gatekeeper import costs
 from gatekeeper.budget import Budget, Ledger
@@ -15,24 +14,18 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate import loop
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.best_of import Choice, abest_of, best_of
+from gatekeeper.gate.clients import ClientMethods
 from gatekeeper.gate.configuration import GateSettings, relearning_rate
 from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.micro_batch import MicroBatcher
 from gatekeeper.gate.resume import check_settings, resume
 from gatekeeper.gate.state import GateState, OnDrift
 from gatekeeper.gate.verification import OnUnavailable, Verification
-from gatekeeper.io.providers import wrapper_of
 from gatekeeper.log import Log, MemoryLog, SQLiteLog
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
-from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Undecided, Verdict
-
-if TYPE_CHECKING:
-    from gatekeeper.adapters.openai.call_settings import Verify
-    from gatekeeper.adapters.positions import Scope
+from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
 
 __all__ = ["VerificationGate"]
-
-ClientT = TypeVar("ClientT")
 
 # Outputs at most that an event loop's callers have decided on in one go. Written in one
 # transaction and decided on while the code is in the processor's cache, they take less; more than a
@@ -40,7 +33,7 @@ ClientT = TypeVar("ClientT")
 _MICRO_BATCH = 8
 
 
-class VerificationGate:
+class VerificationGate(ClientMethods):
     """Asks a policy which outputs to verify, and verifies those within a budget.
 
     Safe to share between threads and asyncio tasks: policy, ledger and log change together under
@@ -325,111 +318,6 @@ class VerificationGate:
     ) -> Choice:
         """`best_of` for asyncio."""
         return await abest_of(self, responses, task, id=id)
-
-    # -- clients ----------------------------------------------------------------------------------
-
-    def wrap(
-        self, client: ClientT, *, strict: bool = False, return_tokens_as_token_ids: bool = False
-    ) -> ClientT:
-        """A copy of the client whose outputs pass through this gate; the client stays as it is.
-
-        Single calls override the settings of `task` by
-        `extra_body={"gatekeeper": {"task": ..., "id": ..., "verify": ..., "scope": ...}}`.
-
-        Parameters
-        ----------
-        client
-            An OpenAI, AsyncOpenAI, AzureOpenAI or AsyncAzureOpenAI.
-        strict
-            Raise errors of the gate, or about an output, out of the caller's own call; otherwise
-            `result_of` names them.
-        return_tokens_as_token_ids
-            Request this in legacy completions: right margins from vLLM, whose dicts of strings lose
-            tokens; other servers do not know it.
-
-        Raises
-        ------
-        BadInputError
-            For another client, and for one that another tool has patched.
-        """
-        wrapped: ClientT = wrapper_of(client)(
-            self, client, strict=strict, return_tokens_as_token_ids=return_tokens_as_token_ids
-        )
-        return wrapped
-
-    def task(
-        self,
-        task: object = None,
-        *,
-        id: str | None = None,
-        verify: Verify = "auto",
-        scope: Scope = "content",
-    ) -> AbstractContextManager[None]:
-        """Settings for the calls that this thread or asyncio task makes of wrapped clients inside.
-
-        Parameters
-        ----------
-        task
-            What the verifier needs besides the output.
-        id
-            Of the output, instead of the provider's; of several, `id/0`, `id/1`, ...
-        verify
-            "auto": as the policy decides; "always": within the budget; "never": not even seen.
-        scope
-            Whose log-probabilities make the signals: "content", "reasoning" or "all".
-        """
-        from gatekeeper.adapters.openai.call_settings import CallSettings, with_settings
-
-        return with_settings(self, CallSettings(task, id, verify, scope))
-
-    def results_of(self, response: object) -> list[GateResult | Undecided]:
-        """The results of the outputs of a response, a stream or an error of a wrapped client.
-
-        Raises
-        ------
-        BadInputError
-            For what did not come through a gate.
-        """
-        from gatekeeper.adapters.openai.attachment import results_of
-
-        return results_of(response)
-
-    def result_of(self, response: object) -> GateResult | Undecided:
-        """`results_of` where there is one output."""
-        results = self.results_of(response)
-        if len(results) != 1:
-            raise BadInputError(f"the response has {len(results)} outputs: ask results_of")
-        return results[0]
-
-    def observe_stream(
-        self,
-        stream: Any,
-        task: object = None,
-        *,
-        id: str | None = None,
-        verify: Verify = "auto",
-        scope: Scope = "content",
-        strict: bool = False,
-    ) -> Any:
-        """The stream's chunks, untouched, without a wrapped client; iterate over what it returns.
-
-        The gate decides when the outputs are complete; `result_of` the returned stream has the
-        result. A stream that is not read so far is not decided on.
-
-        Parameters
-        ----------
-        stream
-            Chunks of OpenAI's shape, objects or dicts, from an iterable or an async one.
-        task, id, verify, scope
-            As in `task`.
-        strict
-            As in `wrap`.
-        """
-        from gatekeeper.adapters.openai.call_settings import CallSettings
-        from gatekeeper.adapters.openai.observer import observe_stream
-
-        settings = CallSettings(task, id, verify, scope)
-        return observe_stream(self, stream, settings, strict=strict)
 
     # -- what is known ----------------------------------------------------------------------------
 

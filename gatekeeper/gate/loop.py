@@ -1,8 +1,8 @@
 """Loops around a gate: try again with the reason of the failure, and the best of several outputs.
 
-Both hand outputs in and read what the gate says; policy, budget and log are the gate's. Outputs
-are named after their task, `id/1`, `id/2`, ..., so that a loop that was cut off goes on where it
-was: what the log knows is not generated, decided on or charged again.
+Both hand outputs in and read the results; policy, budget and log are the gate's. Outputs are
+named after their task, `id/1`, `id/2`, ..., so that a loop that was cut off goes on where it was:
+what the log has is not generated, decided on or charged again.
 """
 
 from __future__ import annotations
@@ -32,24 +32,29 @@ class Stopped(StrEnum):
 
     PASSED = "passed"  # the last attempt was verified, and is right
     UNVERIFIED = "unverified"  # the policy did not select it: accepted unchecked
-    BUDGET = "budget"  # it was to be verified, and the budget had no room
+    BUDGET = "budget"  # it was selected, and the budget had no room
     NO_VERDICT = "no_verdict"  # the verifier could not tell, or the verdict is yet to come
     ATTEMPTS = "attempts"  # all that were allowed have been verified, and are wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One output of a loop, and what became of it. `number` counts from 1."""
+    """One output of a loop, with its result. `number` counts from 1."""
 
     number: int
     text: str
     result: GateResult
 
     def feedback(self, limit: int = 2000) -> str:
-        """Why the output is wrong, as plain text for the next prompt: at most `limit` characters.
+        """Why the output is wrong, as plain text for the next prompt.
 
-        The verdict, the outcome's detail, and what its meta has as `stdout` and `stderr`; of what
-        is too long, the beginning and the end. "" for an output that nobody found wrong.
+        The verdict, the outcome's detail, and its meta's `stdout` and `stderr`; of what is too
+        long, the beginning and the end. "" for an output that was not found wrong.
+
+        Parameters
+        ----------
+        limit
+            Characters at most, at least 1.
         """
         if not limit > 0:
             raise BadInputError(f"limit={limit!r}: give a number of characters, at least 1")
@@ -70,7 +75,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """What a loop came to. `stopped` says how far its `text` can be trusted."""
+    """The result of a loop. `stopped` says how far its `text` can be trusted."""
 
     id: str
     attempts: tuple[Attempt, ...]
@@ -78,7 +83,7 @@ class LoopResult:
 
     @property
     def text(self) -> str:
-        """The last attempt's: it passed, or nobody knows, or it had the most to learn from."""
+        """The last attempt's: it passed, or is unverified, or came after the most feedback."""
         return self.attempts[-1].text
 
     @property
@@ -142,7 +147,7 @@ def _output_ids(id: str, max_attempts: int) -> Iterator[str]:
 
 
 def _stopped(result: GateResult) -> Stopped | None:
-    """None for an attempt that was found wrong, by whomever: the next one may be better."""
+    """None for an attempt that was found wrong, also by an external verdict: try again."""
     if result.outcome is not None and result.outcome.error is not None:
         return None if result.outcome.error else Stopped.PASSED
     if result.decision.verify:

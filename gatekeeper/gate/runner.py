@@ -31,7 +31,7 @@ def run_tasks(
 
     Outputs that the gate's log knows are not decided on again; those that were selected and have
     no verdict are verified. Interrupted anywhere and called again, it ends in the state that one
-    uninterrupted call leaves. `on_progress` is told how many more tasks are done.
+    uninterrupted call leaves. `on_progress` is called with the number of tasks just done.
     """
     pending = {generation.id: generation for generation in gate.pending()}
     for block in _blocks(tasks, BLOCK):
@@ -56,9 +56,9 @@ def check_the_rest(
     workers: int,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Verify what the gate did not, outside the budget, and log it as audits.
+    """Verify what the gate did not select, outside the budget, as external verdicts.
 
-    For those who want to know what another choice would have found; the policy never learns it.
+    To know what another choice would have found; the policy never learns it.
     """
 
     def check(task: Task) -> None:

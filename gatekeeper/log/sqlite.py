@@ -36,8 +36,21 @@ _to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 class SQLiteLog:
     """A log in one file, for one gate at a time; others may read it meanwhile.
 
-    Raises LogLockedError while another gate has it open, LogSchemaError for a file of a newer
-    gatekeeper, LogError for a file that is no log or cannot be opened.
+    Parameters
+    ----------
+    path
+        Of the file; it is made where there is none.
+    read_only
+        Needs no lock, sees what is committed, and cannot write. The file must exist.
+
+    Raises
+    ------
+    LogLockedError
+        While another gate has it open.
+    LogSchemaError
+        For a file of a newer gatekeeper.
+    LogError
+        For a file that is no log or cannot be opened.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
@@ -190,7 +203,7 @@ class SQLiteLog:
 
 
 def _make(path: Path) -> None:
-    """An empty file that only its owner may read, whatever the umask; one that is there stays.
+    """Make an empty file that only its owner may read, whatever the umask; one that exists stays.
 
     What SQLite makes beside a file has that file's mode.
     """
@@ -207,7 +220,7 @@ def _make(path: Path) -> None:
 
 
 def _why(error: Exception, path: Path) -> str:
-    """What the operating system has against it, where SQLite says only that it did not work."""
+    """The operating system's reason, where SQLite reports only that something failed."""
     try:
         if isinstance(error, OSError):
             raise error

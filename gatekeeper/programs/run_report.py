@@ -33,7 +33,7 @@ def report_as_json(
         "spent": status.spent,
         "cap": status.cap,
         "warmup_spent": status.warmup_spent,
-        "calibration": status.health,
+        "health": status.health,
         "drift": status.drift,
         "error_rate": as_json(rate),
         "log": None if options.log is None else str(options.log),

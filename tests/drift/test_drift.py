@@ -495,4 +495,4 @@ def test_run_says_when_it_drifts(
     assert cli(["run", str(path), "--log", str(log), *how, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["drift"] == "model 'b' instead of 'a'"
-    assert told["calibration"] == ("valid" if on_drift == "relearn" else "drifted")
+    assert told["health"] == ("valid" if on_drift == "relearn" else "drifted")

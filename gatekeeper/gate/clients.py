@@ -1,0 +1,127 @@
+"""Clients whose outputs pass through a gate by themselves, without being handed in."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.providers import wrapper_of
+from gatekeeper.types import GateResult, Undecided
+
+if TYPE_CHECKING:
+    from gatekeeper.adapters.openai.call_settings import Verify
+    from gatekeeper.adapters.positions import Scope
+
+__all__ = ["ClientMethods"]
+
+ClientT = TypeVar("ClientT")
+
+
+class ClientMethods:
+    """The methods of `VerificationGate` for clients of providers."""
+
+    def wrap(
+        self, client: ClientT, *, strict: bool = False, return_tokens_as_token_ids: bool = False
+    ) -> ClientT:
+        """A copy of the client whose outputs pass through this gate; the client stays as it is.
+
+        Single calls override the settings of `task` by
+        `extra_body={"gatekeeper": {"task": ..., "id": ..., "verify": ..., "scope": ...}}`.
+
+        Parameters
+        ----------
+        client
+            An OpenAI, AsyncOpenAI, AzureOpenAI or AsyncAzureOpenAI.
+        strict
+            Raise errors of the gate, or about an output, out of the caller's own call; otherwise
+            `result_of` names them.
+        return_tokens_as_token_ids
+            Request this in legacy completions: right margins from vLLM, whose dicts of strings lose
+            tokens; other servers do not know it.
+
+        Raises
+        ------
+        BadInputError
+            For another client, and for one that another tool has patched.
+        """
+        wrapped: ClientT = wrapper_of(client)(
+            self, client, strict=strict, return_tokens_as_token_ids=return_tokens_as_token_ids
+        )
+        return wrapped
+
+    def task(
+        self,
+        task: object = None,
+        *,
+        id: str | None = None,
+        verify: Verify = "auto",
+        scope: Scope = "content",
+    ) -> AbstractContextManager[None]:
+        """Settings for the calls that this thread or asyncio task makes of wrapped clients inside.
+
+        Parameters
+        ----------
+        task
+            What the verifier needs besides the output.
+        id
+            Of the output, instead of the provider's; of several, `id/0`, `id/1`, ...
+        verify
+            "auto": as the policy decides; "always": within the budget; "never": not even seen.
+        scope
+            Whose log-probabilities make the signals: "content", "reasoning" or "all".
+        """
+        from gatekeeper.adapters.openai.call_settings import CallSettings, with_settings
+
+        gate: Any = self  # a VerificationGate
+        return with_settings(gate, CallSettings(task, id, verify, scope))
+
+    def results_of(self, response: object) -> list[GateResult | Undecided]:
+        """The results of the outputs of a response, a stream or an error of a wrapped client.
+
+        Raises
+        ------
+        BadInputError
+            For what did not come through a gate.
+        """
+        from gatekeeper.adapters.openai.attachment import results_of
+
+        return results_of(response)
+
+    def result_of(self, response: object) -> GateResult | Undecided:
+        """`results_of` where there is one output."""
+        results = self.results_of(response)
+        if len(results) != 1:
+            raise BadInputError(f"the response has {len(results)} outputs: ask results_of")
+        return results[0]
+
+    def observe_stream(
+        self,
+        stream: Any,
+        task: object = None,
+        *,
+        id: str | None = None,
+        verify: Verify = "auto",
+        scope: Scope = "content",
+        strict: bool = False,
+    ) -> Any:
+        """The stream's chunks, untouched, without a wrapped client; iterate over what it returns.
+
+        The gate decides when the outputs are complete; `result_of` the returned stream has the
+        result. A stream that is not read so far is not decided on.
+
+        Parameters
+        ----------
+        stream
+            Chunks of OpenAI's shape, objects or dicts, from an iterable or an async one.
+        task, id, verify, scope
+            As in `task`.
+        strict
+            As in `wrap`.
+        """
+        from gatekeeper.adapters.openai.call_settings import CallSettings
+        from gatekeeper.adapters.openai.observer import observe_stream
+
+        settings = CallSettings(task, id, verify, scope)
+        gate: Any = self  # a VerificationGate
+        return observe_stream(gate, stream, settings, strict=strict)
