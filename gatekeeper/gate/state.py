@@ -87,8 +87,9 @@ class GateState(LogState):
                 self.decider.update(output.candidate, output.decision, output.outcome)
                 del self.outputs[event.id], self.generations[event.id]
             case FingerprintChanged():
+                if self.fingerprint is None:
+                    self.decider = self._observer = self.guard
                 super().apply(event)
-                self.decider = self._observer = self.guard
                 if event.why and self._on_drift == "relearn":
                     self.guard.relearn()
                 elif event.why:
