@@ -150,6 +150,7 @@ class Ledger:
         self._warmup_seen = 0
         self._base = 0  # Σ cost of the candidates seen after the warm-up
         self._projected: int | None = None  # the same for the whole stream, by `horizon`
+        self._to_project = budget.horizon is not None  # as soon as that can be estimated
         self._known = 0  # verifications settled, with their Σ c and Σ ĉ
         self._known_cost = 0
         self._costliest = 0
@@ -201,8 +202,8 @@ class Ledger:
         """
         if warmup:
             return self.left(warmup=True)
-        projected = self._projection() if self._projected is None else self._projected
-        return self._left(self._price(cost_estimate), projected)
+        price = self._max_cost if self._is_fixed_price else self._price(cost_estimate)
+        return self._left(price, self._projection() if self._to_project else self._projected)
 
     def see(self, cost_estimate: float, *, warmup: bool) -> Hold:
         """Count a candidate; returns what `reserve` would hold for it.
@@ -215,10 +216,11 @@ class Ledger:
         if warmup:
             self._warmup_seen += 1
         else:
-            accrued = self._price(cost_estimate)
+            accrued = self._max_cost if self._is_fixed_price else self._price(cost_estimate)
             self._base += accrued
-            if self._projected is None:
+            if self._to_project:
                 self._projected = self._projection()
+                self._to_project = self._projected is None
         return Hold(self._max_cost, accrued, cost_estimate, warmup)
 
     def reserve(self, id_: str, hold: Hold) -> bool:
@@ -309,16 +311,13 @@ class Ledger:
         return round((draws - 1.0) * mean) + (self._costliest if self._known else self._max_cost)
 
     def _price(self, cost_estimate: float) -> int:
-        if self._is_fixed_price:
-            return self._max_cost
         if not self._known_estimate:
             return 0
         return min(round(self._known_cost * cost_estimate / self._known_estimate), self._max_cost)
 
     def _projection(self) -> int | None:
-        """What the whole stream will cost; None while it cannot be estimated."""
-        if self.budget.horizon is None:
-            return None
+        """What the whole stream of a known length will cost; None while it cannot be estimated."""
+        assert self.budget.horizon is not None
         to_come = max(self.budget.horizon - self._warmup_seen, 0)
         if self.budget.unit == "verifications":
             return to_come * self._max_cost

@@ -178,6 +178,7 @@ class AnyOrder(RuleBasedStateMachine):
         charge = min(round(cost * TICK), reserve)
         self.overrun += round(cost * TICK) - charge
         self.seen[id_].charge = charge
+        assert ticks(self.ledger.charge(id_, cost)) == charge
         assert ticks(self.ledger.settle(id_, cost)) == charge
 
     @precondition(lambda self: self.held)
@@ -186,6 +187,7 @@ class AnyOrder(RuleBasedStateMachine):
         """A verifier that reports nonsense is charged what was reserved for it."""
         id_ = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
         self.seen[id_].charge = round(self.reserve * TICK)
+        assert ticks(self.ledger.charge(id_, cost)) == self.seen[id_].charge
         assert ticks(self.ledger.settle(id_, cost)) == self.seen[id_].charge
 
     @precondition(lambda self: self.held)
@@ -211,6 +213,7 @@ class AnyOrder(RuleBasedStateMachine):
     def reserve_again(self, data: st.DataObject) -> None:
         id_ = data.draw(st.sampled_from(self.released))
         room, before = self.room(warmup=self.seen[id_].warmup), self.figures()
+        assert self.ledger.can_reserve_again(id_) == room
         assert self.ledger.reserve_again(id_) == room
         assert room or self.budget.fraction != 1.0 or self.budget.total is not None
         if room:
@@ -236,6 +239,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert warmup == self.amount(warmup=True)
         assert ticks(ledger.overrun) == self.overrun
         assert ledger.seen == len(self.seen)
+        assert ledger.reserved == len(self.held)
         assert isinf(ledger.cap) or sum(mine) <= ticks(ledger.cap)
         if self.budget.total is not None:
             assert sum(mine) + sum(warmup) <= round(self.budget.total * TICK)

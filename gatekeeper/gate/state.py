@@ -117,11 +117,12 @@ class GateState(LogState):
 
     def with_model(self, model: str | None) -> FingerprintChanged | None:
         """The event that an output of this model is, before it is decided on, if it is one."""
-        assert self.fingerprint is not None
-        model, known = model or self._model, self.fingerprint.fingerprint
-        if model is None or model in known.models:
+        model = model or self._model
+        if model is None:
             return None
-        return self.with_fingerprint(known.with_models([model]))
+        assert self.fingerprint is not None
+        known = self.fingerprint.fingerprint
+        return None if model in known.models else self.with_fingerprint(known.with_models([model]))
 
     def with_fingerprint(self, fingerprint: Fingerprint) -> FingerprintChanged:
         """The event that labels depend on this from now on."""

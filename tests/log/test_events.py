@@ -1,0 +1,122 @@
+"""What is stored of an event is all of it: each kind, through JSON and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+from gatekeeper import Candidate, Decision, Outcome, PolicyHealth, Reason, Verdict
+from gatekeeper.drift.fingerprint import Fingerprint
+from gatekeeper.errors import LogError
+from gatekeeper.log import (
+    Decided,
+    Event,
+    ExternalVerdict,
+    FingerprintChanged,
+    HealthChanged,
+    Learned,
+    Released,
+    ReservedAgain,
+    Settled,
+)
+from gatekeeper.log.events import decode
+from gatekeeper.log.fold import Output
+from gatekeeper.signals import signals_of
+from gatekeeper.testing import make_generation
+
+WRONG = Outcome(Verdict.FAILED, cost=0.5, seconds=1.5, detail="line 3", meta={"stdout": "x"})
+UNKNOWN = Outcome(Verdict.INFRA_ERROR, detail="no daemon")
+
+
+def decided(*, tokens: int = 5, **changes: Any) -> Decided:
+    generation = make_generation("a", tokens=tokens, text="42")
+    candidate = Candidate("a", signals_of(generation), 30.0)
+    decision = Decision(True, Reason.POLICY, 0.7, inf, 2, 0.25, 61)
+    coverage = generation.token_coverage
+    event = Decided(generation, candidate, decision, "steady", False, False, coverage)
+    return replace(event, **changes)
+
+
+EVENTS: list[Event] = [
+    ReservedAgain("a"),
+    Settled("a", WRONG, 0.75),
+    Released("a", "cancelled", None),
+    Released("a", "no daemon", UNKNOWN),
+    Learned("a"),
+    ExternalVerdict("a", WRONG),
+    FingerprintChanged(Fingerprint(models=("m", "n"), prompt_template="ab12"), "report", "why"),
+    HealthChanged(PolicyHealth.DRIFTED, "more errors than predicted"),
+]
+
+
+def stored(event: Event) -> Event:
+    kind, id_, data = event.row()
+    return decode(kind, id_, json.loads(json.dumps(data, allow_nan=False)))
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+def test_an_event_is_read_as_it_was_written(event: Event) -> None:
+    assert stored(event) == event
+
+
+@pytest.mark.parametrize("tokens", [0, 5])
+def test_a_decision_is_read_without_token_arrays(tokens: int) -> None:
+    """Signals that are missing and a threshold of +∞ included; else the same row again."""
+    event = decided(tokens=tokens)
+    again = stored(event)
+    assert again.row() == event.row()
+    assert isinstance(again, Decided)
+    assert (again.id, again.generation.text, again.generation.logprob.size) == ("a", "42", 0)
+    assert (again.decision, again.token_coverage) == (event.decision, event.token_coverage)
+
+
+def test_a_cost_that_is_unknown_stays_so() -> None:
+    again = stored(Settled("a", WRONG, nan))
+    assert isinstance(again, Settled)
+    assert again.taken != again.taken
+    assert again.outcome == WRONG
+
+
+@pytest.mark.parametrize(
+    ("reason", "phase", "warmup"),
+    [
+        (Reason.WARMUP, "warmup", True),
+        (Reason.BUDGET_EXHAUSTED, "warmup", True),
+        (Reason.BUDGET_EXHAUSTED, "steady", False),
+        (Reason.POLICY, "steady", False),
+    ],
+)
+def test_early_logs_do_not_store_what_counts_as_warm_up(
+    reason: Reason, phase: str, warmup: bool
+) -> None:
+    kind, id_, data = decided(decision=Decision(False, reason), phase=phase).row()
+    early = {name: value for name, value in data.items() if name != "warmup"}
+    again = decode(kind, id_, early)
+    assert isinstance(again, Decided)
+    assert again.warmup is warmup
+
+
+def test_rows_that_nobody_writes_are_refused() -> None:
+    with pytest.raises(LogError, match="event 'promoted' is unknown: known are decided, "):
+        decode("promoted", "a", {})
+    with pytest.raises(LogError, match="event 'released' of id='a' has no valid field 'outcome'"):
+        decode("released", "a", {"why": ""})
+
+
+def test_an_output_is_what_its_events_say() -> None:
+    """Released, reserved again, settled; an external verdict; a cut-off keeps the last trouble."""
+    output = Output.of([decided(), Released("a", "no daemon", UNKNOWN)])
+    assert (output.result().outcome, output.reserved) == (UNKNOWN, False)
+    output.apply(ReservedAgain("a"))
+    assert output.reserved
+    output.apply(Released("a", "cancelled", None))
+    assert (output.result().outcome, output.reserved) == (UNKNOWN, False)
+    output.apply(Settled("a", WRONG, 0.5))
+    assert (output.result().outcome, output.external) == (WRONG, False)
+    unselected = decided(decision=Decision(False, Reason.POLICY))
+    output = Output.of([unselected, ExternalVerdict("a", WRONG)])
+    assert (output.result().verified, output.external, output.reserved) == (True, True, False)
