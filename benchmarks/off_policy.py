@@ -37,7 +37,7 @@ from gatekeeper.analysis.vectorised import Stream, fixed_score, strata_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import make_stream
-from gatekeeper.policies import T0
+from gatekeeper.policies import T0, describe_policy
 from gatekeeper.types import FloatArray
 
 LOGS = ("random", "threshold", "cst", "calibrated")
@@ -76,7 +76,7 @@ def logged(name: str, table: RecordTable, beta: float, seed: int) -> RecordTable
         wanted = rng.random(p.size) < p
     else:
         stream = Stream(table.h, table.cost_estimate, np.ones(len(table)), table.error)
-        wanted = stream.decide(name, left, seed=seed).wanted
+        wanted = stream.decide(describe_policy(name).make, left, seed=seed).wanted
         missing = np.isnan(stream.score[T0:])  # drawn at random
         p = np.where(missing, left, wanted.astype(np.float64))
     verified = np.ones(len(table), dtype=bool)

@@ -20,11 +20,11 @@ from time import perf_counter
 
 import numpy as np
 
-from gatekeeper.analysis.experiment import Contender, Protocol, compare, replay_names
+from gatekeeper.analysis.experiment import Contender, Protocol, compare
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.paper.settings import SETTINGS
 from gatekeeper.paper.streams import draw
-from gatekeeper.policies import CST, Calibrated, Threshold
+from gatekeeper.policies import CST, Calibrated, Threshold, replay_names
 
 BETAS = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50)
 SEEDS, WORKERS = 10, 2
@@ -68,8 +68,8 @@ def million() -> None:
 
     stream = Stream(h, cost_estimate, cost, error)
     start = perf_counter()
-    for name in ("threshold", "cst"):
-        stream.decide(name, 0.2)
+    for rule in (Threshold, CST):
+        stream.decide(rule, 0.2)
     columns = (perf_counter() - start) / MILLION
     few = Stream(h[:STEPS], cost_estimate[:STEPS], cost[:STEPS], error[:STEPS])
     start = perf_counter()

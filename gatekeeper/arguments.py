@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["check_beta", "check_count"]
+__all__ = ["check_beta", "check_count", "is_number"]
 
 
 def check_beta(beta: float) -> float:
     """The share of the full verification cost to spend, in (0, 1)."""
-    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0.0 < beta < 1.0:
+    if not is_number(beta) or not 0.0 < beta < 1.0:
         raise BadInputError(
             f"beta={beta!r}: the share of the cost to spend must lie strictly between 0 and 1, "
             "for example 0.2"
@@ -22,3 +22,8 @@ def check_count(name: str, value: int, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise BadInputError(f"{name}={value!r}: must be a whole number of at least {least}")
     return value
+
+
+def is_number(value: object) -> bool:
+    """Whether it is an int or a float; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -23,7 +23,7 @@ from gatekeeper.analysis.vectorised import Flags, Indices, Stream, fixed_score, 
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
-from gatekeeper.policies import T0
+from gatekeeper.policies import HGA, T0, Oracle
 from gatekeeper.policies.hga import EPSILON_H, EPSILON_P
 from gatekeeper.stats.heterogeneity import correlation, dispersion
 from gatekeeper.types import FloatArray
@@ -33,6 +33,7 @@ __all__ = [
     "Choice",
     "Condition",
     "Diagnosis",
+    "Partition",
     "StratumFigures",
     "diagnose",
     "orders_for",
@@ -57,6 +58,16 @@ class Advice(StrEnum):
     THRESHOLD = "threshold"
     CST = "cst"
     UNKNOWN = "cannot tell"
+
+
+class Partition(StrEnum):
+    """By what the outputs are partitioned, each part having a threshold of its own."""
+
+    NONE = "none"  # one threshold for all: Threshold
+    RANDOM = "random"  # a control, which should not help
+    SIGNAL = "signal"  # bins of the score; a control too
+    COST = "cost"  # strata of ĉ: CST
+    LABEL = "oracle"  # the true label: the best possible choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +307,7 @@ def _gate(table: RecordTable, beta: float, strata: int, warmup: int) -> list[Con
         evaluate="second-half",
         warmup=warmup,
     )
-    seen = stream.decide("hga", beta, strata=strata).evidence
+    seen = stream.decide(HGA, beta, strata=strata).evidence
     assert seen is not None  # HGA always says what it saw
     values = [
         ("hit rate of CST (at least Threshold's)", seen.hit_cst, seen.hit_threshold),
@@ -334,11 +345,11 @@ def _replays(
         random = np.random.default_rng((seed, 1)).integers(strata, size=n)
         base = by_cost[1]
         for name, verified in (
-            ("none", base),
-            ("random", stream.by_partition(random, beta).verified),
-            ("signal", stream.by_partition(_bins(stream, strata), beta).verified),
-            ("cost", by_cost[strata]),
-            ("oracle", stream.decide("oracle", beta).verified),
+            (Partition.NONE, base),
+            (Partition.RANDOM, stream.by_partition(random, beta).verified),
+            (Partition.SIGNAL, stream.by_partition(_bins(stream, strata), beta).verified),
+            (Partition.COST, by_cost[strata]),
+            (Partition.LABEL, stream.decide(Oracle, beta).verified),
         ):
             partitions.setdefault(name, []).append(_compare(stream, beta, verified, base))
         for k in SWEEP:

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.stats.error_model import Estimates as Prediction
-from gatekeeper.stats.error_model import Known, Raw
+from gatekeeper.stats.error_model import ErrorModel, Known, Raw
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.profile_likelihood import Part
 from gatekeeper.types import FloatArray, GateResult, Record, Signals
@@ -337,7 +336,7 @@ def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray)
     for k in range(FOLDS):
         others = np.flatnonzero(drawn & (fold != k)).tolist()
         known = [Known(raw[i], int(label[i]), nan) for i in others]
-        p = Prediction.fit(usual, known).of_rows(rows[fold == k])[0].clip(SURE, 1.0 - SURE)
+        p = ErrorModel.fit(usual, known).of_rows(rows[fold == k])[0].clip(SURE, 1.0 - SURE)
         found[fold == k] = np.log(p) - np.log1p(-p)
     return found
 

@@ -22,23 +22,8 @@ from gatekeeper.analysis.vectorised import Decisions, Stream
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
-from gatekeeper.policies import (
-    CALIBRATING,
-    CST,
-    HGA,
-    T0,
-    Calibrated,
-    CSTMemory,
-    MPAdapt,
-    MPStrat,
-    Oracle,
-    Random,
-    SplitConformal,
-    Threshold,
-    make_policy,
-    policy_names,
-)
-from gatekeeper.protocols import Policy
+from gatekeeper.policies import T0, describe_policy
+from gatekeeper.policies.descriptor import Need
 from gatekeeper.types import FloatArray
 
 __all__ = [
@@ -52,27 +37,11 @@ __all__ = [
     "compare",
     "estimate",
     "needs_second_half",
-    "replay_names",
     "runs",
 ]
 
 METRICS = ("hit_rate", "audit_rate", "utilisation", "recall", "yield", "value")
 Label = Literal["error", "benefit"]
-_LEARNERS = {policy.name: policy for policy in (MPAdapt, MPStrat, CSTMemory, Calibrated)}
-_PAPER = [
-    policy.name
-    for policy in (
-        Random,
-        Threshold,
-        CST,
-        CSTMemory,
-        MPAdapt,
-        MPStrat,
-        SplitConformal,
-        HGA,
-        Oracle,
-    )
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +79,12 @@ class Protocol:
     evaluate: Evaluate | None = None
     label: Label = "error"
     first_seed: int = 0
+    warmup: int = T0
 
     def __post_init__(self) -> None:
         check_count("seeds", self.seeds)
         check_count("first_seed", self.first_seed, least=0)
+        check_count("warmup", self.warmup)
         if not 0.0 <= self.label_noise < 1.0:
             raise BadInputError(f"label_noise={self.label_noise!r}: a probability in [0, 1)")
         if not 0.0 <= self.signal_noise < np.inf:
@@ -201,14 +172,9 @@ class Comparison:
         return values
 
 
-def replay_names() -> list[str]:
-    """Names of the policies that can be replayed, those of the paper in its order first."""
-    return list(dict.fromkeys([*_PAPER, *policy_names()]))
-
-
 def needs_second_half(contenders: Sequence[Contender]) -> bool:
     """Whether one of them calibrates on the first half."""
-    return any(c.name in CALIBRATING for c in contenders)
+    return any(describe_policy(c.name).calibrates for c in contenders)
 
 
 def compare(
@@ -217,7 +183,6 @@ def compare(
     betas: Sequence[float],
     protocol: Protocol = Protocol(),
     *,
-    warmup: int = T0,
     workers: int = 1,
     on_progress: Callable[[int], None] = lambda seeds: None,
     on_run: Callable[[Run], None] | None = None,
@@ -231,7 +196,7 @@ def compare(
     Raises BadInputError for records without a label, too few records, an unknown policy, an
     option that it lacks, a budget outside (0, 1).
     """
-    plan = _plan(table, contenders, betas, protocol, warmup)
+    plan = _plan(table, contenders, betas, protocol)
     values = np.full((len(plan.contenders), len(betas), protocol.seeds, len(METRICS)), np.nan)
     gates = np.full(values.shape[:3], np.nan)
     work = partial(plan.measure, on_run=on_run)
@@ -247,14 +212,12 @@ def runs(
     contenders: Sequence[Contender | str],
     betas: Sequence[float],
     protocol: Protocol = Protocol(),
-    *,
-    warmup: int = T0,
 ) -> Iterator[Run]:
     """The runs that `compare` measures, one after the other: by seed, budget, contender.
 
     The same errors.
     """
-    plan = _plan(table, contenders, betas, protocol, warmup)
+    plan = _plan(table, contenders, betas, protocol)
     for seed in protocol.each_seed:
         yield from plan.runs(seed)
 
@@ -278,7 +241,6 @@ class _Plan:
     contenders: list[Contender]
     betas: list[float]
     protocol: Protocol
-    warmup: int
     evaluate: Evaluate
 
     def measure(
@@ -332,34 +294,26 @@ class _Plan:
             error,
             observed=observed,
             evaluate=self.evaluate,
-            warmup=self.warmup,
+            warmup=protocol.warmup,
         )
 
 
 def _decide(
     stream: Stream, contender: Contender, beta: float, protocol: Protocol, seed: int
 ) -> Decisions:
-    name, options = contender.name, dict(contender.options)
-    policy: Policy
-    try:
-        if name == HGA.name and "test" in options:  # it goes on judging, which no column rule does
-            half = stream.first - stream.warmup
-            known = {"calibration": half, "labels": "full", "warmup": stream.warmup}
-            policy = HGA(beta, seed=seed, **{**known, **options})
-            return stream.step(policy, beta, feedback=protocol.feedback)
-        if stream.has_rule(name):
-            return stream.decide(name, beta, seed=seed, **options)
-        if name == Calibrated.name:
-            options = {"horizon": len(stream), **options}
-        if name in _LEARNERS:
-            policy = _LEARNERS[name](beta, seed=seed, warmup=stream.warmup, **options)
-        elif options:
-            raise BadInputError(f"policy={name!r} with {options!r}: a plug-in takes no options")
-        else:
-            policy = make_policy(name, beta, horizon=len(stream), seed=seed)
-    except TypeError as e:
-        raise BadInputError(f"policy={name!r} with {options!r}: {e}") from None
-    return stream.step(policy, beta, feedback=protocol.feedback)
+    policy, options = describe_policy(contender.name), contender.options
+    if stream.has_rule(policy.make, options):
+        return stream.decide(policy.make, beta, seed=seed, **options)
+    known: dict[Need, Any] = {
+        "warmup": stream.warmup,
+        "calibration": stream.first - stream.warmup,
+        "labels": "full",
+        "horizon": len(stream),
+    }
+    if policy.replay_only:
+        known["records"] = stream.evaluated_records()
+    made = policy.build(beta, seed=seed, stream=known, options=options)
+    return stream.step(made, beta, feedback=protocol.feedback)
 
 
 def _plan(
@@ -367,21 +321,25 @@ def _plan(
     contenders: Sequence[Contender | str],
     betas: Sequence[float],
     protocol: Protocol,
-    warmup: int,
 ) -> _Plan:
     them = [c if isinstance(c, Contender) else Contender(c) for c in contenders]
     for beta in betas:
         check_beta(beta)
     if not them or not betas:
         raise BadInputError("nothing to compare: name a policy and a budget")
+    known: dict[Need, Any] = {
+        "warmup": protocol.warmup,
+        "calibration": 0,
+        "labels": "full",
+        "horizon": len(table),
+        "records": [],
+    }
     for contender in them:
-        if contender.name not in replay_names():
-            raise BadInputError(
-                f"policy={contender.name!r} is unknown: choose one of {', '.join(replay_names())}"
-            )
-    check_count("warmup", warmup)
+        # Made once, so that it refuses wrong options before anything is replayed.
+        policy = describe_policy(contender.name)
+        policy.build(betas[0], seed=0, stream=known, options=contender.options)
     evaluate = protocol.evaluate or ("second-half" if needs_second_half(them) else "all")
-    evaluation_start(len(table), warmup=warmup, evaluate=evaluate)
+    evaluation_start(len(table), warmup=protocol.warmup, evaluate=evaluate)
     labels = _labels(table, protocol.label)
     unknown = np.flatnonzero(np.isnan(labels))
     if unknown.size:
@@ -408,7 +366,7 @@ def _plan(
             raise BadInputError(
                 f"id={table.ids[first]!r}: {name}={float(values[first])!r} must be {rule} to replay"
             )
-    return _Plan(table, them, list(betas), protocol, warmup, evaluate)
+    return _Plan(table, them, list(betas), protocol, evaluate)
 
 
 def _above_zero(values: FloatArray) -> np.typing.NDArray[np.bool_]:

@@ -13,11 +13,11 @@ every output's error (doubly robust: right on average if either the propensities
 are). Outputs that were certain to be verified are known, verdicts on the others independent; the
 95 % intervals of sums and ratios over them come from one likelihood (`stats.profile_likelihood`).
 
-For policies that learn from nothing but the warm-up (random, threshold, cst) S is what they would
-have chosen. Those that learn on (calibrated, mp-adapt, mp-strat, cst-memory), and hga and
-split-conformal, which calibrate, are shown only verdicts that the log has: S is what they choose
-with these, usually fewer than they would have had. Where the log has every verdict nothing is
-estimated, and the result is that of `gatekeeper.analysis.replay` with partial feedback.
+For policies that learn from nothing after the warm-up S is what they would have chosen. Those that
+learn or calibrate after it (`PolicyDescriptor.learns_after_warmup`) are shown only verdicts that
+the log has: S is what they choose with these, usually fewer than they would have had. Where the
+log has every verdict nothing is estimated, and the result is that of `gatekeeper.analysis.replay`
+with partial feedback.
 """
 
 from __future__ import annotations
@@ -36,16 +36,15 @@ from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
-from gatekeeper.policies import CST, T0, Random, Threshold, make_policy
+from gatekeeper.policies import T0, describe_policy, make_policy
 from gatekeeper.stats.profile_likelihood import Part, interval_of_ratio, interval_of_sum
 from gatekeeper.types import FloatArray
 
-__all__ = ["FIXED", "SEED", "Evidence", "Method", "Value", "compare"]
+__all__ = ["SEED", "Evidence", "Method", "Value", "compare"]
 
 Flags = NDArray[np.bool_]
 Method = Literal["weighted", "assisted"]
 METHODS: tuple[Method, ...] = ("weighted", "assisted")
-FIXED = (Random.name, Threshold.name, CST.name)  # learn from nothing but the warm-up
 SEED = 7_919  # of replayed policies: with the log's own their draws would be those of the log
 LEAST = 10.0  # effective verdicts below which nothing is said
 CHANCELESS = 0.1  # share of the outputs that may lack a chance: the rest is still nearly the run
@@ -108,10 +107,11 @@ class Evidence:
     def shares(self, policy: str, beta: float) -> FloatArray:
         """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
         verdicts that the log has: 0 or 1; for random, which draws, β. Nothing is explored."""
-        if policy == Random.name:
+        described = describe_policy(policy)
+        if described.learns == "nothing" and not described.replay_only:
             return np.full(self.p.size, beta)
-        if policy in FIXED:
-            decisions = self.stream.decide(policy, beta, seed=SEED)
+        if not described.learns_after_warmup and self.stream.has_rule(described.make):
+            decisions = self.stream.decide(described.make, beta, seed=SEED)
         else:
             live = make_policy(policy, beta, horizon=len(self.stream), seed=SEED)
             decisions = self.stream.step(live, beta, feedback="partial")
@@ -249,5 +249,5 @@ def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray
         hits[1],
         evidence.errors(share - first),
         effective,
-        policy not in FIXED,
+        describe_policy(policy).learns_after_warmup,
     )

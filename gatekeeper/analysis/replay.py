@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._warmup import T0
+from gatekeeper.policies.score import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
 

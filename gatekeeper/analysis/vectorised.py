@@ -1,15 +1,15 @@
 """Replay over arrays: the decisions of `gatekeeper.analysis.replay`, for all candidates at once.
 
-What Threshold, CST, SplitConformal, HGA, Random and Oracle decide does not depend on what was
-verified before, so their decisions come from whole columns. The learners (MPAdapt, MPStrat,
-CSTMemory, Calibrated) and plug-ins are stepped through, one candidate after the other, by the same
-classes that run live. tests/analysis/test_vectorised.py holds both against
-`gatekeeper.analysis.replay`.
+Some policies decide independently of what was verified before, so that their decisions can be
+computed from whole columns: `_RULES` has a fast path for those. All other policies, plug-ins
+included, are stepped through, one candidate after the other, by the classes that run live.
+benchmarks/replay.py measures what the fast path gains; tests/analysis/test_vectorised.py holds
+every rule against the plain `gatekeeper.analysis.replay`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,24 +24,24 @@ from gatekeeper.analysis.replay import (
     step_through,
 )
 from gatekeeper.budget import affordable
-from gatekeeper.errors import BadInputError
 from gatekeeper.policies import CST, HGA, T0, Oracle, Random, SplitConformal, Threshold
-from gatekeeper.policies._warmup import Warmup
 from gatekeeper.policies.hga import GateEvidence, weigh
+from gatekeeper.policies.score import WarmupScore
 from gatekeeper.policies.split_conformal import conformal_threshold
 from gatekeeper.protocols import Policy
+from gatekeeper.stats.quantile import expanding_quantile
 from gatekeeper.stats.strata import CostStrata
 from gatekeeper.types import (
     Candidate,
     FloatArray,
     Outcome,
+    Record,
     Signals,
 )
 
 __all__ = [
     "Decisions",
     "Stream",
-    "expanding_quantile",
     "fixed_score",
     "strata_of",
     "stratified_thresholds",
@@ -65,8 +65,7 @@ class Decisions:
 
 
 class Stream:
-    """Candidates in the order in which they come, and the fixed score of
-    docs/reference/policies.md.
+    """Candidates in the order in which they come, and their combined score s.
 
     h (N, 3), NaN where a signal is missing; cost_estimate ĉ, cost c, error y (N,): y in {0, 1};
     `observed` are the labels that policies are shown, NaN where there is none. Raises
@@ -101,20 +100,20 @@ class Stream:
         return strata_of(self.cost_estimate, k, warmup=self.warmup)
 
     @staticmethod
-    def has_rule(name: str) -> bool:
-        """Whether `decide` knows the policy; otherwise `step` through it."""
-        return name in _BY_COLUMN
+    def has_rule(policy: Callable[..., Policy], options: Iterable[str] = ()) -> bool:
+        """Whether `decide` takes the policy with these options; otherwise `step` through it."""
+        rule = _RULES.get(policy) if isinstance(policy, type) else None
+        return rule is not None and set(options) <= set(rule.__kwdefaults__ or ())
 
-    def decide(self, name: str, beta: float, *, seed: int = 0, **options: Any) -> Decisions:
-        """What the policy of that name decides, whatever feedback it is given.
+    def decide(
+        self, policy: Callable[..., Policy], beta: float, *, seed: int = 0, **options: Any
+    ) -> Decisions:
+        """What a policy of this class decides, whatever feedback it is given.
 
-        `options`: `strata`, of those that have any, and `stratified`, of SplitConformal; of the
-        policies' other options the defaults hold. Raises BadInputError for any but these.
+        `options` are those that its rule over columns takes (`has_rule`), already checked; of the
+        others the defaults hold.
         """
-        try:
-            return _BY_COLUMN[name](self, beta, seed, **options)
-        except TypeError as e:
-            raise BadInputError(f"policy={name!r} with {options!r}: {e}") from None
+        return _RULES[policy](self, beta, seed, **options)
 
     def step(self, policy: Policy, beta: float, *, feedback: Feedback = "full") -> Decisions:
         """The same for any policy, one candidate after the other, as `analysis.replay` does it."""
@@ -137,13 +136,22 @@ class Stream:
             getattr(policy, "evidence", None),
         )
 
+    def evaluated_records(self) -> list[Record]:
+        """The evaluated candidates with their true labels, for a policy that needs those."""
+        first = self.first
+        rows = zip(self.h[first:].tolist(), self.cost_estimate[first:].tolist(), strict=True)
+        outcomes = zip(self.cost[first:].tolist(), self.error[first:].tolist(), strict=True)
+        return [
+            Record(str(first + i), Signals(*h), estimate, cost, 1 if error else 0)
+            for i, ((h, estimate), (cost, error)) in enumerate(zip(rows, outcomes, strict=True))
+        ]
+
     def budget(self, beta: float) -> float:
         """B = β Σ c over the evaluated candidates, added up in their order."""
         return beta * self._whole
 
     def by_partition(self, strata: Indices, beta: float, *, seed: int = 0) -> Decisions:
-        """Threshold within each part of any partition (N,): "Controls" in
-        docs/reference/policies.md."""
+        """Threshold within each part of any partition (N,): the paper's controls."""
         return self._by_threshold(stratified_thresholds(self.z, strata, 1.0 - beta), beta, seed)
 
     def _by_threshold(
@@ -251,24 +259,24 @@ def _oracle(stream: Stream, beta: float, seed: int) -> Decisions:
     return stream._granted(chosen, beta)
 
 
-_BY_COLUMN: dict[str, Callable[..., Decisions]] = {
-    Random.name: _random,
-    Threshold.name: _threshold,
-    CST.name: _cst,
-    SplitConformal.name: _split_conformal,
-    HGA.name: _hga,
-    Oracle.name: _oracle,
+_RULES: dict[Callable[..., Policy], Callable[..., Decisions]] = {
+    Random: _random,
+    Threshold: _threshold,
+    CST: _cst,
+    SplitConformal: _split_conformal,
+    HGA: _hga,
+    Oracle: _oracle,
 }
 
 
 def fixed_score(
     h: FloatArray, cost_estimate: FloatArray, labels: FloatArray, *, warmup: int = T0
 ) -> FloatArray:
-    """s in [0, 1] of docs/reference/policies.md, NaN without a signal: (N,).
+    """The combined score s in [0, 1], NaN without a signal: (N,).
 
     Fitted to the first `warmup` of h (N, 3) and of their labels (N,) in {0, 1}, NaN unknown.
     """
-    fitted = Warmup(warmup)
+    fitted = WarmupScore(warmup)
     candidates = _candidates(h[:warmup], cost_estimate[:warmup])
     for candidate, label in zip(candidates, labels.tolist(), strict=False):
         fitted.add(candidate)
@@ -319,45 +327,3 @@ def _with_counts(z: FloatArray, q: float) -> tuple[FloatArray, Indices]:
     seen = np.cumsum(has) - has
     quantiles = np.concatenate([[np.nan], expanding_quantile(z[has], q)])
     return quantiles[seen], seen
-
-
-def expanding_quantile(values: FloatArray, q: float) -> FloatArray:
-    """Quantile of values[: t + 1] for every t, as `numpy.quantile` to the last bit: (n,).
-
-    Goes backwards: all values stand in a linked list in ascending order, the newest is taken out
-    at each step, and the order statistic wanted is at most one place from the last one. O(n log n).
-    """
-    n = values.size
-    if not n:
-        return np.empty(0)
-    order = np.argsort(values, kind="stable")
-    place = np.empty(n, dtype=np.intp)
-    place[order] = np.arange(n)
-    position = np.arange(n) * q
-    index = np.floor(position).astype(np.intp)
-    following, preceding = list(range(1, n + 1)), list(range(-1, n - 1))
-    below, above = [0] * n, [0] * n  # places of the two order statistics
-    p = int(index[-1])
-    wanted = [*index.tolist(), 0]
-    for t, newest in zip(range(n - 1, -1, -1), reversed(place.tolist()), strict=True):
-        below[t], above[t] = p, following[p]
-        left, right = preceding[newest], following[newest]
-        if left >= 0:
-            following[left] = right
-        if right < n:
-            preceding[right] = left
-        same = wanted[t - 1] == wanted[t]  # else one place lower
-        if newest == p:
-            p = right if same else left
-        elif newest < p:
-            p = following[p] if same else p
-        elif not same:
-            p = preceding[p]
-    ascending = values[order]
-    a = ascending[below]
-    last = np.array(above) == n
-    b = np.where(last, a, ascending[np.where(last, 0, above)])
-    t = position - index
-    # numpy interpolates from the nearer end, which decides the last bit
-    result: FloatArray = np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1.0 - t))
-    return result

@@ -18,7 +18,7 @@ from gatekeeper.analysis.off_policy import Evidence, Value, compare
 from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
-from gatekeeper.policies import policy_names
+from gatekeeper.policies import Random, policy_names
 from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
     evidence = Evidence(table)
     beta = budget_share(settings or {}, evidence) if args.beta is None else args.beta
     own = None if settings is None else own_policy(settings)
-    first = [own or "random"]
+    first = [own or Random.name]
     names = list(dict.fromkeys(first + (args.policy or policy_names())))
     values = compare(evidence, names, beta)
     if args.json:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper.analysis.diagnosis import Advice, Choice, Diagnosis, diagnose, orders_for
+from gatekeeper.analysis.diagnosis import Advice, Choice, Diagnosis, Partition, diagnose, orders_for
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.io.records import load_records
 from gatekeeper.programs.progress import progress
@@ -21,12 +21,12 @@ from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
-NAMES = {
-    "none": "none",
-    "random": "random",
-    "signal": "signal",
-    "cost": "cost: CST",
-    "oracle": "true label",
+NAMES: dict[str, str] = {
+    Partition.NONE: "none",
+    Partition.RANDOM: "random",
+    Partition.SIGNAL: "signal",
+    Partition.COST: "cost: CST",
+    Partition.LABEL: "true label",
 }
 EXIT = {Advice.THRESHOLD: 0, Advice.CST: 3, Advice.UNKNOWN: 4}
 

@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from gatekeeper.analysis.estimates import Estimate
-from gatekeeper.analysis.off_policy import FIXED, Evidence
+from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve_of
 from gatekeeper.cli.logged_settings import own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
-from gatekeeper.policies import Random
+from gatekeeper.policies import Random, describe_policy
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 
@@ -107,7 +107,7 @@ def _print(
         "unverified. With 95 % intervals for the next run of such outputs.",
         highlight=False,
     )
-    if curves[0].policy not in FIXED and not evidence.complete:
+    if describe_policy(curves[0].policy).learns_after_warmup and not evidence.complete:
         console.print(
             f"{curves[0].policy} learns or calibrates after the warm-up: here only from the "
             "verdicts in the log.",

@@ -25,18 +25,17 @@ from gatekeeper.analysis.experiment import (
     Protocol,
     Run,
     compare,
-    needs_second_half,
-    replay_names,
 )
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable, load_records
+from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 
 __all__ = ["add", "main"]
 
-ALWAYS = ("random", "oracle")  # the lower and the upper bound in every table
+ALWAYS = (Random.name, Oracle.name)  # the lower and the upper bound in every table
 SHOWN = ("hit_rate", "audit_rate", "utilisation", "recall", "yield")
 
 
@@ -56,7 +55,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         "--policy",
         action="append",
         metavar="NAME",
-        help="may be repeated (default: all); random and oracle are always included. One of "
+        help=f"may be repeated (default: all); {' and '.join(ALWAYS)} are always included. One of "
         + ", ".join(replay_names()),
     )
     parser.add_argument(
@@ -84,7 +83,8 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--evaluate",
         choices=get_args(Evaluate),
-        help="records to count (default: second-half with hga or split-conformal, else all)",
+        help="records to count (default: second-half with "
+        f"{' or '.join(p.name for p in built_in() if p.calibrates)}, else all)",
     )
     parser.add_argument(
         "--label",
@@ -185,7 +185,6 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
         "utilisation and recall too.",
         highlight=False,
     )
-    names = [c.name for c in comparison.contenders]
     missing = int(np.isnan(table.h).all(axis=1).sum())
     if missing:
         console.print(
@@ -193,19 +192,25 @@ def _print(comparison: Comparison, table: RecordTable) -> None:
             "random, with probability β.",
             highlight=False,
         )
-    if not half and needs_second_half(comparison.contenders):
+    calibrating = [c.name for c in comparison.contenders if describe_policy(c.name).calibrates]
+    if calibrating and not half:
         console.print(
-            "With all records counted, hga and split-conformal have nothing to calibrate on: hga "
-            "is then threshold, and split-conformal verifies nothing.",
+            f"With all records counted, {' and '.join(calibrating)} have nothing to calibrate on: "
+            "their figures mean nothing.",
             highlight=False,
         )
-    elif "hga" in names:
-        opened = comparison.gate_open[names.index("hga")].mean(axis=1)
-        shares = ", ".join(
-            f"{share:.0%} at β = {beta:g}"
-            for beta, share in zip(comparison.betas, opened, strict=True)
-        )
-        console.print(f"HGA opened its gate (for CST) in {shares} of the seeds.", highlight=False)
+    else:
+        for contender, gates in zip(comparison.contenders, comparison.gate_open, strict=True):
+            if np.isnan(gates).all():
+                continue
+            shares = ", ".join(
+                f"{share:.0%} at β = {beta:g}"
+                for beta, share in zip(comparison.betas, gates.mean(axis=1), strict=True)
+            )
+            label = describe_policy(contender.name).label
+            console.print(
+                f"{label} opened its gate (for CST) in {shares} of the seeds.", highlight=False
+            )
     for beta in comparison.betas:
         console.print(_conclusion(comparison, beta, what), highlight=False)
 
@@ -278,7 +283,7 @@ def _as_json(comparison: Comparison, table: RecordTable, *, skipped: int) -> dic
             row["hit_rate_minus_random"] = _pair(
                 comparison.difference(contender, ALWAYS[0], beta, "hit_rate")
             )
-            if contender.name == "hga":
+            if not np.isnan(comparison.gate_open[p, b]).all():
                 row["gate_open"] = float(comparison.gate_open[p, b].mean())
             results.append(row)
     return {

@@ -16,7 +16,7 @@ from gatekeeper.stats.error_model import (
     AT_MOST,
     KNOWN,
     RECENT,
-    Estimates,
+    ErrorModel,
     Known,
     Raw,
     has_signal,
@@ -37,7 +37,7 @@ OWN, HANDED, OLD = 0, 1, 2
 class DriftGuard:
     """A policy that decides as the one given does, for as long as outcomes are as predicted.
 
-    P(error) is fitted to the labels known so far (`Estimates`: signals, ĉ, stratum). Each new
+    P(error) is fitted to the labels known so far (`ErrorModel`: signals, ĉ, stratum). Each new
     label is compared with its prediction from the earlier ones, and `Monitor` tests whether the
     differences are chance. Labels of forced verifications are left out, because they are no fair
     sample, and so are candidates without signals.
@@ -68,7 +68,7 @@ class DriftGuard:
         self._initial = deepcopy(policy.state())
         self._rng = np.random.default_rng((seed, 3))  # other draws than a policy's or a gate's
         self._monitor = Monitor()
-        self._estimates: Estimates | None = None
+        self._model: ErrorModel | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)
         self._labels = 0  # learned since the start, or since what was learned was dropped
@@ -138,7 +138,7 @@ class DriftGuard:
         """Drop what was learned, for a reason outside the labels: another model, say."""
         self._policy.restore(deepcopy(self._initial))
         self._monitor.reset()
-        self._estimates = None
+        self._model = None
         self._recent.clear()
         self._known.clear()
         self._labels, self._next_fit = 0, T0
@@ -153,9 +153,9 @@ class DriftGuard:
             return
         if self._labels >= self._next_fit:
             self._next_fit = min(int(self._labels * GROWTH) + 1, self._labels + AT_MOST)
-            self._estimates = Estimates.fit(self._recent, self._known)
-        if self._estimates is not None:
-            p, _, _ = self._estimates(raw)
+            self._model = ErrorModel.fit(self._recent, self._known)
+        if self._model is not None:
+            p, _, _ = self._model(raw)
             self._monitor.observe(error, as_seen(p))
             if self._monitor.drifted:
                 self._why = self._monitor.why
@@ -173,7 +173,7 @@ class DriftGuard:
         return {
             "policy": self._policy.state(),
             "monitor": self._monitor.state(),
-            "estimates": None if self._estimates is None else self._estimates.state(),
+            "estimates": None if self._model is None else self._model.state(),
             "recent": [list(raw) for raw in self._recent],
             "known": [[list(known.raw), known.error] for known in self._known],
             "labels": self._labels,
@@ -190,7 +190,7 @@ class DriftGuard:
         self._policy.restore(state["policy"])
         self._monitor.restore(state["monitor"])
         estimates = state["estimates"]
-        self._estimates = None if estimates is None else Estimates.restored(estimates)
+        self._model = None if estimates is None else ErrorModel.restored(estimates)
         self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
         self._known = deque((Known(tuple(raw), y, nan) for raw, y in state["known"]), maxlen=KNOWN)
         self._labels, self._next_fit = state["labels"], state["next_fit"]

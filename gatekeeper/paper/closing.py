@@ -8,25 +8,28 @@ from math import isnan
 from typing import NamedTuple
 
 from gatekeeper.paper.table import Cell, PaperTable
+from gatekeeper.policies import CSTMemory, MPAdapt, MPStrat, Oracle, SplitConformal
 
 __all__ = ["CLOSE", "closing", "must_agree"]
 
 CLOSE = 0.03  # hit rates no further than this from the paper's count as agreeing
 WORST = 6
-AIM = frozenset({"random", "threshold", "cst", "hga"})  # held to CLOSE on MBPP, β >= 20 %
+GRIDS = ("main", "budgets", "hga", "conformal")  # tables of hit rates by policy and budget
+HELD = ("budgets", "hga")  # of those, the tables that are held to CLOSE,
+AIM = frozenset({"random", "threshold", "cst", "hga"})  # for these policies, on MBPP, β >= 20 %
 
 # What may be behind a policy's row; printed only where its figures are off by more than CLOSE.
 WHY = {
-    "oracle": "the paper's Oracle misses although errors are left to find; ours, which takes "
+    Oracle.name: "the paper's Oracle misses although errors are left to find; ours, which takes "
     "every error that fits before anything else, cannot",
-    "mp-adapt": "the paper leaves open the scale of the costs in its update and the start of its "
+    MPAdapt.name: "the paper leaves open the scale of the costs in its update and the start of its "
     "multiplier; docs/reference/policies.md decides, and nothing was fitted to this row",
-    "mp-strat": "the paper leaves open the scale of the costs and the start of the multipliers; "
+    MPStrat.name: "the paper leaves open the scale of the costs and the start of the multipliers; "
     "docs/reference/policies.md decides, and nothing was fitted to this row",
-    "cst-memory": "the paper does not say how many neighbours are looked up, nor in what space; "
+    CSTMemory.name: "the paper does not say how many neighbours are looked up, nor in what space; "
     "docs/reference/policies.md decides, and nothing was fitted to this row",
-    "split-conformal": "thresholds from one half stay fixed on the other, whose luck they follow; "
-    "nothing was fitted to this row",
+    SplitConformal.name: "thresholds from one half stay fixed on the other, whose luck they "
+    "follow; nothing was fitted to this row",
 }
 
 
@@ -68,7 +71,7 @@ def must_agree(tables: Sequence[PaperTable]) -> list[Figure]:
     return [
         f
         for f in _figures(tables)
-        if f.table in ("budgets", "hga")
+        if f.table in HELD
         and f.setting.startswith("mbpp")
         and f.column in AIM
         and f.beta >= 0.2
@@ -91,7 +94,7 @@ def _figures(tables: Sequence[PaperTable]) -> Iterator[Figure]:
 
 def _by_policy(rates: Sequence[Figure]) -> Iterator[str]:
     """The rows of policies that are off on average, with what may be behind it."""
-    grid = [f for f in rates if f.table in ("main", "budgets", "hga", "conformal")]
+    grid = [f for f in rates if f.table in GRIDS]
     grid.sort(key=lambda f: (f.column, f.setting))
     for policy, group in groupby(grid, key=lambda f: f.column):
         off = []

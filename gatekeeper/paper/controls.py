@@ -14,6 +14,7 @@ from gatekeeper.paper.settings import SETTINGS
 from gatekeeper.paper.streams import draw, homogeneous, oracle_signal, synthetic_signal
 from gatekeeper.paper.table import Cell, PaperTable
 from gatekeeper.paper.tables import BETA, QWEN, hit_rates
+from gatekeeper.policies import describe_policy
 
 __all__ = [
     "SWEEP_RHO",
@@ -28,7 +29,9 @@ __all__ = [
     "sweep_table",
 ]
 
-LEARNERS = ("cst-memory", "mp-adapt", "mp-strat")  # those that learn from labels after the warm-up
+LEARNERS = tuple(
+    name for name in published.POLICIES if describe_policy(name).learns == "labels"
+)  # from labels after the warm-up
 MBPP = published.SETTINGS[:3]
 MEMORY_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 SWEEP_POLICIES = ("mp-adapt", "threshold", "cst")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from math import exp, log, nan
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._missing import MissingRule, OnMissing
-from gatekeeper.policies._pace import Pace, chance
-from gatekeeper.policies._warmup import T0
+from gatekeeper.policies.budget_pacer import BudgetPacer, propensity_at
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.missing_signal import MissingSignalRule, OnMissing
+from gatekeeper.policies.score import T0
 from gatekeeper.stats.error_model import (
     AT_MOST,
     KNOWN,
     RECENT,
-    Estimates,
+    ErrorModel,
     Known,
     Raw,
     has_signal,
@@ -29,32 +30,49 @@ from gatekeeper.types import Candidate, Decision, Outcome, Reason
 __all__ = ["Calibrated", "Objective"]
 
 Objective = Literal["recall", "precision"]
-GROWTH = 1.15  # fit anew when there is so much more
+GROWTH = 1.15  # growth of the data after which to fit again
 FEW = 100  # labels up to which "precision", too, ranks by P(error) / E[cost]
-EXPLORE = 0.02  # of β: probability of verifying what is not worth its price
-SHIFT, ALARM = 1.5, 8.0  # log odds by which labels may be off, and nats of evidence that they are
-KEPT, RELEARN = 25, 25  # labels not forgotten then; and drawn uniformly before a fit is trusted
+EXPLORE = 0.02  # of β: probability of verifying a candidate below the price
+SHIFT, ALARM = 1.5, 8.0  # shift of the log odds to detect, and nats of evidence that detect it
+KEPT, RELEARN = 25, 25  # labels kept after that; labels drawn uniformly before a fit is trusted
 
 
 class Calibrated:
     """Verify iff P(error) / E[cost] exceeds the price that spends the budget to the end.
 
-    Both are fitted to the outcomes known so far (`stats.error_model`): P(error) from signals, ĉ and
-    its stratum, E[cost] from what is known before verification. They are fitted anew as labels
-    come, at a cost per decision that does not grow. The price (`_pace`) aims slightly past the
-    budget, which others keep. What is not worth its price is verified with probability 0.02 β even
-    so, so that no error rate stays unknown. Where outcomes differ from what was expected by more
-    than chance, what was learned is dropped, and the next labels are drawn uniformly.
+    `stats.error_model` fits both to the outcomes known so far: P(error) from signals, ĉ and its
+    stratum, E[cost] from what is known before verification. It fits them again as labels arrive,
+    at a cost per decision that does not grow. The price (`BudgetPacer`) aims slightly past the
+    budget; the ledger keeps the cap. A candidate below the price is verified with probability
+    0.02 β, so that no error rate stays unknown. If outcomes differ from the predicted ones by more
+    than chance, the policy drops what it learned and draws the next labels uniformly.
 
-    horizon     number of candidates to come, the warm-up included, where it is known
-    objective   "recall": the most errors for the money. "precision": the highest hit rate; with
-                100 labels or more it ranks by P(error) alone. Before, cheap ones teach more
+    `Decision.score` is P(error). `threshold` is the price: errors per unit of cost, or P(error)
+    where candidates are ranked by that alone.
 
-    `Decision.score` is P(error); `threshold` the price: errors per unit of cost, or P(error)
-    where that alone is ranked by.
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    horizon
+        Number of candidates to come, the warm-up included, where it is known.
+    objective
+        "recall": the most errors for the cost. "precision": the highest hit rate; from 100 labels
+        on it ranks by P(error) alone. Before, cheap candidates give more labels.
+    warmup
+        How many candidates come first, all verified.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws, at least 0.
     """
 
     name = "calibrated"
+    label = "Calibrated"
+    description = "learns errors per cost from every label"
+    learns: ClassVar[Learns] = "labels"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup", "horizon")
+    options: ClassVar[tuple[str, ...]] = ("objective", "on_missing")
 
     def __init__(
         self,
@@ -74,12 +92,12 @@ class Calibrated:
         self.warmup = check_count("warmup", warmup)
         self.on_missing = on_missing
         self.seed = seed
-        self._missing = MissingRule(on_missing, beta, seed)
+        self._missing = MissingSignalRule(on_missing, beta, seed)
         self._rng = np.random.default_rng((seed, 1))  # other draws than the missing rule's
-        # The last it would verify are worth the least: for the highest hit rate, not past the cap.
+        # The last verifications are worth the least: for the highest hit rate, not past the cap.
         to_come = None if horizon is None else max(horizon - warmup, 1)
-        self._pace = Pace(self.beta, to_come, past=objective == "recall")
-        self._estimates: Estimates | None = None
+        self._pacer = BudgetPacer(self.beta, to_come, past=objective == "recall")
+        self._model: ErrorModel | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)
         self._evidence = [0.0, 0.0]  # that there are more errors than expected, and fewer
@@ -88,7 +106,7 @@ class Calibrated:
         self._forgotten = 0  # labels, the first ones
         self._relearned = 0  # labels with which drawing uniformly ends
         self._per_cost = True  # rank by P(error) / E[cost], not by P(error)
-        self._last: tuple[str, float, bool] | None = None  # id, expected cost, wish
+        self._last: tuple[str, float, bool] | None = None  # id, expected cost, proposal
 
     @property
     def phase(self) -> str:
@@ -103,49 +121,49 @@ class Calibrated:
         if self._seen <= self.warmup:
             return Decision(True, Reason.WARMUP, version=self._labels)
         if not signal:
-            cost = self._pace.mean
-            self._pace.price(cost)
+            cost = self._pacer.mean
+            self._pacer.price(cost)
             decision = self._missing.decide(self._labels)
         else:
             if self._seen >= self._next_fit[0] or self._labels >= self._next_fit[1]:
                 self._fit()
-            assert self._estimates is not None
-            p, cost, stratum = self._estimates(raw)
+            assert self._model is not None
+            p, cost, stratum = self._model(raw)
             decision = self._weigh(p, cost, stratum)
         self._last = (candidate.id, cost, decision.verify)
         return decision
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Charge what is verified; a wish that was refused tells of the cap."""
+        """Charge what is verified; a refused proposal indicates that the cap is reached."""
         if self._last is None or self._last[0] != candidate.id:
             return
         _, cost, wanted = self._last
         if decision.verify:
-            self._pace.charge(candidate.id, cost)
+            self._pacer.charge(candidate.id, cost)
         elif wanted:
-            self._pace.refuse()
+            self._pacer.refuse()
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.error is None:
             return
         self._labels += 1
         if outcome.cost is not None:
-            self._pace.settle(candidate.id, outcome.cost)
-        if decision.reason is Reason.FORCED:  # by a caller who may know more: no fair sample
+            self._pacer.settle(candidate.id, outcome.cost)
+        if decision.reason is Reason.FORCED:  # by a caller, who may know more: a biased sample
             return
         raw = raw_of(candidate)
         if has_signal(raw):
-            # a charge of nothing says nothing of what a verification costs
+            # a charge of 0 has no information on what a verification costs
             self._known.append(Known(raw, outcome.error, outcome.cost or nan))
         if decision.score == decision.score:
-            self._doubt(outcome.error, decision.score)
+            self._test_fit(outcome.error, decision.score)
 
     def _weigh(self, p: float, cost: float, stratum: int) -> Decision:
-        price = self._pace.price(cost)
+        price = self._pacer.price(cost)
         reason = Reason.POLICY
-        propensity = chance(p / cost if self._per_cost else p, price)
+        propensity = propensity_at(p / cost if self._per_cost else p, price)
         if self._labels < self._relearned:
-            reason, propensity = Reason.EXPLORE, self._pace.rate
+            reason, propensity = Reason.EXPLORE, self._pacer.rate
         elif propensity < EXPLORE * self.beta:
             reason, propensity = Reason.EXPLORE, EXPLORE * self.beta
         verify = propensity == 1.0 or bool(self._rng.random() < propensity)
@@ -156,25 +174,25 @@ class Calibrated:
     def _fit(self) -> None:
         more = int((self._labels - self._forgotten) * (GROWTH - 1.0)) + 1
         self._next_fit = int(self._seen * GROWTH) + 1, self._labels + min(more, AT_MOST)
-        # What seems likeliest is so partly by chance, and here only the likeliest count. (For
-        # recall it gains nothing, and where errors are rare it expects too much of the unknown.)
+        # The highest estimates are partly luck, and for precision only those count. (For recall
+        # caution gains nothing, and where errors are rare it overrates what is unknown.)
         cautious = self.objective == "precision"
-        self._estimates = Estimates.fit(self._recent, self._known, cautious=cautious)
+        self._model = ErrorModel.fit(self._recent, self._known, cautious=cautious)
         self._per_cost = self.objective == "recall" or self._labels < FEW
-        p, cost = self._estimates.of_rows(self._recent)
-        self._pace.set_prices(p / cost if self._per_cost else p, cost)
+        p, cost = self._model.of_rows(self._recent)
+        self._pacer.set_prices(p / cost if self._per_cost else p, cost)
 
-    def _doubt(self, error: int, p: float) -> None:
-        """Forget all but the latest labels if chance can hardly have brought them about, whether
-        labels may be wrong or not.
+    def _test_fit(self, error: int, p: float) -> None:
+        """Forget all but the latest labels if they are improbable under the fit, with and without
+        label noise.
 
         Page's test (1954) on either side: where the fit holds, a false alarm comes after at least
         e^8 / 2 = 1,490 labels on average.
         """
         seen = as_seen(p)
         for side, shift, q in ((0, SHIFT, max(p, seen)), (1, -SHIFT, min(p, seen))):
-            told = error * shift - log(1.0 - q + q * exp(shift))  # log likelihood ratio
-            self._evidence[side] = max(self._evidence[side] + told, 0.0)
+            ratio = error * shift - log(1.0 - q + q * exp(shift))  # log likelihood ratio
+            self._evidence[side] = max(self._evidence[side] + ratio, 0.0)
         if max(self._evidence) > ALARM:
             self._known = deque(list(self._known)[-KEPT:], maxlen=KNOWN)
             self._evidence = [0.0, 0.0]
@@ -191,11 +209,11 @@ class Calibrated:
             "per_cost": self._per_cost,
             "next_fit": list(self._next_fit),
             "last": None if self._last is None else list(self._last),
-            "estimates": None if self._estimates is None else self._estimates.state(),
+            "estimates": None if self._model is None else self._model.state(),
             "recent": [list(raw) for raw in self._recent],
             "known": [[list(known.raw), known.error, known.cost] for known in self._known],
             "evidence": list(self._evidence),
-            "pace": self._pace.state(),
+            "pace": self._pacer.state(),
             "missing": self._missing.state(),
             "rng": dict(self._rng.bit_generator.state),
         }
@@ -207,10 +225,10 @@ class Calibrated:
         self._next_fit = tuple(state["next_fit"])
         self._last = None if state["last"] is None else tuple(state["last"])
         estimates = state["estimates"]
-        self._estimates = None if estimates is None else Estimates.restored(estimates)
+        self._model = None if estimates is None else ErrorModel.restored(estimates)
         self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
         self._known = deque((Known(tuple(r), y, c) for r, y, c in state["known"]), maxlen=KNOWN)
         self._evidence = list(state["evidence"])
-        self._pace.restore(state["pace"])
+        self._pacer.restore(state["pace"])
         self._missing.restore(state["missing"])
         self._rng.bit_generator.state = state["rng"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_count
-from gatekeeper.policies._missing import OnMissing
-from gatekeeper.policies._quantile_policy import QuantilePolicy
-from gatekeeper.policies._warmup import T0
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.missing_signal import OnMissing
+from gatekeeper.policies.quantile_policy import QuantilePolicy
+from gatekeeper.policies.score import T0
 from gatekeeper.stats.quantile import RunningQuantile
 from gatekeeper.stats.strata import CostStrata
 
@@ -22,6 +23,11 @@ class CST(QuantilePolicy):
     """
 
     name = "cst"
+    label = "CST"
+    description = "one threshold per cost stratum"
+    learns: ClassVar[Learns] = "warm-up"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup",)
+    options: ClassVar[tuple[str, ...]] = ("strata", "on_missing")
 
     def __init__(
         self,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gatekeeper.arguments import check_count
+from gatekeeper.arguments import check_count, is_number
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._missing import OnMissing
-from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.missing_signal import OnMissing
+from gatekeeper.policies.score import T0
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Signals
 
 __all__ = ["CSTMemory"]
@@ -29,6 +30,11 @@ class CSTMemory(CST):
     """
 
     name = "cst-memory"
+    label = "CST with memory"
+    description = "CST that also counts similar outputs that were wrong"
+    learns: ClassVar[Learns] = "labels"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup",)
+    options: ClassVar[tuple[str, ...]] = ("weight", "neighbours", "strata", "on_missing")
 
     def __init__(
         self,
@@ -41,7 +47,7 @@ class CSTMemory(CST):
         on_missing: OnMissing = "uniform",
         seed: int = 0,
     ) -> None:
-        if not 0.0 <= weight <= 1.0:
+        if not (is_number(weight) and 0.0 <= weight <= 1.0):
             raise BadInputError(f"weight={weight!r}: the memory's share of the score, in [0, 1]")
         self.weight = weight
         self.neighbours = check_count("neighbours", neighbours)

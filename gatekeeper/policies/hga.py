@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import inf, nan
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.arguments import check_beta, check_count
+from gatekeeper.arguments import check_beta, check_count, is_number
 from gatekeeper.budget import affordable
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies._missing import OnMissing
-from gatekeeper.policies._warmup import T0
 from gatekeeper.policies.cst import CST
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.missing_signal import OnMissing
+from gatekeeper.policies.score import T0
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.stats.heterogeneity import correlation, dispersion
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason
@@ -87,6 +88,18 @@ class HGA:
     """
 
     name = "hga"
+    label = "HGA"
+    description = "Threshold or CST, as its calibration on the first half decides"
+    learns: ClassVar[Learns] = "warm-up"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup", "calibration", "labels")
+    options: ClassVar[tuple[str, ...]] = (
+        "strata",
+        "epsilon_h",
+        "epsilon_p",
+        "test",
+        "alpha",
+        "on_missing",
+    )
 
     def __init__(
         self,
@@ -107,10 +120,10 @@ class HGA:
             raise BadInputError(f"labels={labels!r}: choose 'partial' (live) or 'full' (replay)")
         if test not in get_args(Test):
             raise BadInputError(f"test={test!r}: choose 'paper' or 'heterogeneity'")
-        if not 0.0 < alpha < 1.0:
+        if not (is_number(alpha) and 0.0 < alpha < 1.0):
             raise BadInputError(f"alpha={alpha!r}: a probability between 0 and 1, such as 0.05")
         for name, least in (("epsilon_h", epsilon_h), ("epsilon_p", epsilon_p)):
-            if not 0.0 <= least < inf:
+            if not (is_number(least) and 0.0 <= least < inf):
                 raise BadInputError(f"{name}={least!r}: what the gate asks for is at least 0")
         self.beta = check_beta(beta)
         self.calibration = check_count("calibration", calibration, least=0)

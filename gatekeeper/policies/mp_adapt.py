@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from gatekeeper.policies._mirror_prox import MirrorProx, exponentiated_gradient, surrogate
-from gatekeeper.policies._missing import OnMissing
-from gatekeeper.policies._warmup import T0, weighted_mean
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.mirror_prox import MirrorProxPolicy, exponentiated_gradient, surrogate
+from gatekeeper.policies.missing_signal import OnMissing
+from gatekeeper.policies.score import T0, weighted_mean
 
 __all__ = ["MPAdapt"]
 
 
-class MPAdapt(MirrorProx):
+class MPAdapt(MirrorProxPolicy):
     """One learned score θ and one price λ for the whole stream.
 
     θ ← EG(θ, (y - σ(u)) x, η_t) with η_t = 0.5 / (1 + 0.002 n), n the evaluation steps before.
@@ -22,6 +23,11 @@ class MPAdapt(MirrorProx):
     """
 
     name = "mp-adapt"
+    label = "MP-Adapt"
+    description = "learns from every label which signals matter"
+    learns: ClassVar[Learns] = "labels"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup",)
+    options: ClassVar[tuple[str, ...]] = ("extragradient", "on_missing")
     floor = 0.0
 
     def __init__(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_count
-from gatekeeper.policies._mirror_prox import MirrorProx, exponentiated_gradient, surrogate
-from gatekeeper.policies._missing import OnMissing
-from gatekeeper.policies._warmup import T0, weighted_mean
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.mirror_prox import MirrorProxPolicy, exponentiated_gradient, surrogate
+from gatekeeper.policies.missing_signal import OnMissing
+from gatekeeper.policies.score import T0, weighted_mean
 from gatekeeper.stats.strata import CostStrata
 
 __all__ = ["MPStrat"]
@@ -15,7 +16,7 @@ __all__ = ["MPStrat"]
 GAMMA = 0.9  # of the teacher's moving average
 
 
-class MPStrat(MirrorProx):
+class MPStrat(MirrorProxPolicy):
     """MP-Adapt within each of K strata of ĉ, steadied by a teacher.
 
     Every stratum has a price λ_k ≥ 0.1, a student θ^S_k that takes the gradient, at its own
@@ -23,6 +24,11 @@ class MPStrat(MirrorProx):
     """
 
     name = "mp-strat"
+    label = "MP-Strat"
+    description = "MP-Adapt in each cost stratum"
+    learns: ClassVar[Learns] = "labels"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup",)
+    options: ClassVar[tuple[str, ...]] = ("strata", "on_missing")
     floor = 0.1
 
     def __init__(

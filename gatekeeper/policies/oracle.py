@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_beta
+from gatekeeper.policies.descriptor import Learns, Need
 from gatekeeper.types import Candidate, Decision, Outcome, Reason, Record
 
 __all__ = ["Oracle"]
@@ -15,12 +16,16 @@ class Oracle:
     """Verifies what is wrong first, then fills what is left of B = β Σ c with what is right.
 
     Both in stream order, what does not fit being skipped. `records` are the evaluated ones, with
-    their labels; everything else counts as warm-up.
+    their labels; everything else counts as warm-up. It draws nothing: `seed` has no effect.
     """
 
     name = "oracle"
+    label = "Best possible"
+    description = "knows all labels"
+    learns: ClassVar[Learns] = "nothing"
+    needs: ClassVar[tuple[Need, ...]] = ("records",)
 
-    def __init__(self, beta: float, *, records: Sequence[Record]) -> None:
+    def __init__(self, beta: float, *, records: Sequence[Record], seed: int = 0) -> None:
         self.beta = check_beta(beta)
         budget = beta * sum(record.cost for record in records)
         spent = 0.0

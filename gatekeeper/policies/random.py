@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gatekeeper.arguments import check_beta, check_count
-from gatekeeper.policies._warmup import T0
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.score import T0
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
 __all__ = ["Random"]
@@ -21,6 +22,10 @@ class Random:
     """
 
     name = "random"
+    label = "Random"
+    description = "every output with the same probability"
+    learns: ClassVar[Learns] = "nothing"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup",)
 
     def __init__(self, beta: float, *, warmup: int = T0, seed: int = 0) -> None:
         self.beta = check_beta(beta)

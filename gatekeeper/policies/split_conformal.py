@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import ceil, inf
-from typing import Any
+from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_beta, check_count
-from gatekeeper.policies._missing import MissingRule, OnMissing
-from gatekeeper.policies._warmup import T0, Warmup
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.missing_signal import MissingSignalRule, OnMissing
+from gatekeeper.policies.score import T0, WarmupScore
 from gatekeeper.stats.strata import CostStrata
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
@@ -25,6 +26,11 @@ class SplitConformal:
     """
 
     name = "split-conformal"
+    label = "Split conformal"
+    description = "one threshold per stratum, fixed after the first half"
+    learns: ClassVar[Learns] = "warm-up"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup", "calibration")
+    options: ClassVar[tuple[str, ...]] = ("stratified", "strata", "on_missing")
 
     def __init__(
         self,
@@ -44,8 +50,8 @@ class SplitConformal:
         self.warmup = check_count("warmup", warmup)
         self.on_missing = on_missing
         self.seed = seed
-        self._missing = MissingRule(on_missing, beta, seed)
-        self._warmup = Warmup(warmup)
+        self._missing = MissingSignalRule(on_missing, beta, seed)
+        self._warmup = WarmupScore(warmup)
         self._left = calibration
         self._labels = 0
         self._edges: CostStrata | None = None

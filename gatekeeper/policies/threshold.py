@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from gatekeeper.policies._quantile_policy import QuantilePolicy
+from typing import ClassVar
+
+from gatekeeper.policies.descriptor import Learns, Need
+from gatekeeper.policies.quantile_policy import QuantilePolicy
 
 __all__ = ["Threshold"]
 
@@ -14,3 +17,8 @@ class Threshold(QuantilePolicy):
     """
 
     name = "threshold"
+    label = "Threshold"
+    description = "one threshold for all"
+    learns: ClassVar[Learns] = "warm-up"
+    needs: ClassVar[tuple[Need, ...]] = ("warmup",)
+    options: ClassVar[tuple[str, ...]] = ("on_missing",)

@@ -19,8 +19,7 @@ from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_run
 from gatekeeper.log.run import Run, read_run
-from gatekeeper.policies import T0
-from gatekeeper.report.labels import LEARNERS, POLICIES
+from gatekeeper.policies import T0, PolicyDescriptor, built_in
 from gatekeeper.types import FloatArray, GateResult
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
@@ -36,9 +35,10 @@ SEEDS, SEEDS_OF_MANY = 10, 3
 class PolicyReplays:
     """Replays of the built-in policies on the records with a known label and cost."""
 
-    names: list[str]  # of the policies at β
+    policies: list[PolicyDescriptor]  # at β
     at_beta: Comparison
-    over_budgets: Comparison  # of POLICIES alone
+    quick: list[PolicyDescriptor]  # those that do not learn from every label
+    over_budgets: Comparison  # of those
     seeds: int
     without_learners: bool
 
@@ -110,13 +110,16 @@ def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyRe
         return None
     known = records.take(np.isfinite(records.error) & np.isfinite(records.cost))
     many = len(known) > MANY
-    protocol = Protocol(seeds=SEEDS_OF_MANY if many else SEEDS, evaluate="second-half")
-    names = list(POLICIES)
-    names[-1:-1] = [] if many else LEARNERS  # the oracle is last
-    betas, warmup = sorted({*BUDGETS, beta}), diagnosis.warmup
-    over = compare(known, list(POLICIES), betas, protocol, warmup=warmup)
-    at_beta = over if many else compare(known, names, [beta], protocol, warmup=warmup)
-    return PolicyReplays(names, at_beta, over, protocol.seeds, many)
+    protocol = Protocol(
+        seeds=SEEDS_OF_MANY if many else SEEDS, evaluate="second-half", warmup=diagnosis.warmup
+    )
+    quick = [policy for policy in built_in() if policy.learns != "labels"]
+    learners = [policy for policy in built_in() if policy.learns == "labels"]
+    shown = quick if many else [*quick, *learners]
+    shown = sorted(shown, key=lambda policy: policy.replay_only)  # the oracle is last
+    over = compare(known, [p.name for p in quick], sorted({*BUDGETS, beta}), protocol)
+    at_beta = over if many else compare(known, [p.name for p in shown], [beta], protocol)
+    return PolicyReplays(shown, at_beta, quick, over, protocol.seeds, many)
 
 
 def _beta_of(run: Run | None) -> float:

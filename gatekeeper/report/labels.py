@@ -1,10 +1,11 @@
-"""The names that the page shows for reasons, verdicts, policies and partitions."""
+"""The names that the page shows for reasons, verdicts and partitions."""
 
 from __future__ import annotations
 
+from gatekeeper.analysis.diagnosis import Partition
 from gatekeeper.types import PolicyHealth, Reason, Verdict
 
-__all__ = ["DRIFTED", "LEARNERS", "PARTITIONS", "POLICIES", "POLICY_HEALTH", "REASONS", "VERDICTS"]
+__all__ = ["DRIFTED", "PARTITIONS", "POLICY_HEALTH", "REASONS", "VERDICTS"]
 
 REASONS = {
     Reason.WARMUP: "warm-up: the first outputs, all verified",
@@ -33,23 +34,10 @@ DRIFTED = {
     "budget.",
     "report": " The policy kept what it had learned (on_drift='report').",
 }
-POLICIES = {
-    "random": "Random: drawn by lot",
-    "threshold": "Threshold: one for all",
-    "cst": "CST: one per cost stratum",
-    "hga": "HGA: Threshold or CST, as the first half advises",
-    "split-conformal": "Split conformal: one per stratum, fixed after the first half",
-    "oracle": "Best possible: knows all labels",
-}
-LEARNERS = {
-    "cst-memory": "CST with memory: similar outputs that were wrong count too",
-    "mp-adapt": "MP-Adapt: learns from every label what to look at",
-    "mp-strat": "MP-Strat: the same in each cost stratum",
-}
-PARTITIONS = {
-    "none": "Threshold: one threshold for all",
-    "cost": "CST: one threshold per cost stratum",
-    "random": "control: one threshold per random group; no gain expected",
-    "signal": "control: one threshold per level of the score; no gain expected",
-    "oracle": "best possible selection: all labels known",
+PARTITIONS: dict[str, str] = {
+    Partition.NONE: "Threshold: one threshold for all",
+    Partition.COST: "CST: one threshold per cost stratum",
+    Partition.RANDOM: "control: one threshold per random group; no gain expected",
+    Partition.SIGNAL: "control: one threshold per level of the score; no gain expected",
+    Partition.LABEL: "best possible selection: all labels known",
 }

@@ -19,7 +19,7 @@ import numpy as np
 from gatekeeper.stats.shrinkage import Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
 
-__all__ = ["AT_MOST", "KNOWN", "RECENT", "Estimates", "Known", "Raw", "has_signal", "raw_of"]
+__all__ = ["AT_MOST", "KNOWN", "RECENT", "ErrorModel", "Known", "Raw", "has_signal", "raw_of"]
 
 Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are worth remembering
@@ -76,7 +76,7 @@ def has_signal(raw: Raw) -> bool:
     return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2]
 
 
-class Estimates:
+class ErrorModel:
     """What outcomes say of candidates to come."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Estimates:
     @classmethod
     def fit(
         cls, recent: Sequence[Raw], known: Sequence[Known], *, cautious: bool = False
-    ) -> Estimates:
+    ) -> ErrorModel:
         """`recent` candidates, at least one, say what is usual, `known` ones what came of it.
 
         `cautious`: P(error) is its mean over the posterior, not its value at the mode, so that what
@@ -178,7 +178,7 @@ class Estimates:
         return [scales, self._edges, self._middle, self._weights.tolist()]
 
     @classmethod
-    def restored(cls, state: Sequence[Any]) -> Estimates:
+    def restored(cls, state: Sequence[Any]) -> ErrorModel:
         scales, edges, middle, weights = state
         of = [_Scale(values, scores) for values, scores in scales]
         return cls(of, edges, middle, np.array(weights))

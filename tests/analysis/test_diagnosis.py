@@ -19,7 +19,7 @@ from gatekeeper.analysis.replay import replay
 from gatekeeper.cli import main
 from gatekeeper.io.records import RecordTable, write_records
 from gatekeeper.policies import HGA
-from gatekeeper.policies._warmup import Warmup
+from gatekeeper.policies.score import WarmupScore
 from gatekeeper.stats.strata import CostStrata
 from gatekeeper.testing import ScriptedVerifier, make_generation
 from gatekeeper.types import Candidate, FloatArray
@@ -49,7 +49,7 @@ def records(
 
 def scores(table: RecordTable, warmup: int = 50) -> tuple[FloatArray, FloatArray]:
     """s and the cost stratum after the warm-up, by the policies' own classes."""
-    fitted = Warmup(warmup)
+    fitted = WarmupScore(warmup)
     rows = list(table)
     for r in rows[:warmup]:
         fitted.add(Candidate(r.id, r.signals, r.cost_estimate))

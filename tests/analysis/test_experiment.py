@@ -11,7 +11,7 @@ import pytest
 import slow_reference as slow
 from scipy import stats
 
-from gatekeeper import policies as policies_module
+from gatekeeper.analysis import vectorised
 from gatekeeper.analysis.experiment import (
     METRICS,
     Comparison,
@@ -20,7 +20,6 @@ from gatekeeper.analysis.experiment import (
     Run,
     compare,
     estimate,
-    replay_names,
     runs,
 )
 from gatekeeper.analysis.replay import replay
@@ -37,6 +36,8 @@ from gatekeeper.policies import (
     Random,
     SplitConformal,
     Threshold,
+    registry,
+    replay_names,
 )
 from gatekeeper.protocols import Policy
 from gatekeeper.types import Record, Signals
@@ -351,7 +352,7 @@ def plug_in(patch: pytest.MonkeyPatch, name: str, maker: Any) -> None:
         entry = Registered(name, "elsewhere:maker", "gatekeeper.policies")
         return EntryPoints([entry]).select(**wanted)
 
-    patch.setattr(policies_module, "entry_points", entry_points)
+    patch.setattr(registry, "entry_points", entry_points)
 
 
 def test_a_plug_in_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,11 +361,77 @@ def test_a_plug_in_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert replay_names()[-1] == "twin"
     compared = compare(table, ["threshold", "twin"], BETAS, Protocol(seeds=2))
     np.testing.assert_array_equal(compared.values[0], compared.values[1])
-    with pytest.raises(BadInputError, match=r"policy='twin' with \{'strata': 2\}: a plug-in"):
+    with pytest.raises(BadInputError, match=r"policy='twin' with \{'strata': 2\}: .*: none"):
         compare(table, [Contender("twin", {"strata": 2})], BETAS)
 
 
+class Fair(Threshold):
+    """A class that says of itself what a replay may set and has to know."""
+
+    name = "fair"
+    needs = ("warmup", "horizon")
+    options = ("strength",)
+
+    def __init__(
+        self, beta: float, *, warmup: int, horizon: int, seed: int, strength: float = 1.0
+    ) -> None:
+        super().__init__(beta * strength, warmup=warmup, seed=seed)
+        self.horizon = horizon
+
+
+def test_a_plug_in_is_given_what_it_says_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(slow.make_stream("continuous", N, 8))
+    plug_in(monkeypatch, "fair", Fair)
+    half = Contender("fair", {"strength": 0.5})
+    protocol = Protocol(seeds=2, warmup=20)
+    compared = compare(table, ["threshold", "fair", half], BETAS, protocol)
+    np.testing.assert_array_equal(compared.values[0], compared.values[1])
+    assert (compared.values[1] != compared.values[2]).any()
+    plug_in(monkeypatch, "odd", lambda beta, *, seed: Threshold(beta, seed=seed))
+    monkeypatch.setattr(Fair, "needs", ("weather",))
+    plug_in(monkeypatch, "fair", Fair)
+    with pytest.raises(BadInputError, match=r"policy='fair': its .* needs has 'weather'"):
+        compare(table, ["fair"], BETAS)
+
+
 # -- errors ---------------------------------------------------------------------------------------
+
+
+class Broken(Threshold):
+    """One whose own code is wrong."""
+
+    def decide(self, candidate: Any) -> Any:
+        return super().decide(candidate) if self.phase == "warmup" else len(3)  # type: ignore[arg-type]
+
+
+def test_a_mistake_inside_a_policy_is_not_reported_as_bad_input(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = table_of(slow.make_stream("continuous", N, 8))
+    plug_in(monkeypatch, "broken", lambda beta, *, seed: Broken(beta, seed=seed))
+    with pytest.raises(TypeError, match="has no len"):
+        compare(table, ["broken"], [0.2])
+    plug_in(monkeypatch, "unmade", lambda beta, *, seed: Threshold(beta, sed=seed))  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="sed"):
+        compare(table, ["unmade"], [0.2])
+
+
+def test_a_mistake_inside_a_rule_over_columns_is_not_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wrong(stream: Any, beta: float, seed: int, *, strata: int = 4) -> Any:
+        return len(3)  # type: ignore[arg-type]
+
+    monkeypatch.setitem(vectorised._RULES, CST, wrong)
+    with pytest.raises(TypeError, match="has no len"):
+        compare(table_of(slow.make_stream("continuous", N, 8)), ["cst"], [0.2])
+
+
+def test_options_beyond_the_rule_over_columns_are_stepped_through() -> None:
+    table = table_of(slow.make_stream("missing", N, 9))
+    skips = Contender("cst", {"on_missing": "skip"})
+    compared = compare(table, ["cst", skips], [0.3], Protocol(seeds=2))
+    assert (compared.values[0] != compared.values[1]).any()
 
 
 def test_options_reach_the_policy() -> None:
@@ -386,6 +453,10 @@ def test_options_reach_the_policy() -> None:
         ("mp-adapt", {"wings": 2}, "policy='mp-adapt' with {'wings': 2}: .*wings"),
         ("mp-strat", {"seed": 2}, "policy='mp-strat' with {'seed': 2}: .*seed"),
         ("cst-memory", {"weight": 3}, "weight=3"),
+        ("cst-memory", {"weight": "heavy"}, "weight='heavy'"),
+        ("cst", {"strata": "four"}, "strata='four'"),
+        ("hga", {"alpha": "often"}, "alpha='often'"),
+        ("hga", {"epsilon_p": None}, "epsilon_p=None"),
         ("delphi", {}, "policy='delphi' is unknown: choose one of random, threshold, cst, "),
     ],
 )

@@ -14,7 +14,6 @@ from gatekeeper.analysis.replay import Evaluate, Feedback, replay
 from gatekeeper.analysis.vectorised import (
     Decisions,
     Stream,
-    expanding_quantile,
     stratified_thresholds,
 )
 from gatekeeper.policies import (
@@ -27,6 +26,7 @@ from gatekeeper.policies import (
     Random,
     SplitConformal,
     Threshold,
+    describe_policy,
 )
 from gatekeeper.protocols import Policy
 from gatekeeper.types import Record, Signals
@@ -103,7 +103,7 @@ def test_columns_decide_as_the_steps_do(kind: str, n: int, seed: int) -> None:
                 got = stream.step(again, beta, feedback=feedback)
             else:
                 known, options = OPTIONS.get(name, (name, {}))
-                got = stream.decide(known, beta, seed=3, **options)
+                got = stream.decide(describe_policy(known).make, beta, seed=3, **options)
             same(got, expected, where=f"{name} at {beta}")
             if isinstance(policy, HGA) and policy.evidence is not None:
                 assert repr(got.evidence) == repr(policy.evidence)
@@ -118,19 +118,6 @@ def same(got: Decisions, expected: Any, *, where: str) -> None:
         np.testing.assert_array_equal(getattr(got, column), theirs, err_msg=f"{where}: {column}")
     strata = [-1 if d.stratum is None else d.stratum for d in expected.decisions]
     assert got.stratum.tolist() == strata, where
-
-
-finite = st.floats(-1e6, 1e6)
-
-
-@settings(deadline=None, max_examples=200)
-@given(
-    st.lists(finite | st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=60), st.floats(0, 1)
-)
-def test_the_expanding_quantile_is_numpys(values: list[float], q: float) -> None:
-    got = expanding_quantile(np.array(values), q)
-    expected = [np.quantile(values[: t + 1], q) for t in range(len(values))]
-    assert got.tolist() == expected
 
 
 @settings(deadline=None, max_examples=100)

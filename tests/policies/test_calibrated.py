@@ -15,9 +15,9 @@ from gatekeeper.analysis.replay import Replay, replay
 from gatekeeper.budget import affordable
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import STREAMS, make_stream, true_error_probability
-from gatekeeper.policies._pace import Pace
+from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.signals import signals_of
-from gatekeeper.stats.error_model import Estimates, Known, Raw, raw_of
+from gatekeeper.stats.error_model import ErrorModel, Known, Raw, raw_of
 from gatekeeper.stats.shrinkage import FLIPPED, Group, shrunk_fit
 from gatekeeper.testing import ScriptedVerifier, make_generation
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Verdict
@@ -150,7 +150,7 @@ def test_the_price_keeps_an_account_level_whatever_things_cost() -> None:
     """The pace alone: values and costs of any size, true costs half as high again as expected."""
     for beta, scale in ((0.02, 1e-6), (0.2, 1.0), (0.8, 1e6)):
         rng = np.random.default_rng(0)
-        pace, spent, due = Pace(beta, 4000), 0.0, 0.0
+        pace, spent, due = BudgetPacer(beta, 4000), 0.0, 0.0
         value, cost = rng.lognormal(0, 1, 4000), scale * rng.lognormal(0, 0.5, 4000)
         for i in range(4000):
             if i % 500 == 0:
@@ -169,7 +169,7 @@ def test_the_account_ends_past_the_cap_or_at_it(past: bool) -> None:
     """All of the budget is to be used, or the best of it: 5 verifications more, and 3 % if past."""
     rng = np.random.default_rng(0)
     value, cost, n, beta = rng.random(3000), rng.lognormal(0, 0.5, 3000), 3000, 0.2
-    pace, spent = Pace(beta, n, past=past), 0.0
+    pace, spent = BudgetPacer(beta, n, past=past), 0.0
     pace.set_prices(value[:500], cost[:500])
     for i in range(n):
         if value[i] > pace.price(cost[i]):
@@ -183,7 +183,7 @@ def test_the_account_ends_past_the_cap_or_at_it(past: bool) -> None:
 
 def test_one_huge_cost_neither_pays_for_itself_nor_stops_the_rest() -> None:
     """A candidate as dear as 1,000 others must not be bought with the allowance that it brings."""
-    pace = Pace(0.2, 3000)
+    pace = BudgetPacer(0.2, 3000)
     rng = np.random.default_rng(0)
     value = rng.random(500)
     pace.set_prices(value, np.ones(500))
@@ -217,7 +217,7 @@ def test_where_all_are_equal_lots_are_drawn(horizon: bool) -> None:
 def test_a_refusal_says_where_a_growing_cap_is() -> None:
     """Without a horizon the account follows the cap down; with one, the end has come."""
     for horizon, waits in ((None, True), (1000, False)):
-        pace = Pace(0.1, horizon)
+        pace = BudgetPacer(0.1, horizon)
         pace.set_prices(np.linspace(1.0, 0.0, 100), np.ones(100))
         for _ in range(300):
             pace.price(1.0)
@@ -340,8 +340,8 @@ def raw_of_record(signals: object) -> Sequence[float]:
 def test_one_at_a_time_is_all_at_once(n: int, cautious: bool) -> None:
     raws, known = some_known(300, 1)
     raws += [(np.nan, np.nan, np.nan, 0.0, 0.0), (np.inf, -np.inf, 2.0, 40.0, 1e6)]
-    estimates = Estimates.fit(raws, known[:n], cautious=cautious)
-    restored = Estimates.restored(json.loads(json.dumps(estimates.state())))
+    estimates = ErrorModel.fit(raws, known[:n], cautious=cautious)
+    restored = ErrorModel.restored(json.loads(json.dumps(estimates.state())))
     p, cost = estimates.of_rows(raws)
     assert np.isfinite(p).all()
     assert (cost > 0).all()
@@ -354,7 +354,7 @@ def test_one_at_a_time_is_all_at_once(n: int, cautious: bool) -> None:
 def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
     """Against draws of them from a posterior that is worked out here."""
     raws, known = some_known(300, 1, missing=0.0)
-    bold, cautious = (Estimates.fit(raws, known[:n], cautious=c) for c in (False, True))
+    bold, cautious = (ErrorModel.fit(raws, known[:n], cautious=c) for c in (False, True))
     weights = np.array(cautious.state()[3])
     w, covariance = weights[0], weights[2:].T @ weights[2:]
     used = np.diag(covariance) > 1e-9
@@ -380,8 +380,8 @@ def test_costs_that_nobody_told_say_nothing() -> None:
     """Neither of the expected cost nor of the account; the labels count all the same."""
     raws, known = some_known(300, 2)
     silent = [k._replace(cost=float("nan")) if i % 3 else k for i, k in enumerate(known)]
-    told = Estimates.fit(raws, known[::3])
-    some, everything = Estimates.fit(raws, silent), Estimates.fit(raws, known)
+    told = ErrorModel.fit(raws, known[::3])
+    some, everything = ErrorModel.fit(raws, silent), ErrorModel.fit(raws, known)
     for raw in raws[:50]:
         assert some(raw)[1] == pytest.approx(told(raw)[1])
         assert some(raw)[0] == everything(raw)[0]

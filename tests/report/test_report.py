@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from gatekeeper import Budget, VerificationGate
-from gatekeeper.analysis.experiment import compare, replay_names
+from gatekeeper.analysis.experiment import compare
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.io import jsonl
 from gatekeeper.io.records import load_records
 from gatekeeper.log import SQLiteLog
+from gatekeeper.policies import built_in
 from gatekeeper.report import data as report_data
-from gatekeeper.report.labels import LEARNERS, POLICIES
 from gatekeeper.report.report import report
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -139,13 +139,14 @@ def test_policies_are_those_of_replay(tmp_path: Path) -> None:
     """The table has every policy, with the figures that `gatekeeper replay` prints."""
     path = write(tmp_path / "records.jsonl", records(300))
     page = check(report(path, beta=0.3), drawings=4)
-    found = compare(load_records(path), replay_names(), [0.3])
-    for name, words in (POLICIES | LEARNERS).items():
+    found = compare(load_records(path), [policy.name for policy in built_in()], [0.3])
+    for policy in built_in():
+        name = policy.name
         hit, gain = (
             found.estimate(name, 0.3, "hit_rate"),
             found.difference(name, "threshold", 0.3, "hit_rate"),
         )
-        shown = f"{words} {hit.mean:.1%}"
+        shown = f"{policy.label}: {policy.description} {hit.mean:.1%}"
         assert f"{shown} ± {100 * hit.margin:.1f}" in page.text or hit.margin < 0.0005
         assert shown in page.text
         if name != "threshold":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from gatekeeper import BadInputError
-from gatekeeper.stats.quantile import RunningQuantile
+from gatekeeper.stats.quantile import RunningQuantile, expanding_quantile
 
 SETTINGS = settings(derandomize=True, deadline=None, database=None)
 
@@ -138,3 +138,14 @@ def test_building_from_nan_is_refused_too() -> None:
     """NaN has no rank, by whichever way it comes in."""
     with pytest.raises(BadInputError, match="nan"):
         RunningQuantile(0.5, [1.0, nan, 0.0])
+
+
+@SETTINGS
+@given(
+    st.lists(st.floats(-1e6, 1e6) | st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=60),
+    st.floats(0, 1),
+)
+def test_the_expanding_quantile_is_numpys(values: list[float], q: float) -> None:
+    got = expanding_quantile(np.array(values), q)
+    expected = [np.quantile(values[: t + 1], q) for t in range(len(values))]
+    assert got.tolist() == expected

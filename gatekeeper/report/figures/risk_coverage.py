@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["risk_coverage_figure"]
 
+FLOOR, CEILING = "random", "oracle"  # curves that are always drawn
+
 
 def risk_coverage_figure(orderings: Mapping[str, ArrayLike], labels: ArrayLike) -> Figure:
     """Error rate among accepted outputs against the share accepted, for several scores.
@@ -47,13 +49,13 @@ def risk_coverage_figure(orderings: Mapping[str, ArrayLike], labels: ArrayLike) 
     with styled():
         figure = new_figure(6.4, 3.9)
         axes = figure.add_subplot()
-        curves = {**orderings, "random": np.zeros_like(y), "oracle": y}
+        curves = {**orderings, FLOOR: np.zeros_like(y), CEILING: y}
         for (name, scores), colour, dash in zip(
             curves.items(), cycle(COLOURS), cycle(DASHES), strict=False
         ):
             risk = risk_coverage(scores, y)
             shown = np.unique(np.linspace(0, risk.size - 1, POINTS).astype(int))
-            extra = {"color": INK, "lw": 1.2} if name in ("random", "oracle") else {"color": colour}
+            extra = {"color": INK, "lw": 1.2} if name in (FLOOR, CEILING) else {"color": colour}
             axes.plot(
                 (shown + 1) / risk.size * 100,
                 risk[shown],

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from gatekeeper.analysis.diagnosis import Condition
 from gatekeeper.analysis.experiment import Comparison
+from gatekeeper.policies import CST, HGA, PolicyDescriptor, Random, Threshold
 from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import MANY, PolicyReplays, ReportData
 from gatekeeper.report.html import Markup, element, figure, section, table
-from gatekeeper.report.labels import LEARNERS, POLICIES
 
 __all__ = ["policies"]
 
@@ -29,7 +29,7 @@ def policies(data: ReportData) -> Markup:
             caption="Hit rate of CST and HGA minus that of Threshold, with 95 % intervals. At 0 "
             " they are as good as Threshold.",
         ),
-        _over_budgets(replays.over_budgets),
+        _over_budgets(replays.quick, replays.over_budgets),
         *([_gate(found.gate)] if found.gate else []),
     )
 
@@ -40,7 +40,7 @@ def _at_beta(replays: PolicyReplays, beta: float) -> Markup:
     )
     return table(
         ("policy", "hit rate", "recall", "budget used", "above Threshold", "above random"),
-        [_row(replays.at_beta, name, beta) for name in replays.names],
+        [_row(replays.at_beta, policy, beta) for policy in replays.policies],
         caption=f"Replays at a budget of {fmt.budget(beta)}, in {replays.seeds} random orders, by "
         "the paper's protocol: 10 % of the labels shown to policies are flipped, and signals have "
         "noise added. The second half of each order is evaluated; the first is for calibration. A "
@@ -51,33 +51,34 @@ def _at_beta(replays: PolicyReplays, beta: float) -> Markup:
     )
 
 
-def _over_budgets(over: Comparison) -> Markup:
+def _over_budgets(policies: Sequence[PolicyDescriptor], over: Comparison) -> Markup:
     return table(
         ("hit rate at a budget of", *(fmt.budget(beta) for beta in over.betas)),
         [
             (
-                words.partition(":")[0],
+                policy.label,
                 *(
-                    fmt.percent_and_margin(over.estimate(name, beta, "hit_rate"))
+                    fmt.percent_and_margin(over.estimate(policy.name, beta, "hit_rate"))
                     for beta in over.betas
                 ),
             )
-            for name, words in POLICIES.items()
+            for policy in policies
         ],
         caption="Same orders and noise. A small budget covers only the most uncertain outputs, so "
         "hit rates fall as the budget grows if the score is informative.",
     )
 
 
-def _row(comparison: Comparison, name: str, beta: float) -> tuple[str, ...]:
+def _row(comparison: Comparison, policy: PolicyDescriptor, beta: float) -> tuple[str, ...]:
+    name = policy.name
     shown = [comparison.estimate(name, beta, metric) for metric in ("hit_rate", "recall")]
     above = []
-    for base in ("threshold", "random"):
+    for base in (Threshold.name, Random.name):
         gain = comparison.difference(name, base, beta, "hit_rate")
         same = "" if name == base else "0.0"
         above.append(fmt.difference(gain.mean, gain.margin) or same)
     return (
-        (POLICIES | LEARNERS)[name],
+        f"{policy.label}: {policy.description}",
         *map(fmt.percent_and_margin, shown),
         fmt.percent(comparison.estimate(name, beta, "utilisation").mean),
         *above,
@@ -86,12 +87,12 @@ def _row(comparison: Comparison, name: str, beta: float) -> tuple[str, ...]:
 
 def _gains(comparison: Comparison) -> figures.GainPanel:
     gains = []
-    for name in ("cst", "hga"):
+    for policy in (CST, HGA):
         rows = []
         for beta in comparison.betas:
-            gain = comparison.difference(name, "threshold", beta, "hit_rate")
+            gain = comparison.difference(policy.name, Threshold.name, beta, "hit_rate")
             rows.append([100 * value for value in (gain.mean, *gain.interval)])
-        gains.append(figures.Gain(name.upper(), *zip(*rows, strict=True)))
+        gains.append(figures.Gain(policy.label, *zip(*rows, strict=True)))
     return figures.GainPanel("", comparison.betas, gains)
 
 

@@ -1,12 +1,12 @@
-"""What Threshold and CST have in common: they differ only in the history they compare with."""
+"""Base of Threshold and CST: verify what exceeds a quantile of earlier values."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_beta, check_count
-from gatekeeper.policies._missing import MissingRule, OnMissing
-from gatekeeper.policies._warmup import T0, Warmup
+from gatekeeper.policies.missing_signal import MissingSignalRule, OnMissing
+from gatekeeper.policies.score import T0, WarmupScore
 from gatekeeper.stats.quantile import RunningQuantile
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
@@ -16,7 +16,7 @@ __all__ = ["QuantilePolicy"]
 class QuantilePolicy:
     """Verify iff z_t = s_t / ĉ_t exceeds the (1 - β) quantile of earlier z, verified or not.
 
-    Subclasses say which earlier z: `_stratum`, `_threshold` and `_remember`.
+    Subclasses define which earlier z: `_stratum`, `_threshold` and `_remember`.
     """
 
     name: ClassVar[str]
@@ -28,8 +28,8 @@ class QuantilePolicy:
         self.warmup = check_count("warmup", warmup)
         self.on_missing = on_missing
         self.seed = seed
-        self._missing = MissingRule(on_missing, beta, seed)
-        self._warmup = Warmup(warmup)
+        self._missing = MissingSignalRule(on_missing, beta, seed)
+        self._warmup = WarmupScore(warmup)
         self._history = self._empty()
         self._labels = 0
 
@@ -73,7 +73,7 @@ class QuantilePolicy:
         return RunningQuantile(1.0 - self.beta)
 
     def _prepare(self) -> None:
-        """Called with every fit, before the history is ranked anew."""
+        """Called with every fit, before the history is ranked again."""
 
     def _stratum(self, cost_estimate: float) -> int | None:
         return None

@@ -1,7 +1,7 @@
-"""Warm-up, scaling and the fixed score s = w0ᵀx that every scoring policy shares.
+"""The combined score s = w0ᵀx of the signals, fitted to the warm-up. Every scoring policy uses it.
 
-docs/reference/policies.md, "Warm-up, scaling and the fixed score"; paper, "Hyperparameters"
-(T0 = 50).
+docs/reference/policies.md, "Warm-up, scaling and the fixed score"; paper, Section
+"Hyperparameters" (T0 = 50).
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy as np
 
 from gatekeeper.types import Candidate, FloatArray, Signals
 
-__all__ = ["T0", "Warmup", "weighted_mean"]
+__all__ = ["T0", "WarmupScore", "weighted_mean"]
 
-T0 = 50
+T0 = 50  # candidates of the warm-up
 LATE_LABELS = 1000  # candidates after the warm-up during which its late labels still count
 
 Seen = tuple[float, float, float, float]  # h1, h2, h3, ĉ
 
 
-class Warmup:
-    """The first `t0` candidates, and the score fitted to them.
+class WarmupScore:
+    """The score s = w0ᵀx, and the first `t0` candidates, to which it is fitted.
 
     Scaling: x_j = clip((h_j - lo_j) / (hi_j - lo_j), 0, 1) with lo_j, hi_j the 2 % and 98 %
     quantiles over the warm-up; hi_j = lo_j gives x_j = 0. Weights: w0_j ∝ max(0, corr(x_j, y))
-    over the labelled warm-up, uniform where all are 0; a signal the warm-up never had weighs 0.
+    over the labelled warm-up, uniform where all are 0; 0 for a signal absent from the warm-up.
 
-    Live, labels of the warm-up may arrive after it has ended. `stale` then says that the score
-    should be fitted again; `seen` keeps what is needed to rescore the history, until all the
-    labels are in or `LATE_LABELS` more candidates have passed.
+    Live, labels of the warm-up may arrive after it has ended. `stale` is then True: the score
+    should be fitted again. `seen` keeps what is needed to score the history again, until all
+    labels are known or `LATE_LABELS` more candidates have passed.
     """
 
     def __init__(self, t0: int = T0) -> None:
@@ -50,11 +50,11 @@ class Warmup:
 
     @property
     def costs(self) -> list[float]:
-        """ĉ of the warm-up candidates. Only for as long as `seen` is kept."""
+        """ĉ of the warm-up candidates; available only while `seen` is kept."""
         return [seen[3] for seen in self.seen[: self.t0]]
 
     def add(self, candidate: Candidate) -> None:
-        """Take in one more candidate, of the warm-up or after it."""
+        """Remember one more candidate, of the warm-up or after it."""
         if not self._open:
             return
         if self.active:
@@ -66,13 +66,13 @@ class Warmup:
             self.close()
 
     def learn(self, candidate_id: str, label: int) -> None:
-        """A label became known; ignored unless it is of the warm-up and still in time."""
+        """Record a label; ignored unless it is of the warm-up and the score is not closed."""
         if self._open and candidate_id in self.ids:
             self.labels[candidate_id] = label
             self.stale = True
 
     def fit(self) -> None:
-        """Fit scaling and weights to what is known now."""
+        """Fit scaling and weights to the candidates and labels known now."""
         h = np.array([seen[:3] for seen in self.seen[: self.t0]], dtype=np.float64)
         ranges = [_range(column) for column in h.reshape(-1, 3).T]
         self._lo = [lo for lo, _ in ranges]
@@ -92,10 +92,10 @@ class Warmup:
         self.stale = False
 
     def score(self, signals: Signals) -> float:
-        """s in [0, 1]; NaN where there is no usable signal.
+        """s in [0, 1]; NaN without a usable signal.
 
-        A partial candidate is scored with the weights of what it has, renormalised (uniform
-        where those are all 0).
+        A candidate that lacks some signals is scored with the weights of the others, renormalised
+        (uniform where those are all 0).
         """
         return self._score((signals.h1, signals.h2, signals.h3))
 
@@ -138,7 +138,7 @@ class Warmup:
         return weighted_mean(self.scaled(h), self._w)
 
     def close(self) -> None:
-        """Forget what a later fit would need: labels that come from now on change nothing."""
+        """Drop what a later fit would need: labels that arrive from now on change nothing."""
         self._open = self.stale = False
         self.seen = []
 
@@ -182,7 +182,7 @@ def weighted_mean(x: Sequence[float], w: Sequence[float]) -> float:
 
 
 def _range(column: FloatArray) -> tuple[float, float]:
-    """2 % and 98 % quantiles of what is finite; NaN for a signal that is absent throughout."""
+    """2 % and 98 % quantiles of the finite values; NaN for a signal absent throughout."""
     finite = column[np.isfinite(column)]
     if finite.size:
         lo, hi = np.quantile(finite, (0.02, 0.98)).tolist()
@@ -200,7 +200,7 @@ def _scale(h: float, lo: float, hi: float) -> float:
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float:
-    """Pearson correlation over the rows that have x; 0 where a side is constant."""
+    """Pearson correlation over the rows that have x; 0 where x or y is constant."""
     has = np.isfinite(x)
     x, y = x[has], y[has]
     if x.size < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:

@@ -1,4 +1,4 @@
-"""What MPAdapt and MPStrat have in common: a learned score and a price of the budget.
+"""Base of MPAdapt and MPStrat: a learned score and a price of the budget.
 
 Utility u_t = θᵀx_t - λ ĉ'_t; verify iff u_t > 0. A label moves θ by exponentiated gradient
 (Kivinen & Warmuth 1997), every step moves λ (paper, Section "Global Policies", MP-Adapt).
@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gatekeeper.arguments import check_beta, check_count
-from gatekeeper.policies._missing import MissingRule, OnMissing
-from gatekeeper.policies._warmup import T0, Warmup, weighted_mean
+from gatekeeper.policies.missing_signal import MissingSignalRule, OnMissing
+from gatekeeper.policies.score import T0, WarmupScore, weighted_mean
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
-__all__ = ["MirrorProx", "exponentiated_gradient", "surrogate"]
+__all__ = ["MirrorProxPolicy", "exponentiated_gradient", "surrogate"]
 
 
 class _Step(NamedTuple):
@@ -31,17 +31,16 @@ class _Step(NamedTuple):
     move: int  # how often the stratum's λ had changed, this step included
 
 
-class MirrorProx:
+class MirrorProxPolicy:
     """Costs are divided by their warm-up means: ĉ', c'.
 
     θ starts as w0, λ as the (1 - β) quantile of s/ĉ' over the warm-up. After each step
     λ ← max(floor, λ + η_λ (a c' - β)), with a = 1 only where the budget allowed the verification:
-    the policy hears of it by `observe`. Until the true cost is known, ĉ' stands for c'; so it does
-    throughout where no true cost of the warm-up is known when that ends, and for a verification
-    that comes to nothing.
+    `observe` informs the policy of that. ĉ' replaces c' until the true cost is known, for a
+    verification without a result, and always if no true cost of the warm-up is known when it ends.
 
-    Labels of the warm-up that come after it has ended change neither θ nor λ. A verified candidate
-    is kept until its label comes.
+    Labels of the warm-up that arrive after it has ended change neither θ nor λ. A verified
+    candidate is kept until its label arrives.
     """
 
     name: ClassVar[str]
@@ -54,8 +53,8 @@ class MirrorProx:
         self.warmup = check_count("warmup", warmup)
         self.on_missing = on_missing
         self.seed = seed
-        self._missing = MissingRule(on_missing, beta, seed)
-        self._warmup = Warmup(warmup)
+        self._missing = MissingSignalRule(on_missing, beta, seed)
+        self._warmup = WarmupScore(warmup)
         self._warmup_costs: list[float] = []
         self._mean_estimate = 1.0
         self._mean_cost: float | None = None  # unknown where no label came in time
@@ -99,7 +98,7 @@ class MirrorProx:
         )
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Move λ by what this step spends, whether or not its label ever comes."""
+        """Move λ by what this step spends, whether or not its label ever arrives."""
         if decision.reason is Reason.WARMUP or self._last is None:
             return
         id_, step = self._last
@@ -129,27 +128,27 @@ class MirrorProx:
         if decision.verify and outcome.cost is not None and self._mean_cost is not None:
             cost = outcome.cost / self._mean_cost
             k = step.stratum
-            if self._moves[k] == step.move:  # nothing since: as if it had been known at once
+            if self._moves[k] == step.move:  # no move since: as if known at once
                 self._move(k, step.price, cost)
             else:
                 corrected = self._price[k] + self._rate * (cost - step.cost)
                 self._price[k] = max(self.floor, corrected)
-                self._moves[k] += 1  # so that no later label starts from a price before this one
+                self._moves[k] += 1  # no later label may start from an earlier price
 
-    # -- what subclasses say ------------------------------------------------------------------
+    # -- what subclasses define ---------------------------------------------------------------
 
     def _start(self, w0: list[float], price: float) -> None:
         """Set θ and the prices after the warm-up."""
         raise NotImplementedError
 
     def _decider(self, stratum: int) -> list[float]:
-        """θ of the decision."""
+        """θ that decides."""
         raise NotImplementedError
 
     def _learn(
         self, stratum: int, x: list[float], y: int, u: float, charge: float, rate: float
     ) -> None:
-        """Move θ. `u` and `charge` = λ ĉ' are those of the decision, `rate` is η_t."""
+        """Move θ; `u` and `charge` = λ ĉ' are the decision's, `rate` is η_t."""
         raise NotImplementedError
 
     def _stratum(self, cost_estimate: float) -> int:

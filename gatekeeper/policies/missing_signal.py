@@ -1,4 +1,4 @@
-"""What a policy does with a candidate that has no signal at all (see `MissingRule`)."""
+"""What a policy does with a candidate that has no signal at all: `on_missing`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,24 @@ from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Decision, Reason
 
-__all__ = ["MissingRule", "OnMissing"]
+__all__ = ["MissingSignalRule", "OnMissing"]
 
 OnMissing = Literal["uniform", "verify", "skip"]
 
 
-class MissingRule:
+class MissingSignalRule:
     """Verifies a candidate without signals with a fixed probability: β, 1 or 0.
 
-    One draw of `numpy.random.default_rng(seed)` per such candidate.
+    It takes one draw of `numpy.random.default_rng(seed)` per such candidate.
+
+    Parameters
+    ----------
+    on_missing
+        "uniform": probability β; "verify": 1; "skip": 0.
+    beta
+        β in (0, 1).
+    seed
+        Of the draws, at least 0.
     """
 
     def __init__(self, on_missing: OnMissing, beta: float, seed: int) -> None:

@@ -1,0 +1,114 @@
+"""The built-in policies, in the order in which tables list them, and how to find one by name.
+
+To add a built-in policy: its file, with the class attributes of `descriptor`, and its line in
+BUILT_IN. Other packages add theirs through the entry-point group `gatekeeper.policies`: a class,
+or any callable that takes `beta` and, as a keyword, `seed`.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Any
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.policies.calibrated import Calibrated
+from gatekeeper.policies.cst import CST
+from gatekeeper.policies.cst_memory import CSTMemory
+from gatekeeper.policies.descriptor import Need, PolicyDescriptor
+from gatekeeper.policies.hga import HGA
+from gatekeeper.policies.mp_adapt import MPAdapt
+from gatekeeper.policies.mp_strat import MPStrat
+from gatekeeper.policies.oracle import Oracle
+from gatekeeper.policies.random import Random
+from gatekeeper.policies.score import T0
+from gatekeeper.policies.split_conformal import SplitConformal
+from gatekeeper.policies.threshold import Threshold
+from gatekeeper.protocols import Policy
+
+__all__ = ["built_in", "describe_policy", "make_policy", "policy_names", "replay_names"]
+
+GROUP = "gatekeeper.policies"
+BUILT_IN: tuple[Any, ...] = (
+    Random,
+    Threshold,
+    CST,
+    CSTMemory,
+    MPAdapt,
+    MPStrat,
+    SplitConformal,
+    HGA,
+    Oracle,
+    Calibrated,
+)
+
+
+def built_in() -> list[PolicyDescriptor]:
+    """The built-in policies, those of the paper in its order first."""
+    return [PolicyDescriptor.of(policy.name, policy) for policy in BUILT_IN]
+
+
+def policy_names() -> list[str]:
+    """Names that `make_policy` accepts, sorted: built-in policies and installed plug-ins."""
+    live = {policy.name for policy in built_in() if not policy.replay_only}
+    return sorted(live | set(_plug_ins()))
+
+
+def replay_names() -> list[str]:
+    """Names of the policies that can be replayed: built-in ones in their order, then plug-ins."""
+    return list(dict.fromkeys([policy.name for policy in BUILT_IN] + sorted(_plug_ins())))
+
+
+def describe_policy(name: str) -> PolicyDescriptor:
+    """What the package knows of the policy of that name.
+
+    Raises
+    ------
+    BadInputError
+        The name is unknown.
+    """
+    for policy in BUILT_IN:
+        if policy.name == name:
+            return PolicyDescriptor.of(name, policy)
+    for entry in entry_points(group=GROUP, name=name):
+        return PolicyDescriptor.of(name, entry.load())
+    raise BadInputError(f"policy={name!r} is unknown: choose one of {', '.join(replay_names())}")
+
+
+def make_policy(name: str, beta: float, *, horizon: int | None = None, seed: int = 0) -> Policy:
+    """The policy of that name with its defaults, for live use.
+
+    Parameters
+    ----------
+    name
+        One of `policy_names()`.
+    beta
+        Share of the full cost to spend, in (0, 1).
+    horizon
+        Number of candidates to come, the warm-up included, where it is known. A policy that
+        calibrates then does so on half of what follows the warm-up, as in the paper; one that
+        paces its spending spends its budget by then.
+    seed
+        Of its draws, at least 0.
+
+    Raises
+    ------
+    BadInputError
+        The name is unknown, or the policy exists in replay only: it needs the labels.
+    """
+    if name not in {policy.name for policy in BUILT_IN} and name not in _plug_ins():
+        raise BadInputError(
+            f"policy={name!r} is unknown: choose one of {', '.join(policy_names())}"
+        )
+    policy = describe_policy(name)
+    if policy.replay_only:
+        raise BadInputError(
+            f"policy={name!r} knows the labels beforehand: it exists in replay only"
+        )
+    stream: dict[Need, Any] = {}
+    if horizon is not None:
+        stream = {"horizon": horizon, "calibration": max(horizon - T0, 0) // 2}
+    return policy.build(beta, seed=seed, stream=stream)
+
+
+def _plug_ins() -> list[str]:
+    return [entry.name for entry in entry_points(group=GROUP)]
