@@ -24,13 +24,14 @@ from time import perf_counter
 import numpy as np
 from _machine import machine
 
-from gatekeeper.analysis.experiment import METRICS, Contender, Protocol, compare, estimate
+from gatekeeper.analysis.experiment import METRICS, Contender, Protocol, compare
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.paper.settings import SETTINGS
 from gatekeeper.paper.streams import draw
 from gatekeeper.paper.stress import STREAMS, make_stream
 from gatekeeper.policies import Calibrated, Threshold
+from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 
 BETAS = (0.05, 0.10, 0.20, 0.30, 0.50)
@@ -70,8 +71,8 @@ class Cell:
         best = theirs.argmax(axis=0)
         own = self.values[:, len(OTHERS) + which, :, metric]
         pairs = [own[:, b] - self.values[:, i, b, metric] for b, i in enumerate(best)]
-        found = [estimate(100 * pair) for pair in pairs]
-        mean = np.array([f.mean for f in found])
+        found = [student_interval(100 * pair) for pair in pairs]
+        mean = np.array([f.value for f in found])
         return mean, np.array([f.margin for f in found]), [OTHERS[i] for i in best]
 
     def mean(self, policy: int, metric: int) -> FloatArray:
@@ -191,13 +192,13 @@ def checks(cells: list[Cell], n: int, again: Again) -> None:
     bad = [cell for cell in cells if cell.name.startswith(("no-signal", "inverted"))]
     for cell in bad:
         cost = [
-            estimate(100 * (cell.values[:, ours, b, RECALL] - cell.values[:, 0, b, RECALL]))
+            student_interval(100 * (cell.values[:, ours, b, RECALL] - cell.values[:, 0, b, RECALL]))
             for b in range(len(BETAS))
         ]
         check(
             f"N = {n}: {cell.name} costs at most 1 point against random",
-            min(c.mean for c in cost) >= -1.0,
-            ", ".join(f"{c.mean:+.1f} ± {c.margin:.1f}" for c in cost),
+            min(c.value for c in cost) >= -1.0,
+            ", ".join(f"{c.value:+.1f} ± {c.margin:.1f}" for c in cost),
         )
     if n >= 3000:
         what = f"N = {n}: hit rate for precision"

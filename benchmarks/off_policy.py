@@ -30,7 +30,6 @@ from _gate import EXPLORE
 from _machine import machine
 from estimates import simulate
 
-from gatekeeper.analysis.estimates import Estimate
 from gatekeeper.analysis.off_policy import Evidence, compare
 from gatekeeper.analysis.plan import curve_of
 from gatekeeper.analysis.vectorised import Stream, fixed_score, strata_of
@@ -38,6 +37,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import T0, describe_policy
+from gatekeeper.stats.interval import Interval
 from gatekeeper.types import FloatArray
 
 LOGS = ("random", "threshold", "cst", "calibrated")
@@ -56,7 +56,7 @@ Cell = tuple[str, str, float, int]  # of the log: policy, stream, β, N
 NOTHING = [np.nan] * 4
 
 
-def judged(found: Estimate | None, truth: float) -> list[float]:
+def judged(found: Interval | None, truth: float) -> list[float]:
     """Whether the truth lies below and above the interval, its width, the error."""
     if found is None or np.isnan([found.value, truth]).any():
         return NOTHING
@@ -148,7 +148,7 @@ def planned(cell: Cell, seed: int) -> FloatArray:
         for target in TARGETS:
             needed = curve.for_recall(target)
             true = float(np.interp(target, recall, np.linspace(0.0, 1.0, recall.size)))
-            found = Estimate(needed.budget, needed.low, needed.high, 0)
+            found = needed.budget
             row.append(judged(found, true))
         at = [round(100 * b) for b in BUDGETS]
         row += [judged(curve.at(b).recall, recall[i]) for b, i in zip(BUDGETS, at, strict=True)]

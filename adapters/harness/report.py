@@ -32,7 +32,7 @@ class Report:
             f"{s.verified} by choice; {wrong} of them wrong"
         ]
         if (found := self.estimates.assisted) is not None:
-            p = found.pass_rate
+            p = found.complement
             lines.append(
                 f"pass rate of all {s.outputs}: {p.value:.1%}, 95 % interval {p.low:.1%} to "
                 f"{p.high:.1%}"
@@ -57,7 +57,7 @@ class Report:
             "could_not_tell": s.could_not_tell,
             "missing_signal": s.missing_signal,
             "selected": list(self.selected),
-            "pass_rate": None if found is None else asdict(found.pass_rate),
+            "pass_rate": None if found is None else asdict(found.complement),
             "error_rate": as_json(self.estimates),
         }
 

@@ -214,7 +214,7 @@ class _Gated:
             return {}
         error = (found.high - found.low) / (2 * NORMAL)
         return {
-            f"{self._metric}@all,{self._pipeline}": found.pass_rate.value,
+            f"{self._metric}@all,{self._pipeline}": found.complement.value,
             f"{self._metric}@all_stderr,{self._pipeline}": error,
         }
 

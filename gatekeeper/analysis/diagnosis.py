@@ -26,14 +26,15 @@ from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import HGA, T0, Oracle
 from gatekeeper.policies.hga import EPSILON_H, EPSILON_P
 from gatekeeper.stats.heterogeneity import correlation, dispersion
+from gatekeeper.stats.interval import NORMAL, Interval
 from gatekeeper.types import FloatArray
 
 __all__ = [
     "Advice",
-    "Choice",
     "Condition",
     "Diagnosis",
     "Partition",
+    "PartitionResult",
     "StratumFigures",
     "diagnose",
     "orders_for",
@@ -45,7 +46,6 @@ DISPERSION = 0.01  # Var_k(ρ_k), ρ_k 0.1 apart (standard deviation): what the 
 MARGIN = 0.02  # hit rates closer than this are as good as each other
 HIDDEN = 0.1  # a gain in hit rate over a random draw that is not to be ruled out in passing
 COMPLETE = 0.99  # share of known labels that is as good as all: verifiers fail now and then
-Z95 = 1.96
 SWEEP = (1, 2, 3, 4, 6, 8)
 ORDERS = 10
 MANY = 300_000  # records: one order differs little from the next, and takes seconds
@@ -95,21 +95,19 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PartitionResult:
     """What a rule would have verified, averaged over the orders; rates in [0, 1].
 
-    Differences of hit rates come with the half-width of their 95 % interval, which counts both
-    the order of the stream and the luck of which outputs happened to be wrong.
+    The intervals of differences of hit rates count both the order of the stream and the chance by
+    which outputs happened to be wrong.
     """
 
     name: str
     hit_rate: float
     recall: float
     utilisation: float
-    above_threshold: float  # hit rate minus that of the global threshold
-    above_threshold_margin: float
-    above_random: float  # hit rate minus the error rate, which is what a random draw hits
-    above_random_margin: float
+    above_threshold: Interval  # hit rate minus that of the global threshold
+    above_random: Interval  # hit rate minus the error rate, which is what a random draw hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +132,8 @@ class Diagnosis:
     base_rate_spread: float
     base_rate_p: float
     gate: list[Condition] | None
-    partitions: list[Choice] | None
-    sweep: list[Choice] | None
+    partitions: list[PartitionResult] | None
+    sweep: list[PartitionResult] | None
     absent: str | None
     chosen: bool  # labels were chosen by a policy: the figures describe its choice only
     notes: list[str]
@@ -324,7 +322,7 @@ def _replays(
     warmup: int,
     orders: int,
     on_progress: Callable[[int], None],
-) -> tuple[list[Choice], list[Choice]]:
+) -> tuple[list[PartitionResult], list[PartitionResult]]:
     """Partitions and the K sweep, on clean labels and signals.
 
     "none" is Threshold and "cost" is CST; "random" and "signal" (bins of the score) should not
@@ -368,7 +366,7 @@ def _bins(stream: Stream, k: int) -> Indices:
 
 
 class _Replayed(NamedTuple):
-    """One rule in one order: what a `Choice` averages; variances in place of margins."""
+    """One rule in one order: what a `PartitionResult` averages; variances in place of margins."""
 
     hit_rate: float
     recall: float
@@ -404,26 +402,25 @@ def _variance(y: FloatArray, a: Flags, b: Flags) -> float:
     return p * (1 - p) * float(((a / a.sum() - b / b.sum()) ** 2).sum())
 
 
-def _averages(replayed: dict[str, list[_Replayed]]) -> list[Choice]:
+def _averages(replayed: dict[str, list[_Replayed]]) -> list[PartitionResult]:
     choices = []
     for name, rows in replayed.items():
         values = np.array(rows)
         defined = values[~np.isnan(values).any(axis=1)]
         if not len(defined):
-            choices.append(Choice(name, *[nan] * 7))
+            unknown = Interval(nan, nan, nan)
+            choices.append(PartitionResult(name, nan, nan, nan, unknown, unknown))
             continue
         hit, recall, used, delta, var, above, var_above = defined.mean(axis=0).tolist()
         by_order = defined.var(axis=0, ddof=1) / len(defined) if len(defined) > 1 else [0.0] * 7
         choices.append(
-            Choice(
+            PartitionResult(
                 name,
                 hit_rate=hit,
                 recall=recall,
                 utilisation=used,
-                above_threshold=delta,
-                above_threshold_margin=Z95 * sqrt(var + by_order[3]),
-                above_random=above,
-                above_random_margin=Z95 * sqrt(var_above + by_order[5]),
+                above_threshold=Interval.around(delta, NORMAL * sqrt(var + by_order[3])),
+                above_random=Interval.around(above, NORMAL * sqrt(var_above + by_order[5])),
             )
         )
     return choices
@@ -486,19 +483,19 @@ def _conclude(d: Diagnosis) -> tuple[Advice, str]:
         return _no_evidence(labels, needed)
     threshold, _, _, cst, _ = d.partitions
     signal = _signal(threshold, cst)
-    if isnan(cst.above_threshold):
+    if isnan(cst.above_threshold.value):
         return Advice.UNKNOWN, f"{differ}The budget is too small to verify anything: raise beta."
-    gain, margin = cst.above_threshold, cst.above_threshold_margin
+    gain, margin = cst.above_threshold.value, cst.above_threshold.margin
     by = f"by {abs(gain):.3f} ± {margin:.3f} in hit rate"
     if (cst.recall - threshold.recall) * gain < 0:  # a rule that spends less may hit more
         by += f" (recall is {cst.recall:.3f}, Threshold's {threshold.recall:.3f})"
-    if gain > margin:
+    if cst.above_threshold.low > 0.0:
         differ = differ or (
             "Neither correlations nor error rates differ measurably between strata, but score ÷ "
             "cost is not comparable across them. "
         )
         return Advice.CST, f"{differ}CST does better than Threshold {by}: use cst.{signal}"
-    if gain < -margin:
+    if cst.above_threshold.high < 0.0:
         differ = differ or "No evidence that strata differ. "
         worse = f"CST does worse than Threshold {by}: use threshold.{signal}"
         return Advice.THRESHOLD, differ + worse
@@ -524,12 +521,12 @@ def _no_evidence(labels: float, needed: int) -> tuple[Advice, str]:
     )
 
 
-def _signal(threshold: Choice, cst: Choice) -> str:
+def _signal(threshold: PartitionResult, cst: PartitionResult) -> str:
     """What it says when neither beats random: no threshold on this score helps at this budget."""
     both = (threshold, cst)
-    if any(c.above_random > c.above_random_margin for c in both):
+    if any(c.above_random.low > 0.0 for c in both):
         return ""
-    if any(c.above_random + c.above_random_margin > HIDDEN for c in both):
+    if any(c.above_random.high > HIDDEN for c in both):
         return " So few labels do not tell whether either policy hits more than a random draw."
     return " The signal is no better than random here: neither policy hits more than a random draw."
 

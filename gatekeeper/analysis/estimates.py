@@ -22,7 +22,7 @@ side for itself (Zou & Donner 2008). `benchmarks/estimates.py` checks how often 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import hypot, inf, isnan, log, log1p, nan
 from typing import Any, NamedTuple
 
@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.stats.error_model import ErrorModel, Known, Raw
+from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.profile_likelihood import Part
 from gatekeeper.types import FloatArray, GateResult, Record, Signals
 
 __all__ = [
-    "Estimate",
     "Estimates",
     "as_json",
     "estimate",
@@ -56,21 +56,6 @@ SURE = 1e-6  # no prediction is closer to 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A rate in [0, 1] with its 95 % interval, from `n` verdicts. A known rate has no width."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-    @property
-    def pass_rate(self) -> Estimate:
-        """The same of the outputs that are right."""
-        return Estimate(1.0 - self.value, 1.0 - self.high, 1.0 - self.low, self.n)
-
-
-@dataclass(frozen=True, slots=True)
 class Estimates:
     """Error rates: of the verified outputs (`naive`), and of all, estimated twice.
 
@@ -78,9 +63,9 @@ class Estimates:
     outputs, or why an estimate is missing; `notes` say what else the estimates rest on.
     """
 
-    naive: Estimate | None
-    weighted: Estimate | None  # Hájek
-    assisted: Estimate | None  # by prediction
+    naive: Interval | None
+    weighted: Interval | None  # Hájek
+    assisted: Interval | None  # by prediction
     outputs: int
     covered: int  # outputs that had a chance to be verified: the estimates are about these
     why: str
@@ -107,7 +92,7 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     naive = _naive(label[drawn])
     if np.isfinite(label).all():
         rate = float(label.mean())
-        known = Estimate(rate, rate, rate, label.size)
+        known = Interval(rate, rate, rate, label.size)
         why = "Every output has a verdict: the rate is known, not estimated."
         naive = known if drawn.all() else naive
         return Estimates(naive, known, known, label.size, label.size, why)
@@ -141,7 +126,7 @@ def show(estimates: Estimates) -> list[str]:
     return [*lines, estimates.why, *estimates.notes]
 
 
-def rates(estimates: Estimates) -> list[tuple[str, Estimate | None]]:
+def rates(estimates: Estimates) -> list[tuple[str, Interval | None]]:
     """The three with a name each, for tables."""
     n = "verified" if estimates.naive is None else f"the {estimates.naive.n:,} verified"
     return [
@@ -151,7 +136,7 @@ def rates(estimates: Estimates) -> list[tuple[str, Estimate | None]]:
     ]
 
 
-def interval(found: Estimate) -> str:
+def interval(found: Interval) -> str:
     """In percent; "known" where there is nothing to estimate."""
     if found.low == found.high:
         return "known"
@@ -222,27 +207,27 @@ def _raw(h: Signals, log_cost: float) -> Raw:
 # -- estimates ----------------------------------------------------------------------------------
 
 
-def _naive(label: FloatArray) -> Estimate | None:
+def _naive(label: FloatArray) -> Interval | None:
     if not label.size:
         return None
     rate = float(label.mean())
-    return Estimate(rate, *midp_interval(rate, label.size), label.size)
+    return replace(midp_interval(rate, label.size), n=label.size)
 
 
 def rate_of_all(
     p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
-) -> Estimate:
+) -> Interval:
     """All outputs from their parts. `p` > 0, `drawn` means with a label; arrays of shape (N,)."""
     value = below = above = 0.0
     for part in parts_of(p, drawn, label, log_odds):
-        low, high = _interval(part)
+        found = _interval(part)
         share = part.size / p.size
         value += share * part.rate
-        below = hypot(below, share * (part.rate - low))
-        above = hypot(above, share * (high - part.rate))
+        below = hypot(below, share * (part.rate - found.low))
+        above = hypot(above, share * (found.high - part.rate))
     wrong = int(label[drawn].sum())
     right = int(drawn.sum()) - wrong
-    return Estimate(
+    return Interval(
         value,
         max(value - below, wrong / p.size),
         min(value + above, 1.0 - right / p.size),
@@ -319,11 +304,11 @@ def _part(
     return rate, labels
 
 
-def _interval(part: Part) -> tuple[float, float]:
+def _interval(part: Part) -> Interval:
     if part.labels == 0.0:
-        return 0.0, 1.0
+        return Interval(part.rate, 0.0, 1.0)
     if part.labels == inf:
-        return part.rate, part.rate
+        return Interval(part.rate, part.rate, part.rate)
     return midp_interval(part.rate, part.labels)
 
 

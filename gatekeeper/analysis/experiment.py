@@ -24,18 +24,18 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy
 from gatekeeper.policies.descriptor import Need
+from gatekeeper.stats.interval import Interval
+from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 
 __all__ = [
     "METRICS",
     "Comparison",
     "Contender",
-    "Estimate",
     "Label",
+    "PolicyRun",
     "Protocol",
-    "Run",
     "compare",
-    "estimate",
     "needs_second_half",
     "runs",
 ]
@@ -100,20 +100,8 @@ class Protocol:
         return range(self.first_seed, self.first_seed + self.seeds)
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean over seeds with the half-width of its 95 % interval (NaN for a single seed)."""
-
-    mean: float
-    margin: float
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        return self.mean - self.margin, self.mean + self.margin
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class PolicyRun:
     """One policy on one seed's stream under one budget."""
 
     contender: Contender
@@ -151,14 +139,16 @@ class Comparison:
     values: FloatArray
     gate_open: FloatArray  # (P, B, S): 1 where HGA's gate opened, 0 where not, NaN for the others
 
-    def estimate(self, contender: Contender | str, beta: float, metric: str) -> Estimate:
-        return estimate(self.seeds(contender, beta, metric))
+    def estimate(self, contender: Contender | str, beta: float, metric: str) -> Interval:
+        return student_interval(self.seeds(contender, beta, metric))
 
     def difference(
         self, contender: Contender | str, other: Contender | str, beta: float, metric: str
-    ) -> Estimate:
+    ) -> Interval:
         """contender - other, paired by seed."""
-        return estimate(self.seeds(contender, beta, metric) - self.seeds(other, beta, metric))
+        return student_interval(
+            self.seeds(contender, beta, metric) - self.seeds(other, beta, metric)
+        )
 
     def seeds(self, contender: Contender | str, beta: float, metric: str) -> FloatArray:
         """One value per seed: (S,). Raises BadInputError for what was not compared."""
@@ -185,7 +175,7 @@ def compare(
     *,
     workers: int = 1,
     on_progress: Callable[[int], None] = lambda seeds: None,
-    on_run: Callable[[Run], None] | None = None,
+    on_run: Callable[[PolicyRun], None] | None = None,
 ) -> Comparison:
     """Replay every contender at every budget on every seed.
 
@@ -212,7 +202,7 @@ def runs(
     contenders: Sequence[Contender | str],
     betas: Sequence[float],
     protocol: Protocol = Protocol(),
-) -> Iterator[Run]:
+) -> Iterator[PolicyRun]:
     """The runs that `compare` measures, one after the other: by seed, budget, contender.
 
     The same errors.
@@ -220,17 +210,6 @@ def runs(
     plan = _plan(table, contenders, betas, protocol)
     for seed in protocol.each_seed:
         yield from plan.runs(seed)
-
-
-def estimate(values: FloatArray) -> Estimate:
-    """Mean and Student-t 95 % margin over seeds, (S,), as in the paper; NaN seeds make it NaN."""
-    from scipy.stats import t  # slow to import
-
-    n = values.size
-    mean = float(values.mean())
-    if n < 2:
-        return Estimate(mean, float("nan"))
-    return Estimate(mean, float(t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,7 +223,7 @@ class _Plan:
     evaluate: Evaluate
 
     def measure(
-        self, seed: int, *, on_run: Callable[[Run], None] | None = None
+        self, seed: int, *, on_run: Callable[[PolicyRun], None] | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Metrics (P, B, 6) of one seed's runs, and whether HGA's gate opened (P, B)."""
         metrics = np.empty((len(self.contenders), len(self.betas), len(METRICS)))
@@ -258,13 +237,13 @@ class _Plan:
                 opened[at] = run.decisions.evidence.open
         return metrics, opened
 
-    def runs(self, seed: int) -> Iterator[Run]:
+    def runs(self, seed: int) -> Iterator[PolicyRun]:
         """By budget, then by contender."""
         order, stream = self._stream(seed)
         first = stream.first
         for beta in self.betas:
             for contender in self.contenders:
-                yield Run(
+                yield PolicyRun(
                     contender,
                     beta,
                     seed,

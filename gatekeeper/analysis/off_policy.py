@@ -23,7 +23,7 @@ with partial feedback.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, log, nan
 from typing import Literal
@@ -31,12 +31,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.analysis.estimates import Estimate, log_odds_of, parts_of
+from gatekeeper.analysis.estimates import log_odds_of, parts_of
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy, make_policy
+from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.profile_likelihood import Part, interval_of_ratio, interval_of_sum
 from gatekeeper.types import FloatArray
 
@@ -56,11 +57,11 @@ class Value:
 
     policy: str
     verified: float  # share of the outputs it would have verified
-    recall: Estimate  # weighted; so the next
-    hit_rate: Estimate | None
-    recall_assisted: Estimate
-    hit_rate_assisted: Estimate | None
-    more: Estimate  # errors found beyond those of the first policy compared, in number
+    recall: Interval  # weighted; so the next
+    hit_rate: Interval | None
+    recall_assisted: Interval
+    hit_rate_assisted: Interval | None
+    more: Interval  # errors found beyond those of the first policy compared, in number
     effective: float  # verdicts that the log has on its choices, as so many of equal weight
     learns: bool  # after the warm-up, here from the log's verdicts only: an approximation
 
@@ -108,41 +109,41 @@ class Evidence:
         """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
         verdicts that the log has: 0 or 1; for random, which draws, β. Nothing is explored."""
         described = describe_policy(policy)
-        if described.learns == "nothing" and not described.replay_only:
+        live = make_policy(policy, beta, horizon=len(self.stream), seed=SEED)
+        if described.learns == "nothing":
             return np.full(self.p.size, beta)
         if not described.learns_after_warmup and self.stream.has_rule(described.make):
             decisions = self.stream.decide(described.make, beta, seed=SEED)
         else:
-            live = make_policy(policy, beta, horizon=len(self.stream), seed=SEED)
             decisions = self.stream.step(live, beta, feedback="partial")
         return decisions.verified.astype(np.float64)
 
-    def rate(self, among: Flags, method: Method = "weighted") -> Estimate:
+    def rate(self, among: Flags, method: Method = "weighted") -> Interval:
         """Error rate of these outputs of the run; of no output at all, 0/0, NaN."""
         size = int((among & self.counted).sum())
         if not size:
-            return Estimate(nan, nan, nan, 0)
+            return Interval(nan, nan, nan, 0)
         found = self.errors(among.astype(np.float64), method)
-        return Estimate(found.value / size, found.low / size, found.high / size, found.n)
+        return Interval(found.value / size, found.low / size, found.high / size, found.n)
 
-    def errors(self, share: FloatArray, method: Method = "weighted") -> Estimate:
+    def errors(self, share: FloatArray, method: Method = "weighted") -> Interval:
         """Σ share y, for shares (n,) of any sign: how many errors there are in them."""
         among = (share != 0.0) & self.counted
         parts, shares = self._parts(share, among, method)
         weights = [s * part.size for part, s in zip(parts, shares, strict=True)]
         n = int((among & self.drawn).sum())
-        return Estimate(_total(parts, weights), *interval_of_sum(parts, weights), n)
+        return replace(interval_of_sum(parts, weights), n=n)
 
-    def recall(self, share: FloatArray, method: Method = "weighted") -> tuple[Estimate, float]:
+    def recall(self, share: FloatArray, method: Method = "weighted") -> tuple[Interval, float]:
         """Σ share y / Σ y for shares (n,) in [0, 1], and Σ y."""
         parts, shares = self._parts(share, self.counted, method)
         top = [s * part.size for part, s in zip(parts, shares, strict=True)]
         whole = [float(part.size) for part in parts]
-        errors, n = _total(parts, whole), int((self.counted & self.drawn).sum())
+        errors = sum((part.size * part.rate for part in parts), 0.0)
+        n = int((self.counted & self.drawn).sum())
         if len(set(shares)) == 1:  # whatever there is, so much of it
-            return Estimate(shares[0], shares[0], shares[0], n), errors
-        value = _total(parts, top) / errors if errors else nan
-        return Estimate(value, *interval_of_ratio(parts, top, whole), n), errors
+            return Interval(shares[0], shares[0], shares[0], n), errors
+        return replace(interval_of_ratio(parts, top, whole), n=n), errors
 
     def _parts(
         self, share: FloatArray, among: Flags, method: Method
@@ -173,10 +174,6 @@ class Evidence:
     def effective(self, among: Flags) -> float:
         """As many verdicts of equal weight as tell as much of these outputs."""
         return _effective(self.p[among & self.counted])
-
-
-def _total(parts: Sequence[Part], weights: Sequence[float]) -> float:
-    return sum((w * part.rate for w, part in zip(weights, parts, strict=True)), 0.0)
 
 
 def _effective(p: FloatArray) -> float:

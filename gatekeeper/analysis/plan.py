@@ -21,9 +21,9 @@ from math import hypot
 
 import numpy as np
 
-from gatekeeper.analysis.estimates import Estimate
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.errors import BadInputError
+from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.types import FloatArray
 
@@ -38,18 +38,16 @@ class Point:
 
     budget: float  # share of what verifying everything after the warm-up costs
     verified: float  # share of the outputs
-    recall: Estimate
-    residual_risk: Estimate  # error rate of the outputs left out
+    recall: Interval
+    residual_risk: Interval  # error rate of the outputs left out
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A budget in [0, 1] for a target; 1 is to verify everything."""
+    """The budget, in [0, 1], that a target needs; 1 is to verify everything."""
 
     target: float
-    budget: float
-    low: float
-    high: float
+    budget: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +63,11 @@ class Curve:
         recalls = [p.recall for p in self.points]
         return Needed(
             target,
-            self._reached([r.value for r in recalls], target),
-            self._reached([r.high for r in recalls], target),
-            self._reached([r.low for r in recalls], target),
+            Interval(
+                self._reached([r.value for r in recalls], target),
+                self._reached([r.high for r in recalls], target),
+                self._reached([r.low for r in recalls], target),
+            ),
         )
 
     def for_residual_risk(self, target: float) -> float | None:
@@ -132,18 +132,18 @@ def _ascending(points: Sequence[Point]) -> Iterator[Point]:
         sorted(v) for v in zip(*((r.value, r.low, r.high) for r in recalls), strict=True)
     )
     for i, point in enumerate(points):
-        yield replace(point, recall=Estimate(value[i], low[i], high[i], recalls[i].n))
+        yield replace(point, recall=Interval(value[i], low[i], high[i], recalls[i].n))
 
 
-def _of_next_run(rate: Estimate, n: float) -> Estimate:
+def _of_next_run(rate: Interval, n: float) -> Interval:
     """The rate among outputs to come, from that of n that came; NaN stays NaN."""
     if not rate.value >= 0.0:
         return rate
-    low, high = midp_interval(rate.value, n)
-    return Estimate(
+    luck = midp_interval(rate.value, n)
+    return Interval(
         rate.value,
-        max(rate.value - hypot(rate.value - rate.low, rate.value - low), 0.0),
-        min(rate.value + hypot(rate.high - rate.value, high - rate.value), 1.0),
+        max(rate.value - hypot(rate.value - rate.low, rate.value - luck.low), 0.0),
+        min(rate.value + hypot(rate.high - rate.value, luck.high - rate.value), 1.0),
         rate.n,
     )
 

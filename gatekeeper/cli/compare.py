@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper.analysis.estimates import Estimate
 from gatekeeper.analysis.off_policy import Evidence, Value, compare
 from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
 from gatekeeper.policies import Random, policy_names
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
 
@@ -122,7 +122,7 @@ def _said(evidence: Evidence, values: list[Value]) -> list[str]:
     return lines
 
 
-def _rate(e: Estimate | None) -> str:
+def _rate(e: Interval | None) -> str:
     if e is None or not isfinite(e.value):
         return "–"
     if e.high - e.low < TINY:
@@ -130,7 +130,7 @@ def _rate(e: Estimate | None) -> str:
     return f"{100 * e.value:.0f}% [{100 * e.low:.0f}–{100 * e.high:.0f}]"
 
 
-def _more(e: Estimate) -> str:
+def _more(e: Interval) -> str:
     if e.high - e.low < TINY:
         return f"{e.value:+.0f}"
     return f"{e.value:+.0f} [{e.low:+.0f}, {e.high:+.0f}]"

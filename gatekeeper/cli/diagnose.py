@@ -13,11 +13,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper.analysis.diagnosis import Advice, Choice, Diagnosis, Partition, diagnose, orders_for
+from gatekeeper.analysis.diagnosis import (
+    Advice,
+    Diagnosis,
+    Partition,
+    PartitionResult,
+    diagnose,
+    orders_for,
+)
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.io.records import load_records
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
 
@@ -131,7 +139,7 @@ def _strata(d: Diagnosis, name: str) -> Table:
     return table
 
 
-def _choices(choices: list[tuple[str, Choice]], title: str) -> Table:
+def _choices(choices: list[tuple[str, PartitionResult]], title: str) -> Table:
     table = Table(title=title)
     for column in ("", "hit rate", "recall", "spent", "vs threshold", "vs random"):
         table.add_column(column, justify="right" if column else "left")
@@ -141,8 +149,8 @@ def _choices(choices: list[tuple[str, Choice]], title: str) -> Table:
             _number(c.hit_rate),
             _number(c.recall),
             _number(c.utilisation),
-            _difference(c.above_threshold, c.above_threshold_margin),
-            _difference(c.above_random, c.above_random_margin),
+            _difference(c.above_threshold),
+            _difference(c.above_random),
         )
     return table
 
@@ -151,10 +159,10 @@ def _number(value: float, digits: int = 3) -> str:
     return "–" if isnan(value) else f"{value:.{digits}f}"
 
 
-def _difference(value: float, margin: float) -> str:
-    if isnan(value):
+def _difference(gain: Interval) -> str:
+    if isnan(gain.value):
         return "–"
-    return "" if value == margin == 0.0 else f"{value:+.3f} ± {margin:.3f}"
+    return "" if gain.value == gain.margin == 0.0 else f"{gain.value:+.3f} ± {gain.margin:.3f}"
 
 
 def _p(value: float, absent: str = "too few labels to test") -> str:

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper.analysis.estimates import Estimate
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve_of
 from gatekeeper.cli.logged_settings import own_policy, settings_of
@@ -22,6 +21,7 @@ from gatekeeper.io.records import load_records
 from gatekeeper.policies import Random, describe_policy
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
 
@@ -130,13 +130,14 @@ def _verdicts(evidence: Evidence) -> str:
 def _recall_sentence(curve: Curve, needed: Needed, n: int) -> str:
     what = f"Recall of {100 * needed.target:.3g}% with {curve.policy}:"
     between = ""
-    if needed.low < needed.high:
-        between = f" (95 % interval {_share(needed.low)} to {_share(needed.high)})"
-    if needed.budget == 1.0:
+    budget = needed.budget
+    if budget.low < budget.high:
+        between = f" (95 % interval {_share(budget.low)} to {_share(budget.high)})"
+    if budget.value == 1.0:
         return f"{what} only by verifying everything{between}."
-    verified = round(n * curve.at(needed.budget).verified)
+    verified = round(n * curve.at(budget.value).verified)
     of = f"about {verified:,} of {n:,} outputs verified"
-    return f"{what} a budget of {_share(needed.budget)}{between}; {of}."
+    return f"{what} a budget of {_share(budget.value)}{between}; {of}."
 
 
 def _risk_sentence(curve: Curve, target: float, n: int) -> str:
@@ -165,7 +166,7 @@ def _share(budget: float) -> str:
     return f"{100 * budget:.0f} %"
 
 
-def _rate(e: Estimate) -> str:
+def _rate(e: Interval) -> str:
     if not isfinite(e.value):
         return "–"
     if e.low == e.high:
@@ -173,6 +174,16 @@ def _rate(e: Estimate) -> str:
     digits = 1 if e.high < 0.1 else 0
     low, high = f"{100 * e.low:.{digits}f}", f"{100 * e.high:.{digits}f}%"
     return f"{100 * e.value:.{digits}f}% [{low}–{high}]"
+
+
+def _needed(needed: Needed) -> dict[str, float]:
+    budget = needed.budget
+    return {
+        "target": needed.target,
+        "budget": budget.value,
+        "low": budget.low,
+        "high": budget.high,
+    }
 
 
 def _as_json(
@@ -190,7 +201,7 @@ def _as_json(
         policies.append(
             {
                 "policy": curve.policy,
-                "recall": None if recall is None else asdict(curve.for_recall(recall)),
+                "recall": None if recall is None else _needed(curve.for_recall(recall)),
                 "residual_risk": None
                 if risk is None
                 else {"target": risk, "budget": curve.for_residual_risk(risk)},

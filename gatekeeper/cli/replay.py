@@ -20,10 +20,9 @@ from gatekeeper.analysis.experiment import (
     METRICS,
     Comparison,
     Contender,
-    Estimate,
     Label,
+    PolicyRun,
     Protocol,
-    Run,
     compare,
 )
 from gatekeeper.analysis.replay import Evaluate, Feedback
@@ -32,6 +31,7 @@ from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
 
@@ -222,7 +222,7 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
         return f"β = {beta:g}: no policy to compare with random."
 
     def recall(contender: Contender) -> float:
-        return comparison.estimate(contender, beta, "recall").mean
+        return comparison.estimate(contender, beta, "recall").value
 
     ranked = sorted((c for c in rivals if recall(c) == recall(c)), key=recall, reverse=True)
     if not ranked:
@@ -231,42 +231,36 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
     lead = comparison.difference(best, ALWAYS[0], beta, "recall")
     text = f"β = {beta:g}: {best} finds {recall(best):.1%} of the {what}"
     text += ", the most" if len(ranked) > 1 else ""
-    if lead.interval[0] <= 0.0:
-        less = (
-            "less than random"
-            if lead.interval[1] < 0.0
-            else "no significant difference from random"
-        )
+    if lead.low <= 0.0:
+        less = "less than random" if lead.high < 0.0 else "no significant difference from random"
         sure = [
             str(c)
             for c in ranked[1:]
-            if comparison.difference(c, ALWAYS[0], beta, "recall").interval[0] > 0.0
+            if comparison.difference(c, ALWAYS[0], beta, "recall").low > 0.0
         ]
         pays = f"significantly more than random: {', '.join(sure)}" if sure else "no policy pays"
         return (
-            f"{text} ({lead.mean:+.1%} ± {lead.margin:.1%} against random): {less}; {pays} at this "
-            "budget."
+            f"{text} ({lead.value:+.1%} ± {lead.margin:.1%} against random): {less}; {pays} at "
+            "this budget."
         )
     if lead.margin != lead.margin:
         return f"{text} (random {recall(comparison.contenders[0]):.1%}; one order, no interval)."
     level = [
-        str(c)
-        for c in ranked[1:]
-        if comparison.difference(best, c, beta, "recall").interval[0] <= 0.0
+        str(c) for c in ranked[1:] if comparison.difference(best, c, beta, "recall").low <= 0.0
     ]
     if level:
         beside = f"; no significant difference from it: {', '.join(level)}"
     else:
         beside = ", ahead of all others" if len(ranked) > 1 else ""
-    return f"{text} ({lead.mean:+.1%} ± {lead.margin:.1%} against random){beside}."
+    return f"{text} ({lead.value:+.1%} ± {lead.margin:.1%} against random){beside}."
 
 
-def _cell(estimate: Estimate, *, sign: bool = False, rate: bool = True) -> str:
+def _cell(estimate: Interval, *, sign: bool = False, rate: bool = True) -> str:
     """With three decimals; for a figure in units of cost, three digits."""
-    if isnan(estimate.mean):
+    if isnan(estimate.value):
         return "–"
     shape = ("+" if sign else "") + (".3f" if rate else ".3g")
-    mean = f"{estimate.mean:{shape}}"
+    mean = f"{estimate.value:{shape}}"
     margin = f"{estimate.margin:{'.3f' if rate else '.2g'}}"
     return mean if isnan(estimate.margin) else f"{mean} ±{margin}"
 
@@ -299,8 +293,8 @@ def _as_json(comparison: Comparison, table: RecordTable, *, skipped: int) -> dic
     }
 
 
-def _pair(estimate: Estimate) -> dict[str, float | None]:
-    return {"mean": _number(estimate.mean), "margin": _number(estimate.margin)}
+def _pair(estimate: Interval) -> dict[str, float | None]:
+    return {"mean": _number(estimate.value), "margin": _number(estimate.margin)}
 
 
 def _number(value: float) -> float | None:
@@ -310,7 +304,7 @@ def _number(value: float) -> float | None:
 @contextmanager
 def _decisions(
     args: argparse.Namespace, table: RecordTable
-) -> Iterator[Callable[[Run], None] | None]:
+) -> Iterator[Callable[[PolicyRun], None] | None]:
     """The function that writes each run's decisions to --decisions; None without that option.
 
     The first run makes the file, so bad settings are reported before.
@@ -326,7 +320,7 @@ def _decisions(
         with ExitStack() as stack:
             out: Any = None
 
-            def write(run: Run) -> None:
+            def write(run: PolicyRun) -> None:
                 nonlocal out
                 if out is None:
                     out = stack.enter_context(opener(path, "wt", encoding="utf-8"))
@@ -337,7 +331,7 @@ def _decisions(
         raise BadInputError(f"--decisions {path} cannot be written: {e.strerror}") from e
 
 
-def _lines(run: Run, table: RecordTable) -> Iterator[str]:
+def _lines(run: PolicyRun, table: RecordTable) -> Iterator[str]:
     """A line per record: "wanted" is the policy's proposal, "verify" what the budget admitted."""
     d = run.decisions
     columns = (run.rows, d.verified, d.wanted, d.score, d.threshold, d.stratum)

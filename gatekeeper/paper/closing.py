@@ -131,7 +131,7 @@ def _gates(figures: Sequence[Figure]) -> Iterator[str]:
 
 def _overlap(cell: Cell) -> bool:
     a, b = cell.interval, cell.paper_interval
-    return a is not None and b is not None and a[0] <= b[1] and b[0] <= a[1]
+    return a is not None and b is not None and a.low <= b.high and b.low <= a.high
 
 
 def _agreeing(figures: Sequence[Figure]) -> str:

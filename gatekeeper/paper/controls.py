@@ -156,10 +156,10 @@ def conformal_table(replays: Replays) -> list[PaperTable]:
     for setting, rows in published.CONFORMAL.items():
         grid = replays.second_half(setting)
         for beta, paper in rows.items():
-            mean, low, high = grid.gain("split-conformal", "cst", beta)
+            gain = grid.gain("split-conformal", "cst", beta)
             cells = {
                 "split-conformal": Cell(grid.mean("split-conformal", beta), paper["hit"]),
-                "minus cst": Cell(mean, paper["minus_cst"], "gain", (low, high)),
+                "minus cst": Cell(gain.value, paper["minus_cst"], "gain", gain),
             }
             table.add((setting, f"{beta:.0%}"), cells)
     return [table]

@@ -55,7 +55,8 @@ def _gains(setting: str, replays: Replays) -> figures.GainPanel:
     gains = []
     for policy in ("cst", "hga"):
         rows = [grid.gain(policy, "threshold", beta) for beta in betas]
-        gains.append(figures.Gain(policy, *zip(*rows, strict=True)))
+        ends = zip(*((row.value, row.low, row.high) for row in rows), strict=True)
+        gains.append(figures.Gain(policy, *ends))
     return figures.GainPanel(setting, betas, gains)
 
 

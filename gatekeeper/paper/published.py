@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gatekeeper.stats.interval import Interval
+
 __all__ = [
     "BETAS",
     "CONFORMAL",
@@ -30,7 +32,6 @@ __all__ = [
     "STRATA",
     "STRATA_SWEEP",
     "Facts",
-    "Gain",
     "Grid",
 ]
 
@@ -158,46 +159,36 @@ HIT_RATE: Mapping[str, Grid] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """Paired mean CST - Threshold in pp, with the ends of its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-# Table "main" repeats HIT_RATE at MAIN_BETAS, Oracle rounded to two places, and adds the gain.
-MAIN_GAIN: Mapping[str, Mapping[float, Gain]] = {
+MAIN_GAIN: Mapping[str, Mapping[float, Interval]] = {
     "mbpp-qwen3": {
-        0.10: Gain(+3.4, -0.2, +7.0),
-        0.20: Gain(+5.1, +3.6, +6.6),
-        0.30: Gain(+5.6, +4.3, +7.0),
-        0.50: Gain(+4.3, +3.3, +5.3),
+        0.10: Interval(+3.4, -0.2, +7.0),
+        0.20: Interval(+5.1, +3.6, +6.6),
+        0.30: Interval(+5.6, +4.3, +7.0),
+        0.50: Interval(+4.3, +3.3, +5.3),
     },
     "mbpp-llama3": {
-        0.10: Gain(+17.0, +12.8, +21.1),
-        0.20: Gain(+15.1, +13.2, +17.0),
-        0.30: Gain(+11.0, +9.2, +12.9),
-        0.50: Gain(+5.3, +4.1, +6.5),
+        0.10: Interval(+17.0, +12.8, +21.1),
+        0.20: Interval(+15.1, +13.2, +17.0),
+        0.30: Interval(+11.0, +9.2, +12.9),
+        0.50: Interval(+5.3, +4.1, +6.5),
     },
     "mbpp-gpt4o-mini": {
-        0.10: Gain(+8.1, +4.5, +11.7),
-        0.20: Gain(+6.5, +4.3, +8.7),
-        0.30: Gain(+6.7, +5.6, +7.8),
-        0.50: Gain(+3.4, +2.5, +4.3),
+        0.10: Interval(+8.1, +4.5, +11.7),
+        0.20: Interval(+6.5, +4.3, +8.7),
+        0.30: Interval(+6.7, +5.6, +7.8),
+        0.50: Interval(+3.4, +2.5, +4.3),
     },
     "math-qwen3": {
-        0.10: Gain(-20.2, -22.3, -18.1),
-        0.20: Gain(-7.6, -8.4, -6.8),
-        0.30: Gain(-1.9, -2.4, -1.4),
-        0.50: Gain(+2.0, +1.6, +2.3),
+        0.10: Interval(-20.2, -22.3, -18.1),
+        0.20: Interval(-7.6, -8.4, -6.8),
+        0.30: Interval(-1.9, -2.4, -1.4),
+        0.50: Interval(+2.0, +1.6, +2.3),
     },
     "math-llama3": {
-        0.10: Gain(-4.9, -6.7, -3.2),
-        0.20: Gain(-1.6, -2.4, -0.8),
-        0.30: Gain(+1.5, +1.1, +2.0),
-        0.50: Gain(+3.7, +3.4, +4.1),
+        0.10: Interval(-4.9, -6.7, -3.2),
+        0.20: Interval(-1.6, -2.4, -0.8),
+        0.30: Interval(+1.5, +1.1, +2.0),
+        0.50: Interval(+3.7, +3.4, +4.1),
     },
 }
 MAIN_ORACLE: Mapping[str, tuple[float, ...]] = {

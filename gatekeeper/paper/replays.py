@@ -18,6 +18,7 @@ from gatekeeper.io.records import RecordTable
 from gatekeeper.paper import published
 from gatekeeper.paper.settings import SETTINGS, STRATA, Setting
 from gatekeeper.paper.streams import draw
+from gatekeeper.stats.interval import Interval
 from gatekeeper.types import FloatArray
 
 __all__ = ["Change", "Grid", "Replays"]
@@ -41,16 +42,16 @@ class Grid:
         hits = self.hit_rate(policy, beta)
         return float(np.nanmean(hits)) if np.isfinite(hits).any() else float("nan")
 
-    def gain(self, policy: str, base: str, beta: float) -> tuple[float, float, float]:
-        """Mean paired difference in pp, with the ends of its 95 % interval.
+    def gain(self, policy: str, base: str, beta: float) -> Interval:
+        """Mean paired difference in pp.
 
         The interval is the one that the seeds of one data set give, as in the paper: its width is
         averaged over the data sets.
         """
         found = [c.difference(policy, base, beta, "hit_rate") for c in self.draws]
-        mean = 100 * float(np.mean([e.mean for e in found]))
+        mean = 100 * float(np.mean([e.value for e in found]))
         margin = 100 * float(np.mean([e.margin for e in found]))
-        return mean, mean - margin, mean + margin
+        return Interval.around(mean, margin)
 
     def gate_open(self, beta: float) -> float:
         """Share of the replays in which HGA's gate opens."""

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.stats.interval import Interval
+
 __all__ = ["Cell", "PaperTable"]
 
 Kind = Literal["rate", "gain", "open", "value"]
@@ -26,8 +28,8 @@ class Cell:
     ours: float
     paper: float | None = None
     kind: Kind = "rate"
-    interval: tuple[float, float] | None = None  # 95 %, of ours
-    paper_interval: tuple[float, float] | None = None
+    interval: Interval | None = None  # of ours
+    paper_interval: Interval | None = None
 
     @property
     def difference(self) -> float:
@@ -46,12 +48,14 @@ class Cell:
             return f"{ours} ({paper})"
         return f"{ours} ({paper}, {_short(self.difference, sign=True)})"
 
-    def _one(self, value: float, interval: tuple[float, float] | None) -> str:
+    def _one(self, value: float, interval: Interval | None) -> str:
         if self.kind == "open":
             return f"open {value:.0%}"
         if self.kind == "gain":
             mean = f"{value:+.1f}"
-            return mean if interval is None else f"{mean} [{interval[0]:+.1f}, {interval[1]:+.1f}]"
+            return (
+                mean if interval is None else f"{mean} [{interval.low:+.1f}, {interval.high:+.1f}]"
+            )
         if self.kind == "value":
             return "–" if isnan(value) else f"{value:.4f}"
         return _short(value)
@@ -120,10 +124,14 @@ def _plain(cell: Cell) -> dict[str, Any]:
         "ours": None if isnan(cell.ours) else cell.ours,
         "paper": cell.paper,
         "difference": None if isnan(cell.difference) else cell.difference,
-        "interval": cell.interval,
-        "paper_interval": cell.paper_interval,
+        "interval": _ends(cell.interval),
+        "paper_interval": _ends(cell.paper_interval),
         "kind": cell.kind,
     }
+
+
+def _ends(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
 
 
 def _line(cells: tuple[str, ...]) -> str:

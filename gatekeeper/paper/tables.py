@@ -45,8 +45,8 @@ def main_table(replays: Replays) -> list[PaperTable]:
         grid = replays.grid(setting, published.POLICIES, published.BETAS)
         for beta in published.MAIN_BETAS:
             paper = published.MAIN_GAIN[setting][beta]
-            mean, low, high = grid.gain("cst", "threshold", beta)
-            gain = Cell(mean, paper.mean, "gain", (low, high), (paper.low, paper.high))
+            ours = grid.gain("cst", "threshold", beta)
+            gain = Cell(ours.value, paper.value, "gain", ours, paper)
             cells = hit_rates(grid, beta, published.HIT_RATE[setting][beta])
             table.add((setting, f"{beta:.0%}"), cells | {"cst − threshold": gain})
     return [table]

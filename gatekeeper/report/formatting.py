@@ -6,7 +6,7 @@ from math import isnan
 
 import numpy as np
 
-from gatekeeper.analysis.experiment import Estimate
+from gatekeeper.stats.interval import Interval
 from gatekeeper.types import FloatArray
 
 __all__ = [
@@ -31,8 +31,8 @@ def percent(value: float) -> str:
     return "–" if isnan(value) else f"{value:.1%}"
 
 
-def percent_and_margin(value: Estimate) -> str:
-    shown = percent(value.mean)
+def percent_and_margin(value: Interval) -> str:
+    shown = percent(value.value)
     return f"{shown} ± {100 * value.margin:.1f}" if value.margin >= 0.0005 else shown
 
 
@@ -40,11 +40,11 @@ def decimals(value: float, digits: int = 3) -> str:
     return "–" if isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
-def difference(value: float, margin: float) -> str:
+def difference(gain: Interval) -> str:
     """Percentage points with their interval; empty for a comparison with itself."""
-    if isnan(value) or value == margin == 0.0:
-        return "–" if isnan(value) else ""
-    return f"{100 * value:+.1f} ± {100 * margin:.1f}".replace("-", "−")
+    if isnan(gain.value) or gain.value == gain.margin == 0.0:
+        return "–" if isnan(gain.value) else ""
+    return f"{100 * gain.value:+.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
 
 
 def p_value(value: float) -> str:

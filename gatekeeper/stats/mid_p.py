@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from gatekeeper.stats.interval import TAIL, Interval
+
 __all__ = ["midp_interval"]
 
-TAIL = 0.025  # on either side: 95 % in between
 
+def midp_interval(rate: float, n: float) -> Interval:
+    """Interval in [0, 1] of a rate: a share `rate` of `n` > 0 independent labels is wrong.
 
-def midp_interval(rate: float, n: float) -> tuple[float, float]:
-    """95 % interval in [0, 1] where a share `rate` of `n` > 0 independent labels is wrong.
-
-    The rates q at which P(X > x) + P(X = x)/2 and P(X < x) + P(X = x)/2 are at least 0.025, for
-    X ~ Binomial(n, q) and x = n `rate`; neither x nor n need be whole (Korn & Graubard 1998).
-    Averaged over q it covers in 95.6 % of all samples of 40, in 97 % of those of 10: a normal
-    interval would cover in too few, an exact one in more still.
+    It holds the rates q at which P(X > x) + P(X = x)/2 and P(X < x) + P(X = x)/2 are at least
+    `TAIL`, for X ~ Binomial(n, q) and x = n `rate`; neither x nor n need be whole (Korn & Graubard
+    1998). Averaged over q it covers in 95.6 % of all samples of 40, in 97 % of those of 10: a
+    normal interval would cover in too few, an exact one in more still.
     """
     from scipy.optimize import brentq
     from scipy.special import betainc
@@ -29,4 +29,4 @@ def midp_interval(rate: float, n: float) -> tuple[float, float]:
 
     low = brentq(lambda q: from_above(q) - TAIL, 0.0, 1.0) if x > 0.0 else 0.0
     high = brentq(lambda q: from_above(q) - 1.0 + TAIL, 0.0, 1.0) if rest > 0.0 else 1.0
-    return float(low), float(high)
+    return Interval(rate, float(low), float(high))

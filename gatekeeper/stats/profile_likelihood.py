@@ -21,12 +21,13 @@ and 90 and 88 % where no rate is near 0 or 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, inf, log, sqrt
+from math import exp, inf, log, nan, sqrt
 from typing import NamedTuple
+
+from gatekeeper.stats.interval import CHI_SQUARE, Interval
 
 __all__ = ["Part", "interval_of_ratio", "interval_of_sum"]
 
-WITHIN = 3.841458820694124  # 95 % of χ² with one degree of freedom
 FARTHEST = 80.0  # log of a price: at this one every rate is as far as it can be
 CLOSE = 1e-9  # of ratios
 
@@ -41,18 +42,23 @@ class Part(NamedTuple):
     high: float  # and if it is wrong
 
 
-def interval_of_sum(parts: Sequence[Part], weights: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of Σ w q; weights of any sign, one per part."""
+def interval_of_sum(parts: Sequence[Part], weights: Sequence[float]) -> Interval:
+    """Σ w r with the interval of Σ w q; weights of any sign, one per part."""
     least, most = _least(parts, weights), _least(parts, [-w for w in weights])
-    return _dot(weights, least), _dot(weights, most)
+    return Interval(_dot(weights, _rates(parts)), _dot(weights, least), _dot(weights, most))
 
 
 def interval_of_ratio(
     parts: Sequence[Part], top: Sequence[float], whole: Sequence[float]
-) -> tuple[float, float]:
-    """95 % interval of Σ t q / Σ w q, for 0 <= t <= w of each part. 0/0 may be anything."""
+) -> Interval:
+    """Σ t r / Σ w r with the interval of Σ t q / Σ w q, for 0 <= t <= w of each part.
+
+    0/0 is NaN, with the interval [0, 1].
+    """
     rest = [w - t for t, w in zip(top, whole, strict=True)]
-    return _least_ratio(parts, top, whole), 1.0 - _least_ratio(parts, rest, whole)
+    total = _dot(whole, _rates(parts))
+    value = _dot(top, _rates(parts)) / total if total else nan
+    return Interval(value, _least_ratio(parts, top, whole), 1.0 - _least_ratio(parts, rest, whole))
 
 
 def _least_ratio(parts: Sequence[Part], top: Sequence[float], whole: Sequence[float]) -> float:
@@ -78,7 +84,7 @@ def _least(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:
         return [_rate(part, price * pull) for part, pull in zip(parts, pulls, strict=True)]
 
     def excess(log_price: float) -> float:
-        return _deviance(parts, rates(exp(log_price))) - WITHIN
+        return _deviance(parts, rates(exp(log_price))) - CHI_SQUARE
 
     if excess(FARTHEST) <= 0.0:
         return rates(exp(FARTHEST))
@@ -108,6 +114,10 @@ def _deviance(parts: Sequence[Part], rates: Sequence[float]) -> float:
         if r < 1.0:
             total += part.labels * (1.0 - r) * log((1.0 - r) / (1.0 - q))
     return 2.0 * total
+
+
+def _rates(parts: Sequence[Part]) -> list[float]:
+    return [part.rate for part in parts]
 
 
 def _dot(weights: Sequence[float], rates: Sequence[float]) -> float:

@@ -110,7 +110,7 @@ def test_replays_are_those_of_the_policies(missing: bool) -> None:
         assert choice.recall == pytest.approx(np.mean([r.recall for r in runs]))
         assert choice.utilisation == pytest.approx(np.mean([r.utilisation for r in runs]))
         gain = np.mean([r.hit_rate - b.hit_rate for r, b in zip(runs, base, strict=True)])
-        assert choice.above_threshold == pytest.approx(gain)
+        assert choice.above_threshold.value == pytest.approx(gain)
     assert [c.name for c in d.partitions] == ["none", "random", "signal", "cost", "oracle"]
     assert d.partitions[4].hit_rate > 0.95  # errors first, then what is left of the budget
 

@@ -16,11 +16,12 @@ import pytest
 import gatekeeper.bundled
 from gatekeeper import BadInputError, Budget, GateResult, Record, Signals, VerificationGate
 from gatekeeper.analysis import estimates as module
-from gatekeeper.analysis.estimates import Estimate, Estimates, as_json, estimate, show
+from gatekeeper.analysis.estimates import Estimates, as_json, estimate, show
 from gatekeeper.cli import main
 from gatekeeper.io.records import RecordTable, load_records, write_records
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.report.report import report
+from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -38,7 +39,7 @@ def records(
     ]  # fmt: skip
 
 
-def numbers(found: Estimate | None) -> tuple[float, float, float]:
+def numbers(found: Interval | None) -> tuple[float, float, float]:
     assert found is not None
     return found.value, found.low, found.high
 
@@ -80,12 +81,15 @@ def slow_part(
     without = sum(spread.values()) * rate * (1 - rate)
     n = total**2 / sum(p[i] ** -2 for i in mine)
     share = (n * left / without + 4) / (n + 4)
-    return rate, *midp_interval(rate, total**2 / sum(spread.values()) / share)
+    found = midp_interval(rate, total**2 / sum(spread.values()) / share)
+    return rate, found.low, found.high
 
 
 @pytest.mark.parametrize(("x", "n"), [(0, 1), (1, 1), (0, 8), (1, 8), (3, 20), (20, 20), (9, 60)])
 def test_the_interval_is_mid_p(x: int, n: int) -> None:
-    assert midp_interval(x / n, n) == pytest.approx(slow_midp(x, n), abs=1e-9)
+    found = midp_interval(x / n, n)
+    assert (found.low, found.high) == pytest.approx(slow_midp(x, n), abs=1e-9)
+    assert found.value == x / n
 
 
 def test_the_interval_covers_at_every_small_count() -> None:
@@ -95,8 +99,8 @@ def test_the_interval_covers_at_every_small_count() -> None:
         covers = [
             sum(
                 comb(n, x) * q**x * (1 - q) ** (n - x)
-                for x, (low, high) in enumerate(intervals)
-                if low <= q <= high
+                for x, found in enumerate(intervals)
+                if found.low <= q <= found.high
             )
             for q in np.linspace(0.002, 0.998, 499).tolist()
         ]
@@ -137,9 +141,9 @@ def test_both_estimates_are_those_of_the_formulae() -> None:
 def test_what_is_wholly_verified_is_known() -> None:
     y = [1, 0, 0, 1, 0]
     found = estimate(records([1.0, 0.02, 0.5, 1.0, 0.3], y, [True] * 5))
-    known = Estimate(0.4, 0.4, 0.4, 5)
+    known = Interval(0.4, 0.4, 0.4, 5)
     assert (found.naive, found.weighted, found.assisted) == (known, known, known)
-    assert known.pass_rate == Estimate(0.6, 0.6, 0.6, 5)
+    assert known.complement == Interval(0.6, 0.6, 0.6, 5)
     assert "known, not estimated" in found.why
     # Audits complete it: known as well, and the naive rate stays that of the gate's own verdicts.
     found = estimate(records([1.0, 0.02, 0.5, 1.0, 0.3], y, [True, False, False, True, False]))

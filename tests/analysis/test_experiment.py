@@ -16,10 +16,9 @@ from gatekeeper.analysis.experiment import (
     METRICS,
     Comparison,
     Contender,
+    PolicyRun,
     Protocol,
-    Run,
     compare,
-    estimate,
     runs,
 )
 from gatekeeper.analysis.replay import replay
@@ -40,6 +39,8 @@ from gatekeeper.policies import (
     replay_names,
 )
 from gatekeeper.protocols import Policy
+from gatekeeper.stats.interval import Interval
+from gatekeeper.stats.student import student_interval
 from gatekeeper.types import Record, Signals
 
 T0 = slow.T0
@@ -207,18 +208,19 @@ def test_random_is_fair_to_every_place_in_the_file() -> None:
 @pytest.mark.parametrize("n", [2, 3, 10, 30])
 def test_the_margin_is_students(n: int) -> None:
     values = np.random.default_rng(n).normal(0.4, 0.1, n)
-    found = estimate(values)
+    found = student_interval(values)
     interval = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-    assert found.mean == pytest.approx(values.mean())
-    assert found.interval == pytest.approx((interval.low, interval.high))
+    assert found.value == pytest.approx(values.mean())
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.margin == pytest.approx((interval.high - interval.low) / 2)
 
 
 def test_one_seed_has_no_margin_and_an_undefined_seed_makes_the_mean_undefined() -> None:
-    one = estimate(np.array([0.25]))
-    assert one.mean == 0.25
+    one = student_interval(np.array([0.25]))
+    assert one.value == 0.25
     assert np.isnan(one.margin)
-    assert np.isnan(estimate(np.array([0.25, np.nan, 0.5])).mean)
-    assert estimate(np.full(4, 0.5)).interval == (0.5, 0.5)
+    assert np.isnan(student_interval(np.array([0.25, np.nan, 0.5])).value)
+    assert student_interval(np.full(4, 0.5)) == Interval(0.5, 0.5, 0.5, 4)
 
 
 def test_differences_are_paired_by_seed() -> None:
@@ -227,8 +229,8 @@ def test_differences_are_paired_by_seed() -> None:
     assert a.shape == (10,)
     found = compared.difference("cst", "random", 0.3, "recall")
     expected = stats.ttest_rel(a, b).confidence_interval(0.95)
-    assert found.interval == pytest.approx((expected.low, expected.high))
-    assert compared.difference("cst", "cst", 0.3, "recall").interval == (0.0, 0.0)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert compared.difference("cst", "cst", 0.3, "recall") == Interval(0.0, 0.0, 0.0, 10)
     for wrong in (("hga", 0.3, "recall"), ("cst", 0.2, "recall"), ("cst", 0.3, "beauty")):
         with pytest.raises(BadInputError, match="not part of this comparison"):
             compared.estimate(*wrong)
@@ -257,7 +259,7 @@ def test_which_half_counts() -> None:
 def test_partial_feedback_hides_labels_from_learners_only() -> None:
     table = table_of(slow.make_stream("heterogeneous", 300, 3))
     names = ["threshold", "cst", "mp-adapt", "mp-strat", "cst-memory"]
-    seen: dict[str, list[Run]] = {
+    seen: dict[str, list[PolicyRun]] = {
         feedback: list(runs(table, names, [0.2], replace(EXACT, feedback=feedback)))
         for feedback in ("full", "partial")
     }

@@ -134,7 +134,7 @@ def test_the_page_on_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.count("Estimate(mean=") == 2
+    assert ran.stdout.count("Interval(value=") == 2
 
 
 def test_the_page_on_sandboxes_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

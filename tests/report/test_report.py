@@ -146,11 +146,11 @@ def test_policies_are_those_of_replay(tmp_path: Path) -> None:
             found.estimate(name, 0.3, "hit_rate"),
             found.difference(name, "threshold", 0.3, "hit_rate"),
         )
-        shown = f"{policy.label}: {policy.description} {hit.mean:.1%}"
+        shown = f"{policy.label}: {policy.description} {hit.value:.1%}"
         assert f"{shown} ± {100 * hit.margin:.1f}" in page.text or hit.margin < 0.0005
         assert shown in page.text
         if name != "threshold":
-            difference = f"{100 * gain.mean:+.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
+            difference = f"{100 * gain.value:+.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
             assert difference in page.text
 
 

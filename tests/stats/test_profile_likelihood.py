@@ -6,6 +6,7 @@ from math import comb, inf, log
 import numpy as np
 import pytest
 
+from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.profile_likelihood import Part, interval_of_ratio, interval_of_sum
 
 GRID = np.linspace(0.0, 1.0, 101)
@@ -62,15 +63,17 @@ def test_the_intervals_are_what_a_search_finds(parts: tuple[Part, ...]) -> None:
         (interval_of_sum(parts, apart), sums, 0.01 * sum(whole)),
         (interval_of_ratio(parts, first, whole), ratios, 0.02),
     ):
-        assert found[0] - 1e-6 <= searched.min() <= found[0] + step
-        assert found[1] - step <= searched.max() <= found[1] + 1e-6
+        assert found.low - 1e-6 <= searched.min() <= found.low + step
+        assert found.high - step <= searched.max() <= found.high + 1e-6
 
 
 def test_what_is_known_has_no_width() -> None:
     parts = [KNOWN, Part(30, 0.5, inf, 0.5, 0.5)]
-    assert interval_of_sum(parts, [10.0, -30.0]) == pytest.approx((-12.0, -12.0))
-    assert interval_of_ratio(parts, [10.0, 0.0], [10.0, 30.0]) == pytest.approx((1 / 6, 1 / 6))
-    assert interval_of_sum([], []) == (0.0, 0.0)
+    total = interval_of_sum(parts, [10.0, -30.0])
+    assert (total.value, total.low, total.high) == pytest.approx((-12.0, -12.0, -12.0))
+    ratio = interval_of_ratio(parts, [10.0, 0.0], [10.0, 30.0])
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((1 / 6, 1 / 6, 1 / 6))
+    assert interval_of_sum([], []) == Interval(0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(("n", "mean"), [(3, 0.953), (10, 0.946), (40, 0.948)])
@@ -80,8 +83,8 @@ def test_it_covers_as_often_as_said(n: int, mean: float) -> None:
     covers = [
         sum(
             comb(n, x) * q**x * (1 - q) ** (n - x)
-            for x, (low, high) in enumerate(ends)
-            if low <= q <= high
+            for x, found in enumerate(ends)
+            if found.low <= q <= found.high
         )
         for q in np.linspace(0.0005, 0.9995, 1000).tolist()
     ]
@@ -95,6 +98,6 @@ def test_few_verdicts_beside_more_cover_as_often_as_said() -> None:
     covered = 0
     for q, x in ((q, rng.binomial(labels, q)) for q in rng.random((runs, 2))):
         parts = [part(10**6, k, n - k) for k, n in zip(x.tolist(), labels.tolist(), strict=True)]
-        low, high = interval_of_sum(parts, sizes)
-        covered += low <= q @ sizes <= high
+        found = interval_of_sum(parts, sizes)
+        covered += found.low <= q @ sizes <= found.high
     assert 0.93 * runs <= covered <= 0.97 * runs

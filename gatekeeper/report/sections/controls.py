@@ -20,8 +20,8 @@ def controls(data: ReportData) -> Markup | None:
             fmt.percent(choice.hit_rate),
             fmt.percent(choice.recall),
             fmt.percent(choice.utilisation),
-            fmt.difference(choice.above_threshold, choice.above_threshold_margin),
-            fmt.difference(choice.above_random, choice.above_random_margin),
+            fmt.difference(choice.above_threshold),
+            fmt.difference(choice.above_random),
         )
         for choice in sorted(
             found.partitions, key=lambda choice: list(PARTITIONS).index(choice.name)

@@ -76,11 +76,11 @@ def _row(comparison: Comparison, policy: PolicyDescriptor, beta: float) -> tuple
     for base in (Threshold.name, Random.name):
         gain = comparison.difference(name, base, beta, "hit_rate")
         same = "" if name == base else "0.0"
-        above.append(fmt.difference(gain.mean, gain.margin) or same)
+        above.append(fmt.difference(gain) or same)
     return (
         f"{policy.label}: {policy.description}",
         *map(fmt.percent_and_margin, shown),
-        fmt.percent(comparison.estimate(name, beta, "utilisation").mean),
+        fmt.percent(comparison.estimate(name, beta, "utilisation").value),
         *above,
     )
 
@@ -91,7 +91,7 @@ def _gains(comparison: Comparison) -> figures.GainPanel:
         rows = []
         for beta in comparison.betas:
             gain = comparison.difference(policy.name, Threshold.name, beta, "hit_rate")
-            rows.append([100 * value for value in (gain.mean, *gain.interval)])
+            rows.append([100 * value for value in (gain.value, gain.low, gain.high)])
         gains.append(figures.Gain(policy.label, *zip(*rows, strict=True)))
     return figures.GainPanel("", comparison.betas, gains)
 

@@ -1,0 +1,48 @@
+"""A value with its 95 % interval. That it is 95 % is said here, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CHI_SQUARE", "LEVEL", "NORMAL", "TAIL", "UPPER", "Interval"]
+
+LEVEL = 0.95  # of every interval; what follows are its quantiles
+TAIL = 0.025  # probability on either side
+UPPER = 0.975  # the quantile on the upper side
+NORMAL = 1.96  # half-width in standard errors
+CHI_SQUARE = 3.841458820694124  # of one degree of freedom
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with the ends of its 95 % interval, in the unit of the value.
+
+    Parameters
+    ----------
+    value
+        The estimate; NaN where there is none.
+    low, high
+        The ends; equal for what is known, NaN where the data give no interval.
+    n
+        How many labels (or seeds) it comes from; 0 where they are not counted.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int = 0
+
+    @classmethod
+    def around(cls, value: float, margin: float, n: int = 0) -> Interval:
+        """The symmetric interval of this half-width."""
+        return cls(value, value - margin, value + margin, n)
+
+    @property
+    def margin(self) -> float:
+        """Half the width: for a symmetric interval the ± of a table."""
+        return (self.high - self.low) / 2.0
+
+    @property
+    def complement(self) -> Interval:
+        """The same of the other outcome: of a rate of errors, the rate of right outputs."""
+        return Interval(1.0 - self.value, 1.0 - self.high, 1.0 - self.low, self.n)
