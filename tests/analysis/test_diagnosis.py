@@ -211,7 +211,7 @@ def test_a_few_verifications_that_failed_are_left_out() -> None:
             Advice.THRESHOLD,
             "No evidence that strata differ: use threshold.",
         ),
-        (records(200), Advice.UNKNOWN, "150 labels are too few to tell: about 1,"),
+        (records(200), Advice.UNKNOWN, "150 labels are too few to decide: about 1,"),
         (records(3000, rates=RATES), Advice.CST, "error rate lies between 2"),
         (
             records(3000, shift=(0, 1, 2, 3), spread=0.02),
@@ -222,10 +222,10 @@ def test_a_few_verifications_that_failed_are_left_out() -> None:
         (
             records(400, rates=(0.3, 0.3, 0.5, 0.5), spread=0.02),
             Advice.UNKNOWN,
-            "too few labels to tell whether",
+            "too few labels to decide whether",
         ),
         (records(4000, slopes=(0,) * 4, spread=0.01), Advice.THRESHOLD, "no better than random"),
-        (records(150, slopes=(0,) * 4), Advice.UNKNOWN, "so few labels do not tell"),
+        (records(150, slopes=(0,) * 4), Advice.UNKNOWN, "with so few labels it stays open"),
         (records(40), Advice.UNKNOWN, "of the 0 labels after the warm-up"),
         (records(50), Advice.UNKNOWN, "of the 0 labels after the warm-up"),
         (records(51), Advice.UNKNOWN, "more are needed"),
@@ -235,7 +235,7 @@ def test_a_few_verifications_that_failed_are_left_out() -> None:
         (
             partly(records(3000, rates=RATES)),
             Advice.UNKNOWN,
-            "cannot be told without a replay",
+            "only a replay can show",
         ),
         (
             partly(records(3000)),

@@ -1,0 +1,29 @@
+"""Is the signal comparable across cost strata? What that says about the policy to use.
+
+The score s is fitted to the first T0 records, as the policies do; all figures are over the records
+after them that have a signal. `strata` has the figures and the tests, `replays` what CST and
+partitions that should not help would have found, `rules` the conclusion, `data` their types.
+"""
+
+from gatekeeper.analysis.diagnosis.data import (
+    Advice,
+    Condition,
+    Diagnosis,
+    Partition,
+    PartitionResult,
+    StratumFigures,
+)
+from gatekeeper.analysis.diagnosis.diagnose import diagnose, orders_for
+from gatekeeper.analysis.diagnosis.replays import SWEEP
+
+__all__ = [
+    "SWEEP",
+    "Advice",
+    "Condition",
+    "Diagnosis",
+    "Partition",
+    "PartitionResult",
+    "StratumFigures",
+    "diagnose",
+    "orders_for",
+]

@@ -1,0 +1,106 @@
+"""What a diagnosis consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gatekeeper.stats.interval import Interval
+
+__all__ = [
+    "Advice",
+    "Condition",
+    "Diagnosis",
+    "Partition",
+    "PartitionResult",
+    "StratumFigures",
+]
+
+
+class Advice(StrEnum):
+    """Which policy the records speak for."""
+
+    THRESHOLD = "threshold"
+    CST = "cst"
+    UNKNOWN = "cannot tell"
+
+
+class Partition(StrEnum):
+    """By what the outputs are partitioned, each part having a threshold of its own."""
+
+    NONE = "none"  # one threshold for all: Threshold
+    RANDOM = "random"  # a control, which should not help
+    SIGNAL = "signal"  # bins of the score; a control too
+    COST = "cost"  # strata of ĉ: CST
+    LABEL = "oracle"  # the true label: the best possible choice
+
+
+@dataclass(frozen=True, slots=True)
+class StratumFigures:
+    """One cost stratum, or all. `weight` is the effective number of labels, (Σw)² / Σw²."""
+
+    n: int
+    labelled: int
+    weight: float
+    error_rate: float  # p_k in [0, 1]; NaN without labels
+    mean_cost: float  # of ĉ
+    rho: float  # point-biserial corr(s, y); NaN with fewer than two labels of either kind
+    p_value: float  # of ρ_k = 0, two-sided t-test
+    variance: float  # of the estimate of ρ_k
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of HGA's gate: it holds where value >= least."""
+
+    name: str
+    value: float
+    least: float
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionResult:
+    """What a rule would have verified, averaged over the orders; rates in [0, 1].
+
+    The intervals of differences of hit rates count both the order of the stream and the chance by
+    which outputs happened to be wrong.
+    """
+
+    name: str
+    hit_rate: float
+    recall: float
+    utilisation: float
+    above_threshold: Interval  # hit rate minus that of the global threshold
+    above_random: Interval  # hit rate minus the error rate, which is what a random draw hits
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What the records say. NaN where there is too little to compute something.
+
+    `dispersion` is H = Var_k(ρ_k), the population variance over strata; `dispersion_corrected`
+    what is left of it without the sampling noise of the ρ_k, at least 0. `partitions`, `sweep`
+    and `gate` are None where not every label and cost is known; `absent` says why.
+    """
+
+    records: int
+    warmup: int
+    without_signal: int  # after the warm-up, left out
+    beta: float
+    orders: int
+    strata: list[StratumFigures]
+    overall: StratumFigures
+    dispersion: float
+    dispersion_corrected: float
+    dispersion_p: float
+    base_rate_spread: float
+    base_rate_p: float
+    gate: list[Condition] | None
+    partitions: list[PartitionResult] | None
+    sweep: list[PartitionResult] | None
+    absent: str | None
+    chosen: bool  # labels were chosen by a policy: the figures describe its choice only
+    notes: list[str]
+    advice: Advice
+    conclusion: str

@@ -1,0 +1,118 @@
+"""The sentences of a diagnosis' conclusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from gatekeeper.analysis.diagnosis.data import PartitionResult
+from gatekeeper.stats.interval import Interval
+
+__all__ = [
+    "BUDGET_TOO_SMALL",
+    "CHOSEN",
+    "NOT_COMPARABLE",
+    "NO_EVIDENCE",
+    "NO_REPLAY",
+    "ONE_STRATUM",
+    "SIGNAL_OPEN",
+    "SIGNAL_USELESS",
+    "better",
+    "equal",
+    "no_evidence_yet",
+    "too_few_labels",
+    "undecided",
+    "unequal_correlations",
+    "unequal_error_rates",
+    "worse",
+]
+
+CHOSEN = (
+    "Cannot tell: labels that a policy chose do not show how strata compare. Verify a random "
+    "sample (policy random or hga), or everything."
+)
+ONE_STRATUM = "All outputs fall into one cost stratum, so no strata can be compared: use threshold."
+NO_REPLAY = (
+    "Only a replay can show whether cst then does better than threshold; hga decides that while "
+    "it runs."
+)
+BUDGET_TOO_SMALL = "The budget is too small to verify anything: raise beta."
+NOT_COMPARABLE = (
+    "Neither correlations nor error rates differ measurably between strata, but score ÷ cost is "
+    "not comparable across them. "
+)
+NO_EVIDENCE = "No evidence that strata differ: use threshold."
+SIGNAL_OPEN = (
+    " With so few labels it stays open whether either policy hits more than a random draw."
+)
+SIGNAL_USELESS = (
+    " The signal is no better than random here: neither policy hits more than a random draw."
+)
+
+
+def too_few_labels(labelled: int, more: float) -> str:
+    """More than 0 `more` labels are needed; else it is only one kind that is missing."""
+    also = f" About {_about(more)} more are needed." if more > 0 else ""
+    return (
+        f"Cannot tell: of the {labelled} labels after the warm-up fewer than two are of one kind."
+        f"{also}"
+    )
+
+
+def unequal_correlations(rho: Sequence[float], p: float) -> str:
+    return (
+        f"the score's correlation with errors lies between {min(rho):.2f} and {max(rho):.2f} "
+        f"({_p(p)})"
+    )
+
+
+def unequal_error_rates(rates: Sequence[float], p: float) -> str:
+    return f"the error rate lies between {min(rates):.0%} and {max(rates):.0%} ({_p(p)})"
+
+
+def better(threshold: PartitionResult, cst: PartitionResult) -> str:
+    return f"CST does better than Threshold {_by(threshold, cst)}: use cst."
+
+
+def worse(threshold: PartitionResult, cst: PartitionResult) -> str:
+    return f"CST does worse than Threshold {_by(threshold, cst)}: use threshold."
+
+
+def equal(gain: Interval) -> str:
+    return f"CST and Threshold still do equally well ({_gain(gain)}): use threshold."
+
+
+def undecided(gain: Interval, more: float) -> str:
+    return (
+        f"Too few labels to decide whether CST then does better ({_gain(gain)}): about "
+        f"{_about(more)} more are needed."
+    )
+
+
+def no_evidence_yet(labels: float, more: float) -> str:
+    return (
+        f"No evidence that strata differ, but {labels:,.0f} labels are too few to decide: about "
+        f"{_about(more)} more are needed."
+    )
+
+
+def _by(threshold: PartitionResult, cst: PartitionResult) -> str:
+    gain = cst.above_threshold
+    by = f"by {abs(gain.value):.3f} ± {gain.margin:.3f} in hit rate"
+    if (cst.recall - threshold.recall) * gain.value < 0:  # a rule that spends less may hit more
+        by += f" (recall is {cst.recall:.3f}, Threshold's {threshold.recall:.3f})"
+    return by
+
+
+def _gain(gain: Interval) -> str:
+    return f"{gain.value:+.3f} ± {gain.margin:.3f} in hit rate"
+
+
+def _about(n: float) -> str:
+    """Two significant digits, rounded up."""
+    step = 10 ** max(len(str(ceil(n))) - 2, 0)
+    return f"{ceil(n / step) * step:,}"
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
