@@ -25,7 +25,7 @@ from gatekeeper.analysis.replay import (
 )
 from gatekeeper.budget import affordable
 from gatekeeper.policies import CST, HGA, T0, Oracle, Random, SplitConformal, Threshold
-from gatekeeper.policies.hga import GateEvidence, weigh
+from gatekeeper.policies.hga import CalibrationSample, GateEvidence, weigh
 from gatekeeper.policies.score import WarmupScore
 from gatekeeper.policies.split_conformal import conformal_threshold
 from gatekeeper.protocols import Policy
@@ -53,11 +53,11 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
-    """What a policy decided on the evaluated candidates; arrays of shape (n,)."""
+    """Decisions of a policy on the evaluated candidates; arrays of shape (n,)."""
 
-    wanted: Flags
-    verified: Flags  # and the budget allowed it
-    score: FloatArray  # NaN where there was none; so the threshold
+    wanted: Flags  # proposed by the policy
+    verified: Flags  # and admitted by the budget
+    score: FloatArray  # NaN where there was none; likewise the threshold
     threshold: FloatArray
     stratum: Indices  # -1 where there was none
     budget: float
@@ -67,9 +67,25 @@ class Decisions:
 class Stream:
     """Candidates in the order in which they come, and their combined score s.
 
-    h (N, 3), NaN where a signal is missing; cost_estimate ĉ, cost c, error y (N,): y in {0, 1};
-    `observed` are the labels that policies are shown, NaN where there is none. Raises
-    BadInputError where the warm-up leaves nothing to evaluate.
+    Parameters
+    ----------
+    h
+        Signals (N, 3), NaN where one is missing.
+    cost_estimate, cost
+        ĉ and c (N,), above 0.
+    error
+        y (N,) in {0, 1}.
+    observed
+        Labels (N,) that policies are shown, NaN where there is none. Default: y.
+    evaluate
+        "all" after the warm-up, or its "second-half".
+    warmup
+        How many candidates come first.
+
+    Raises
+    ------
+    BadInputError
+        The warm-up leaves nothing to evaluate.
     """
 
     def __init__(
@@ -90,7 +106,9 @@ class Stream:
         self._whole: float = sum(cost[self.first :].tolist())
         self.score = fixed_score(h, cost_estimate, self.observed, warmup=warmup)  # s
         self.z = self.score / cost_estimate
-        self._objects: list[tuple[Candidate, Outcome]] = []  # made once, for whoever steps
+        self._objects: list[
+            tuple[Candidate, Outcome]
+        ] = []  # made once, for all policies that are stepped
 
     def __len__(self) -> int:
         return len(self.h)
@@ -165,7 +183,7 @@ class Stream:
     ) -> Decisions:
         """Decisions of a rule z > τ. Candidates without a score are drawn with probability β.
 
-        The draws begin with candidate `start`: where the warm-up ends, unless told.
+        The draws begin with candidate `start`; by default where the warm-up ends.
         """
         first = self.first
         with np.errstate(invalid="ignore"):
@@ -176,9 +194,9 @@ class Stream:
         wanted[missing] = drawn
         tau = np.where(missing, np.nan, tau)
         shown = np.full(len(self), -1) if strata is None else np.where(missing, -1, strata)
-        return self._granted(wanted[first:], beta, self.score[first:], tau[first:], shown[first:])
+        return self._admitted(wanted[first:], beta, self.score[first:], tau[first:], shown[first:])
 
-    def _granted(
+    def _admitted(
         self,
         wanted: Flags,
         beta: float,
@@ -200,7 +218,7 @@ class Stream:
 
 def _random(stream: Stream, beta: float, seed: int) -> Decisions:
     n = len(stream) - stream.first
-    return stream._granted(np.random.default_rng(seed).random(n) < beta, beta)
+    return stream._admitted(np.random.default_rng(seed).random(n) < beta, beta)
 
 
 def _threshold(stream: Stream, beta: float, seed: int) -> Decisions:
@@ -230,23 +248,22 @@ def _split_conformal(
 
 
 def _hga(stream: Stream, beta: float, seed: int, *, strata: int = 4) -> Decisions:
-    """Both policies on the whole stream; the first half says which of them is deployed."""
+    """Both policies on the whole stream; the first half decides which of them is deployed."""
     k = stream.strata(strata)
     taus = _thresholds(stream.z, 1.0 - beta), stratified_thresholds(stream.z, k, 1.0 - beta)
     half = np.arange(stream.warmup, stream.first)
     half = half[~np.isnan(stream.score[half])]
     with np.errstate(invalid="ignore"):
-        wishes = stream.z[half] > taus[0][half], stream.z[half] > taus[1][half]
-    evidence = weigh(
+        proposals = stream.z[half] > taus[0][half], stream.z[half] > taus[1][half]
+    sample = CalibrationSample(
         stream.score[half],
         k[half],
-        *wishes,
+        *proposals,
         stream.observed[half],
         stream.cost[half],
         np.ones(half.size, dtype=bool),
-        beta=beta,
-        strata=strata,
     )
+    evidence = weigh(sample, beta=beta, strata=strata)
     chosen = stream._by_threshold(taus[evidence.open], beta, seed, k if evidence.open else None)
     return replace(chosen, evidence=evidence)
 
@@ -256,7 +273,7 @@ def _oracle(stream: Stream, beta: float, seed: int) -> Decisions:
     order = np.argsort(-y, kind="stable")  # what is wrong first
     chosen = np.zeros(y.size, dtype=bool)
     chosen[order] = affordable(np.ones(y.size, dtype=bool), cost[order], stream.budget(beta))
-    return stream._granted(chosen, beta)
+    return stream._admitted(chosen, beta)
 
 
 _RULES: dict[Callable[..., Policy], Callable[..., Decisions]] = {

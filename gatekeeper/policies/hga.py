@@ -20,7 +20,15 @@ from gatekeeper.policies.threshold import Threshold
 from gatekeeper.stats.heterogeneity import correlation, dispersion
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Reason
 
-__all__ = ["EPSILON_H", "EPSILON_P", "HGA", "GateEvidence", "Rule", "weigh"]
+__all__ = [
+    "EPSILON_H",
+    "EPSILON_P",
+    "HGA",
+    "CalibrationSample",
+    "GateEvidence",
+    "Rule",
+    "weigh",
+]
 
 Labels = Literal["partial", "full"]
 Test = Literal["paper", "heterogeneity"]
@@ -47,8 +55,24 @@ class Drawn(NamedTuple):
     score: float
     stratum: int
     cost_estimate: float
-    threshold: bool  # Threshold wanted to verify it
-    cst: bool
+    threshold: bool  # Threshold's proposal to verify it
+    cst: bool  # CST's
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationSample:
+    """The calibration's candidates that have a score; arrays of shape (n,).
+
+    `error` and `stratum` count only where the label is known, `cost` everywhere.
+    """
+
+    score: FloatArray
+    stratum: NDArray[np.intp]
+    threshold: NDArray[np.bool_]  # Threshold's proposal to verify
+    cst: NDArray[np.bool_]  # CST's
+    error: FloatArray
+    cost: FloatArray
+    known: NDArray[np.bool_]  # whether the label is
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +89,7 @@ class GateEvidence:
 
 
 class HGA:
-    """Runs Threshold or CST, whichever the calibration speaks for.
+    """Runs Threshold or CST, whichever the calibration supports.
 
     After the warm-up comes a calibration of `calibration` candidates. Its labels give ρ_k (the
     point-biserial correlation of score and error in stratum k), the error rates p_k, and the hit
@@ -74,17 +98,36 @@ class HGA:
     max p_k - min p_k ≥ `epsilon_p`; an undefined hit rate keeps it closed. Strata with fewer than
     two labels of either kind have no ρ_k; candidates without signals take no part.
 
-    `labels="partial"` (live): a calibration candidate is verified with probability β and its
-    label weighs 1/β; costs never observed are estimated from ĉ. `labels="full"` (replay): every
-    label of the calibration is shown, and nothing is verified for it.
-
-    `test="heterogeneity"`, a departure from the paper's rule: Var_k(ρ_k) of a few dozen labels
-    exceeds 0.002 by noise alone, so the gate asks instead that Cochran's test reject equal ρ_k.
-    It goes on asking: a tenth of the candidates to come are drawn as in the calibration, and the
-    latest `calibration` of them are weighed each time half of them are new, the j-th time at level
-    `alpha` / (j (j + 1)), so that it opens falsely in at most `alpha` of all streams, however
-    long. Once open, it closes when no dispersion beyond noise is left, or when CST's hit rate or
-    the spread of error rates falls clearly short.
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    calibration
+        Number of candidates of the calibration.
+    strata
+        K, how many cost strata CST has.
+    epsilon_h, epsilon_p
+        Least Var_k(ρ_k) and least spread of error rates for the gate to open, at least 0.
+    test
+        "paper": the rule above. "heterogeneity", a departure from the paper: Var_k(ρ_k) of a few
+        dozen labels exceeds 0.002 by noise alone, so the gate requires instead that Cochran's test
+        reject equal ρ_k. It tests repeatedly: a tenth of the candidates after the calibration are
+        drawn as in the calibration, and the latest `calibration` of them are tested each time half
+        of them are new, the j-th time at level `alpha` / (j (j + 1)). So it opens falsely in at
+        most `alpha` of all streams, of any length. Once open, it closes when no dispersion beyond
+        noise is left, or when CST's hit rate or the spread of error rates falls clearly short.
+    alpha
+        Level of that test, in (0, 1).
+    warmup
+        How many candidates come first, all verified.
+    labels
+        "partial" (live): a calibration candidate is verified with probability β and its label
+        weighs 1/β; costs never observed are estimated from ĉ. "full" (replay): the policy is shown
+        every label of the calibration, and nothing is verified for it.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws, at least 0.
     """
 
     name = "hga"
@@ -189,7 +232,7 @@ class HGA:
             return
         self._threshold.update(candidate, decision, outcome)
         self._cst.update(candidate, decision, outcome)
-        # What a caller forced was not drawn, and would bias what the draws estimate.
+        # An output forced by a caller was not drawn, and would bias the estimates.
         drawn = decision.reason is Reason.CALIBRATION and candidate.id in self._seen
         if drawn and outcome.error is not None:
             cost = candidate.cost_estimate if outcome.cost is None else outcome.cost
@@ -221,13 +264,15 @@ class HGA:
             c[~known] = estimate[~known] * (c[known].sum() / estimate[known].sum())
 
         self.evidence = weigh(
-            s,
-            k,
-            np.array([row.threshold for row in rows], dtype=bool),
-            np.array([row.cst for row in rows], dtype=bool),
-            y,
-            c,
-            known,
+            CalibrationSample(
+                s,
+                k,
+                np.array([row.threshold for row in rows], dtype=bool),
+                np.array([row.cst for row in rows], dtype=bool),
+                y,
+                c,
+                known,
+            ),
             beta=self.beta,
             strata=self.strata,
             rule=Rule(
@@ -266,30 +311,29 @@ class HGA:
 
 
 def weigh(
-    score: FloatArray,
-    stratum: NDArray[np.intp],
-    threshold: NDArray[np.bool_],
-    cst: NDArray[np.bool_],
-    error: FloatArray,
-    cost: FloatArray,
-    known: NDArray[np.bool_],
-    *,
-    beta: float,
-    strata: int = 4,
-    rule: Rule = Rule(),
+    sample: CalibrationSample, *, beta: float, strata: int = 4, rule: Rule = Rule()
 ) -> GateEvidence:
-    """The gate's evidence from calibration candidates that have a score; arrays of shape (n,).
+    """The gate's evidence from a calibration.
 
-    `threshold` and `cst` are what each wanted to verify; `error` and `stratum` count only where
-    the label is `known`, `cost` everywhere.
+    Parameters
+    ----------
+    sample
+        The calibration's candidates.
+    beta
+        Share of their cost that each of the two policies may spend.
+    strata
+        K, how many cost strata.
+    rule
+        When the gate opens.
     """
+    score, stratum, error, known = sample.score, sample.stratum, sample.error, sample.known
 
     def hit_rate(wanted: NDArray[np.bool_]) -> float:
-        verified = affordable(wanted, cost, beta * cost.sum()) & known
+        verified = affordable(wanted, sample.cost, beta * sample.cost.sum()) & known
         # every label was drawn with the same probability, so that 1/propensity cancels
         return float(error[verified].mean()) if verified.any() else nan
 
-    hit_threshold, hit_cst = hit_rate(threshold), hit_rate(cst)
+    hit_threshold, hit_cst = hit_rate(sample.threshold), hit_rate(sample.cst)
     rho, variance, p = [], [], []
     for k in range(strata):
         mine = known & (stratum == k)

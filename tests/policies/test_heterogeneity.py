@@ -12,7 +12,7 @@ from gatekeeper import HGA, BadInputError, Reason
 from gatekeeper.analysis.experiment import Contender, Protocol, compare
 from gatekeeper.analysis.replay import replay
 from gatekeeper.paper.stress import Recipe, make_stream
-from gatekeeper.policies.hga import GateEvidence, Rule, weigh
+from gatekeeper.policies.hga import CalibrationSample, GateEvidence, Rule, weigh
 from gatekeeper.types import Decision
 
 SAME = Recipe(error_rate=(0.3, 0.6), cost_spread=0.3, steps=True)  # ρ_k equal, p_k not
@@ -31,7 +31,8 @@ def evidence(seed: int, rule: Rule, *, rho: tuple[float, ...], n: int = 40) -> G
     wanted = rng.random(k.size) < 0.3
     known = np.ones(k.size, dtype=bool)
     cost = np.ones(k.size)
-    return weigh(s, k.astype(np.intp), wanted, wanted, y, cost, known, beta=0.3, rule=rule)
+    sample = CalibrationSample(s, k.astype(np.intp), wanted, wanted, y, cost, known)
+    return weigh(sample, beta=0.3, rule=rule)
 
 
 def test_it_opens_falsely_as_often_as_stated() -> None:
