@@ -30,7 +30,7 @@ from _gate import EXPLORE
 from _machine import machine
 from estimates import simulate
 
-from gatekeeper.analysis.off_policy import Evidence, compare
+from gatekeeper.analysis.off_policy import Evidence, policy_values
 from gatekeeper.analysis.plan import curve_of
 from gatekeeper.analysis.vectorised import Stream, fixed_score, strata_of
 from gatekeeper.errors import BadInputError
@@ -115,7 +115,7 @@ def compared(cell: Cell, seed: int, *, policies: Sequence[str]) -> FloatArray:
     counted, y = evidence.counted, table.error[T0:]
     first = evidence.shares(policies[0], beta)
     rows = []
-    for value in compare(evidence, policies, beta):
+    for value in policy_values(evidence, policies, beta):
         share = evidence.shares(value.policy, beta) * counted
         found, spent, errors = share @ y, share.sum(), counted @ y
         recall = float(found / errors) if errors else np.nan

@@ -22,8 +22,8 @@ class Policy(Protocol):
     The gate calls its methods one at a time, never concurrently. Equal policies with equal calls
     decide equally, so randomness comes from a seed of the policy's own.
 
-    Its class may say more of it in attributes, which replay, tables and the CLI read: a label, what
-    it learns from, what its constructor needs. `gatekeeper.policies.descriptor` lists them, each
+    Attributes of its class describe it to replay, tables and the CLI: a label, what it learns
+    from, what its constructor needs. `gatekeeper.policies.descriptor` lists them, each
     with its default.
     """
 

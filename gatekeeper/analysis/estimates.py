@@ -2,7 +2,7 @@
 
 Every decision carries the probability with which it was to verify, so each verdict can stand for
 the outputs like it that were left out: it weighs one over that probability (Hájek 1971). Fitted to
-the verdicts, the signals say which of the others are likely wrong, and that makes it narrower
+the verdicts, the signals predict which of the others are wrong, and that makes it narrower
 (Lehtonen & Veijanen 1998; "prediction-powered", Angelopoulos et al. 2023).
 
 What is estimated is the rate of this run's outputs, not of all that the model might ever answer.
@@ -14,9 +14,9 @@ propensities p_i, of which v_i = 1 were drawn and y_i = 1 are wrong,
 
 where log odds m_i are those predicted, shifted by the one number that makes the second term 0; for
 the weighted estimate they are the same for all, and this is Hájek's Σ v y/p / Σ v/p. Predictions
-are cross-fitted: nobody's own verdict is in its m_i. The interval is that of as many independent
-labels as would tell as much (`stats.mid_p`), and intervals of parts add up by their squares, each
-side for itself (Zou & Donner 2008). `benchmarks/estimates.py` checks how often it covers.
+are cross-fitted: no output's own verdict is in its m_i. The interval is that of the effective
+number of independent labels (`stats.mid_p`), and intervals of parts add up by their squares, each
+side separately (Zou & Donner 2008). `benchmarks/estimates.py` checks how often it covers.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ __all__ = [
 ]
 
 FOLDS = 5  # predictions for a fifth of the outputs come from the verdicts on the other four
-USUAL = 500  # outputs, at most, that tell predictions what is usual
+REFERENCE = 500  # outputs, at most, whose signals set the scale of predictions
 WITHIN = 2.0  # factor by which propensities may differ in one part
-CAUTION = 4.0  # labels' worth of doubt that the prediction tells anything: it may seem so by luck
+CAUTION = 4.0  # labels of prior weight that the prediction explains nothing: it may by luck
 SURE = 1e-6  # no prediction is closer to 0 or 1
 
 
@@ -59,8 +59,8 @@ SURE = 1e-6  # no prediction is closer to 0 or 1
 class Estimates:
     """Error rates: of the verified outputs (`naive`), and of all, estimated twice.
 
-    None where there is no telling. `why` says in a sentence why the naive rate is not that of all
-    outputs, or why an estimate is missing; `notes` say what else the estimates rest on.
+    None where it cannot be estimated. `why` states in a sentence why the naive rate is not that of
+    all outputs, or why an estimate is missing; `notes` state what else the estimates assume.
     """
 
     naive: Interval | None
@@ -117,7 +117,7 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
 
 
 def show(estimates: Estimates) -> list[str]:
-    """Lines of text for people: the rates in percent, then what to know of them."""
+    """Lines of text: the rates in percent, then what they assume."""
     about = "all" if estimates.covered == estimates.outputs else f"{estimates.covered:,} of"
     lines = [f"Error rate of {about} {estimates.outputs:,} outputs, with 95 % intervals:"]
     for name, found in rates(estimates):
@@ -144,7 +144,7 @@ def interval(found: Interval) -> str:
 
 
 def as_json(estimates: Estimates) -> dict[str, Any]:
-    """The same as JSON values; null for what cannot be told."""
+    """The same as JSON values; null for what cannot be estimated."""
     return asdict(estimates)
 
 
@@ -182,7 +182,8 @@ def _row_of_record(record: Record) -> _Row:
         )
     p = nan if record.propensity is None else record.propensity
     drawn = record.error is not None and record.verified is not False
-    # A log's records do not say of whom no verdict came, but who was certain to be verified was.
+    # A log's records do not state for which selected outputs no verdict came, except where the
+    # propensity is 1: those were selected.
     selected = drawn or p == 1.0
     label = nan if record.error is None else float(record.error)
     return _Row(_raw(record.signals, log(record.cost_estimate)), p, selected, drawn, label)
@@ -277,7 +278,7 @@ def _parts(p: FloatArray) -> list[NDArray[np.bool_]]:
 def _part(
     weight: FloatArray, label: FloatArray, log_odds: FloatArray, of_all: FloatArray
 ) -> tuple[float, float]:
-    """Rate of one part from its drawn outputs (n,), and as how many independent labels they tell;
+    """Rate of one part from its drawn outputs (n,), and their effective number of labels;
     `of_all` (N,) are predictions."""
     from scipy.optimize import brentq
     from scipy.special import expit
@@ -315,39 +316,39 @@ def _interval(part: Part) -> Interval:
 def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
     """Predicted log odds of an error (N,), each from the verdicts on outputs of other folds."""
     rows = np.array(raw)
-    usual = raw[:: -(-len(raw) // USUAL)]
+    reference = raw[:: -(-len(raw) // REFERENCE)]
     found = np.empty(len(raw))
     fold = np.arange(len(raw)) % FOLDS
     for k in range(FOLDS):
         others = np.flatnonzero(drawn & (fold != k)).tolist()
         known = [Known(raw[i], int(label[i]), nan) for i in others]
-        p = ErrorModel.fit(usual, known).of_rows(rows[fold == k])[0].clip(SURE, 1.0 - SURE)
+        p = ErrorModel.fit(reference, known).of_rows(rows[fold == k])[0].clip(SURE, 1.0 - SURE)
         found[fold == k] = np.log(p) - np.log1p(-p)
     return found
 
 
-# -- what there is to say -----------------------------------------------------------------------
+# -- sentences about the estimates --------------------------------------------------------------
 
 
 def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool_]) -> str | None:
     if np.isnan(p).any():
         return (
             f"The propensity of {np.isnan(p).sum():,} of {p.size:,} outputs is not known, and "
-            "without it verdicts on some tell nothing of the others."
+            "without it verdicts on some carry no information on the others."
         )
     without = int((p == 0.0).sum())
     if without and not by_chance.any():
         return (
-            f"{without:,} of {p.size:,} outputs had no chance to be verified, so that nothing can "
-            "be said of them: explore above 0, and a budget with a fraction or a horizon, would "
-            "have left each a chance."
+            f"{without:,} of {p.size:,} outputs had no chance to be verified, so that their "
+            "error rate cannot be estimated: explore above 0, and a budget with a fraction or a "
+            "horizon, would have left each a chance."
         )
     least = by_chance if by_chance.any() else p > 0.0
     if not drawn[least].any():
         which = "left to chance" if by_chance.any() else "selected"
         return (
-            f"None of the {least.sum():,} outputs {which} has a verdict yet, so that nothing can "
-            "be said of them."
+            f"None of the {least.sum():,} outputs {which} has a verdict yet, so that their error "
+            "rate cannot be estimated."
         )
     return None
 
@@ -359,20 +360,20 @@ def _why(p: FloatArray) -> str:
             "estimate for all."
         )
     return (
-        f"The naive rate is biased: outputs were verified with chances from {p.min():.2g} to "
-        f"{p.max():.2g}, so those verified are no fair sample of all; the others weigh every "
-        "verdict by one over its chance."
+        f"The naive rate is biased: outputs were verified with propensities from {p.min():.2g} to "
+        f"{p.max():.2g}, so the verified ones are no random sample of all; the other estimates "
+        "weigh every verdict by one over its propensity."
     )
 
 
 def _notes(outputs: int, covered: int, missing: int) -> Iterable[str]:
     if covered < outputs:
         yield (
-            f"They are about the {covered:,} outputs that had a chance; the other "
-            f"{outputs - covered:,} had none, as where the budget was used up."
+            f"The estimates are for the {covered:,} outputs that had a chance; the other "
+            f"{outputs - covered:,} had none, as after the budget was used up."
         )
     if missing:
         yield (
-            f"{missing:,} selected outputs have no verdict; they are taken to be wrong as often as "
-            "others that were as likely to be verified."
+            f"{missing:,} selected outputs have no verdict; they are assumed to be wrong as often "
+            "as others that were as likely to be verified."
         )

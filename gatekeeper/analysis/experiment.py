@@ -2,8 +2,8 @@
 
 Ten seeds; each shuffles the stream, flips each observed label with probability 0.10 and adds to
 every signal Gaussian noise of 0.1 × its standard deviation. Student-t 95 % intervals over seeds,
-differences paired by seed: docs/reference/policies.md, "Budget in replay"; paper, "Costs, Noise,
-and Baselines".
+differences paired by seed (docs/reference/policies.md, "Budget in replay"; paper, "Costs, Noise,
+and Baselines").
 """
 
 from __future__ import annotations

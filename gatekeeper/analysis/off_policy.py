@@ -2,8 +2,8 @@
 
 The log knows the verdicts of those outputs that its gate verified, and of every output the chance
 it had (its decision's propensity). A policy is replayed on the same outputs in the same order;
-where it wants a verdict that the log has, it is shown it. So its choices S are settled, one by one,
-before anybody knows whether the log has the next verdict, and what S would have found is
+a verdict that it asks for is shown if the log has it. So its choices S are fixed, one by one,
+independently of whether the log has the next verdict, and what S would have found is
 
     A = Σ S y,    B = Σ (1 - S) y,    recall = A / (A + B),    hit rate = A / Σ S
 
@@ -41,18 +41,18 @@ from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.profile_likelihood import Part, interval_of_ratio, interval_of_sum
 from gatekeeper.types import FloatArray
 
-__all__ = ["SEED", "Evidence", "Method", "Value", "compare"]
+__all__ = ["SEED", "Evidence", "Method", "PolicyValue", "policy_values"]
 
 Flags = NDArray[np.bool_]
 Method = Literal["weighted", "assisted"]
 METHODS: tuple[Method, ...] = ("weighted", "assisted")
 SEED = 7_919  # of replayed policies: with the log's own their draws would be those of the log
-LEAST = 10.0  # effective verdicts below which nothing is said
+LEAST = 10.0  # effective verdicts below which nothing is estimated
 CHANCELESS = 0.1  # share of the outputs that may lack a chance: the rest is still nearly the run
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class PolicyValue:
     """What one policy would have found; None where the log has too few verdicts on its choices."""
 
     policy: str
@@ -62,7 +62,7 @@ class Value:
     recall_assisted: Interval
     hit_rate_assisted: Interval | None
     more: Interval  # errors found beyond those of the first policy compared, in number
-    effective: float  # verdicts that the log has on its choices, as so many of equal weight
+    effective: float  # effective number of verdicts that the log has on its choices
     learns: bool  # after the warm-up, here from the log's verdicts only: an approximation
 
 
@@ -74,10 +74,10 @@ class Evidence:
     """
 
     def __init__(self, table: RecordTable) -> None:
-        """Raises BadInputError, in words, where the records cannot answer for all outputs."""
+        """Raises BadInputError, with the reason, where the records do not represent all outputs."""
         if len(table) <= T0:
             raise BadInputError(
-                f"{len(table)} outputs leave none after a warm-up of {T0}: nothing can be said"
+                f"{len(table)} outputs leave none after a warm-up of {T0}: nothing can be estimated"
             )
         known = ~np.isnan(table.error)
         self.complete = bool(known.all())
@@ -172,7 +172,7 @@ class Evidence:
         return float(self._cost[:T0].sum()), float(self._cost[T0:].sum())
 
     def effective(self, among: Flags) -> float:
-        """As many verdicts of equal weight as tell as much of these outputs."""
+        """The effective number of verdicts on these outputs: of equal weight, as informative."""
         return _effective(self.p[among & self.counted])
 
 
@@ -182,25 +182,25 @@ def _effective(p: FloatArray) -> float:
 
 
 def _check_chances(p: FloatArray | None) -> None:
-    """Raises BadInputError where verdicts on some outputs tell nothing of the others."""
+    """Raises BadInputError where verdicts on some outputs carry no information on the others."""
     if p is None or np.isnan(p).any():
         raise BadInputError(
-            "some outputs have no verdict, and without the propensities of all of them those that "
-            "have one tell nothing of the others: give a gate's log, or records with all labels"
+            "some outputs have no verdict, and without the propensities of all of them the others "
+            "carry no information on those: give a gate's log, or records with all labels"
         )
     after = p[T0:]
     without = float((after == 0.0).mean())
     if without > CHANCELESS:
         raise BadInputError(
             f"{without:.0%} of the outputs had no chance to be verified, so that nothing can be "
-            "said of them: make the log with a gate that explores (explore=0.1) and whose budget "
-            "lasts to the end"
+            "estimated for them: make the log with a gate that explores (explore=0.1) and whose "
+            "budget lasts to the end"
         )
     effective = _effective(after[after > 0.0])
     if effective < LEAST:
         raise BadInputError(
-            f"the verdicts after the warm-up tell as much of all outputs as {effective:.1f} drawn "
-            f"at random: too few to say anything (at least {LEAST:g})"
+            f"the verdicts after the warm-up carry as much information as {effective:.1f} drawn at "
+            f"random: too few to estimate anything (at least {LEAST:g})"
         )
 
 
@@ -219,8 +219,8 @@ def _costs(table: RecordTable, p: FloatArray, drawn: Flags) -> FloatArray:
     return np.where(known, table.cost, rate * table.cost_estimate)
 
 
-def compare(evidence: Evidence, policies: Sequence[str], beta: float) -> list[Value]:
-    """What each policy would have found with budget β; the others are held against the first.
+def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> list[PolicyValue]:
+    """What each policy would have found with budget β; all are compared with the first.
 
     Raises BadInputError for an unknown policy and a budget outside (0, 1).
     """
@@ -232,12 +232,12 @@ def compare(evidence: Evidence, policies: Sequence[str], beta: float) -> list[Va
     ]
 
 
-def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray) -> Value:
+def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray) -> PolicyValue:
     chosen = share > 0.0
     effective = evidence.effective(chosen)
     hits = [evidence.rate(chosen, method) if effective >= LEAST else None for method in METHODS]
     recall = [evidence.recall(share, method)[0] for method in METHODS]
-    return Value(
+    return PolicyValue(
         policy,
         float(share[evidence.counted].mean()),
         recall[0],

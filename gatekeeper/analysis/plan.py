@@ -1,7 +1,7 @@
 """How much budget a target takes: what each budget would have bought, on records or a run's log.
 
 A policy is replayed at budgets from 0 to 1 on the outputs of the file, in their order
-(`gatekeeper.analysis.off_policy` says how a partly verified log can tell what it would have found).
+(`gatekeeper.analysis.off_policy` describes how, from a partly verified log).
 The question is about the next run, of outputs that come as these did, with the score that this
 warm-up has fitted: so to what a partly verified file leaves open comes the chance by which outputs
 themselves differ, and both sides of every interval add up by their squares. A file with every

@@ -1,8 +1,7 @@
 """Replay: what a policy would have done on candidates whose outcomes are all known.
 
-The rules are in docs/reference/policies.md, "Budget in replay": B = β Σ c over the evaluated
-candidates. One that the policy wants is verified only if spent + c <= B; one that does not fit is
-skipped.
+docs/reference/policies.md, "Budget in replay": B = β Σ c over the evaluated candidates; one that
+the policy proposes is verified only if spent + c <= B, and one that does not fit is skipped.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Feedback = Literal["full", "partial"]
 class Replay:
     """Decisions on the evaluated records, in stream order, and what came of them.
 
-    A `Decision.verify` here is the policy's wish; `verified` says whether the budget allowed it.
+    `Decision.verify` here is the policy's proposal; `verified`, whether the budget admitted it.
     Ratios lie in [0, 1] and are NaN for 0/0; costs are in the records' unit.
     """
 
@@ -82,19 +81,34 @@ def replay(
 ) -> Replay:
     """Run a fresh policy over the records in their order.
 
-    warmup     how many records come first, verified and not evaluated: the policy's own T0
-    evaluate   "second-half" leaves out the first ⌊(N - warmup)/2⌋ after the warm-up too; what
-               HGA needs, with `calibration` set to that number
-    feedback   "full" shows the policy every label, "partial" those of verified candidates only
-    observed   the labels that the policy is shown, one per record, where they are not the
-               records' own: noisy ones. What is counted is always `Record.error`
+    Before the evaluation begins every proposal is admitted. `Random` draws for every candidate
+    after its own warm-up: with "second-half" give it one that lasts until the evaluation begins.
+    The calibration of `HGA(labels="full")` sees its labels whatever the feedback.
 
-    Before the evaluation begins every wish is granted. `Random` draws for every candidate after
-    its own warm-up: with "second-half" give it one that lasts until the evaluation begins. The
-    calibration of `HGA(labels="full")` sees its labels whatever the feedback.
+    Parameters
+    ----------
+    records
+        With all labels and costs, in stream order.
+    policy
+        A fresh one.
+    beta
+        Share of the evaluated records' cost to spend, in (0, 1).
+    warmup
+        How many records come first, verified and not evaluated: the policy's own T0.
+    evaluate
+        "second-half" also leaves out the first ⌊(N - warmup)/2⌋ after the warm-up; what HGA needs,
+        with `calibration` set to that number.
+    feedback
+        "full" shows the policy every label, "partial" those of verified candidates only.
+    observed
+        Labels that the policy is shown, one per record, where they are not the records' own: noisy
+        ones. Metrics always use `Record.error`.
 
-    Raises BadInputError where no record is left to evaluate, for an id that stands twice, a cost
-    that is not above 0, and an unknown label.
+    Raises
+    ------
+    BadInputError
+        No record is left to evaluate, an id occurs twice, a cost is not above 0, or a label is
+        unknown.
     """
     check_beta(beta)
     if feedback not in get_args(Feedback):
@@ -125,7 +139,7 @@ def step_through(
     *,
     feedback: Feedback,
 ) -> tuple[list[Decision], list[bool]]:
-    """The policy's wishes on the candidates from `first` on, and which of them `budget` granted.
+    """The policy's proposals for the candidates from `first` on, and which `budget` admitted.
 
     Each candidate comes with the outcome, cost included, that the policy is shown of it; of one
     without a label it is shown nothing.
@@ -144,8 +158,7 @@ def step_through(
             spent += cost * verify
             decisions.append(decision)
             verified.append(verify)
-        # A calibration without verifying needs labels, which a replay has ("hga" in
-        # docs/reference/policies.md).
+        # HGA's calibration without verification uses labels that a replay has.
         given = decision.reason is Reason.CALIBRATION and decision.propensity == 0.0
         known = outcome.error is not None
         if known and (verify or given or feedback == "full"):
@@ -154,7 +167,7 @@ def step_through(
 
 
 def outcome_of(label: float, cost: float) -> Outcome:
-    """What a verifier would have said: 1 is wrong, 0 right; NaN where nobody knows."""
+    """The outcome of a verifier: 1 is wrong, 0 right; NaN unknown."""
     if label != label:
         return Outcome(Verdict.INFRA_ERROR, cost=cost)
     return Outcome(Verdict.FAILED if label else Verdict.PASSED, cost=cost)
@@ -173,7 +186,7 @@ def _check(records: Sequence[Record]) -> None:
     ids: set[str] = set()
     for record in records:
         if record.id in ids:
-            raise BadInputError(f"id={record.id!r} stands twice: each record needs one of its own")
+            raise BadInputError(f"id={record.id!r} occurs twice: give each record its own")
         ids.add(record.id)
         if record.error not in (0, 1):
             raise BadInputError(

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatekeeper.analysis.off_policy import Evidence, Value, compare
+from gatekeeper.analysis.off_policy import Evidence, PolicyValue, policy_values
 from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     own = None if settings is None else own_policy(settings)
     first = [own or Random.name]
     names = list(dict.fromkeys(first + (args.policy or policy_names())))
-    values = compare(evidence, names, beta)
+    values = policy_values(evidence, names, beta)
     if args.json:
         print(json.dumps(_as_json(args.file, evidence, values, beta), allow_nan=False))
     else:
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(file: Path, evidence: Evidence, values: list[Value], beta: float) -> None:
+def _print(file: Path, evidence: Evidence, values: list[PolicyValue], beta: float) -> None:
     n, drawn = int(evidence.counted.sum()), int((evidence.drawn & evidence.counted).sum())
     title = f"{file.name} at a budget of {beta:.0%}: {n:,} outputs after the warm-up, "
     known = evidence.complete
@@ -88,11 +88,11 @@ def _print(file: Path, evidence: Evidence, values: list[Value], beta: float) -> 
         console.print(Text(line))
 
 
-def _name(value: Value, *, known: bool) -> str:
+def _name(value: PolicyValue, *, known: bool) -> str:
     return f"{value.policy} ~" if value.learns and not known else value.policy
 
 
-def _said(evidence: Evidence, values: list[Value]) -> list[str]:
+def _said(evidence: Evidence, values: list[PolicyValue]) -> list[str]:
     lines = [f"More than {values[0].policy}: how many more errors it would have found."]
     left_out = int((~evidence.counted).sum())
     if left_out:
@@ -136,7 +136,9 @@ def _more(e: Interval) -> str:
     return f"{e.value:+.0f} [{e.low:+.0f}, {e.high:+.0f}]"
 
 
-def _as_json(file: Path, evidence: Evidence, values: list[Value], beta: float) -> dict[str, Any]:
+def _as_json(
+    file: Path, evidence: Evidence, values: list[PolicyValue], beta: float
+) -> dict[str, Any]:
     rows = [asdict(value) for value in values]
     for row in rows:
         for name, value in row.items():

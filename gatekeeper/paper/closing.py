@@ -26,8 +26,8 @@ WHY = {
     "multiplier; docs/reference/policies.md decides, and nothing was fitted to this row",
     MPStrat.name: "the paper leaves open the scale of the costs and the start of the multipliers; "
     "docs/reference/policies.md decides, and nothing was fitted to this row",
-    CSTMemory.name: "the paper does not say how many neighbours are looked up, nor in what space; "
-    "docs/reference/policies.md decides, and nothing was fitted to this row",
+    CSTMemory.name: "the paper does not state how many neighbours are looked up, nor in what "
+    "space; docs/reference/policies.md decides, and nothing was fitted to this row",
     SplitConformal.name: "thresholds from one half stay fixed on the other, whose luck they "
     "follow; nothing was fitted to this row",
 }
@@ -46,24 +46,24 @@ def closing(tables: Sequence[PaperTable]) -> list[str]:
     """Paragraphs: how many figures agree, whose do not and why, what becomes of the gains."""
     figures = [f for f in _figures(tables) if not isnan(f.cell.difference)]
     rates = [f for f in figures if f.cell.kind == "rate"]
-    said = []
+    lines = []
     if rates:
-        said.append(f"{_agreeing(rates)} rates that the paper prints are met within {CLOSE}.")
+        lines.append(f"{_agreeing(rates)} rates that the paper prints are met within {CLOSE}.")
     aim = must_agree(tables)
     if aim:
         largest = max(abs(f.cell.difference) for f in aim)
-        said.append(
+        lines.append(
             f"Random, Threshold, CST and HGA on MBPP from β = 20 % on: {_agreeing(aim)} within "
             f"{CLOSE}; the largest difference is {largest:.3f}."
         )
-    said += _by_policy(rates)
-    said += _gains(figures)
-    said += _gates(figures)
+    lines += _by_policy(rates)
+    lines += _gains(figures)
+    lines += _gates(figures)
     if len(rates) > WORST:
         worst = sorted(rates, key=lambda f: -abs(f.cell.difference))[:WORST]
         places = "; ".join(f"{f.table}, {f.place}: {f.cell}" for f in worst)
-        said.append(f"The largest differences are {places}.")
-    return said
+        lines.append(f"The largest differences are {places}.")
+    return lines
 
 
 def must_agree(tables: Sequence[PaperTable]) -> list[Figure]:

@@ -91,7 +91,7 @@ def _risk_coverage() -> Figure:
 
 
 def _scored(setting: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean standardised signal, label and ĉ of the first data set, from cheap to dear."""
+    """Mean standardised signal, label and ĉ of the first data set, from cheap to expensive."""
     table = draw(SETTINGS[setting], 0)
     s = ((table.h - table.h.mean(axis=0)) / table.h.std(axis=0)).mean(axis=1)
     return s, table.error, table.cost_estimate

@@ -55,7 +55,7 @@ def _rows(text: str, columns: tuple[str, ...]) -> Grid:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the paper says about a setting's data set; None where it says nothing."""
+    """The paper's figures of a setting's data set; None where it gives none."""
 
     n: int  # candidates (Section "Setup")
     error_rate: float
@@ -211,7 +211,7 @@ HOMOGENEOUS: Grid = _rows(
     POLICIES,
 )
 
-# Table "cst_quartile": MBPP, Qwen3-8B, β = 20 %; strata of cost from cheap to dear.
+# Table "cst_quartile": MBPP, Qwen3-8B, β = 20 %; strata of cost from cheap to expensive.
 STRATA: Mapping[str, tuple[float, ...]] = {
     "audit threshold": (0.306, 0.216, 0.186, 0.151),
     "audit cst": (0.189, 0.209, 0.217, 0.191),
@@ -337,7 +337,7 @@ class Routing:
     """Table "routing_reanalysis": MBPP, β = 20 %, to GPT-4o-mini where the cheap model is wrong."""
 
     benefit_rate: (
-        float  # share of the examples where the cheap model fails and the dear one succeeds
+        float  # share of the examples where the cheap model fails and the expensive one succeeds
     )
     hit_rate: Mapping[str, float]
 

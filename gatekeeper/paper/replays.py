@@ -1,4 +1,4 @@
-"""What the policies did on the synthetic streams: every table asks here, nothing runs twice."""
+"""The replays of policies on the synthetic streams: every table gets them here, none runs twice."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Grid:
 
 @dataclass(slots=True)
 class Replays:
-    """Replays of every setting's data sets, `seeds` of each, kept for whoever asks again."""
+    """Replays of every setting's data sets, `seeds` of each, each computed once."""
 
     seeds: int
     _kept: dict[Any, Grid] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 The paper's records are not published. `PARAMETERS` holds all that `streams.draw` may choose: what
 the paper prints is taken as it stands, what follows from its tables is worked out, and the few
 figures left are fitted to its Threshold and CST rows (Random, Oracle, the learners, HGA, conformal
-calibration and every control are then what the model says, not fitted).
+calibration and every control are then predictions of the model, not fitted).
 
 A candidate at rank q in (0, 1) of the ex-ante cost ĉ = exp(cost_spread · Φ⁻¹(q)) is wrong with
 probability p(q) (`Setting.error_probability`), has a score with corr(score, y) = ρ_k in its cost
@@ -32,8 +32,8 @@ class Setting:
 
     name: str
     n: int
-    error_rate: tuple[float, ...]  # (K,), in [0, 1], cheap to dear, without the cheap tail's extra
-    error_slope: float  # p at a stratum's dear end minus p at its cheap end
+    error_rate: tuple[float, ...]  # (K,), in [0, 1], cheap to expensive, without tail_extra
+    error_slope: float  # p at a stratum's expensive end minus p at its cheap end
     tail_share: float  # in [0, 1]
     tail_extra: float  # added to p
     rho: tuple[float, ...]  # (K,), in (-1, 1)
@@ -87,8 +87,8 @@ PARAMETERS = (
         "error_slope",
         (0.0, 0.0, 0.07, 0.0, 0.0),
         "fitted",
-        "Dearer outputs are more often wrong within a quartile too: GPT-4o-mini's Threshold falls "
-        "below random at small budgets (.426 at 5 %).",
+        "More expensive outputs are more often wrong within a quartile too: GPT-4o-mini's "
+        "Threshold falls below random at small budgets (.426 at 5 %).",
     ),
     Parameter(
         "tail_share",
@@ -133,7 +133,7 @@ PARAMETERS = (
         (0.0, 0.0, 2.16, 0.0, 0.0),
         "fitted",
         "κ of tanh(κ score) / κ. GPT-4o-mini's CST hits .61 at every budget from 10 to 50 %: its "
-        "score tells doubtful from sure, not very doubtful from doubtful.",
+        "score separates uncertain from certain outputs, not very uncertain from uncertain ones.",
     ),
     Parameter(
         "signal_noise",
@@ -145,7 +145,7 @@ PARAMETERS = (
         "cost_spread",
         (0.15, 0.65, 0.42, 0.985, 0.5),
         "fitted",
-        "Standard deviation of log ĉ: how strongly s/ĉ demotes dear outputs.",
+        "Standard deviation of log ĉ: how strongly s/ĉ demotes expensive outputs.",
     ),
     Parameter(
         "cost_correlation",

@@ -30,7 +30,7 @@ HALVINGS = 40  # of an interval of width 8: δ to 1e-11
 
 
 def draw(setting: Setting, seed: int) -> RecordTable:
-    """One data set of the setting: N records in order of ĉ, from cheap to dear."""
+    """One data set of the setting: N records in ascending order of ĉ."""
     rng = np.random.default_rng(seed)
     n = setting.n
     rank = (np.arange(n) + 0.5) / n
@@ -82,7 +82,7 @@ def oracle_signal(table: RecordTable) -> RecordTable:
 
 
 def with_benefit(table: RecordTable, rate: float) -> RecordTable:
-    """The same records labelled by benefit: the cheap model fails, the dear one succeeds.
+    """The same records labelled by benefit: the cheap model fails, the expensive one succeeds.
 
     `rate` is the share of all records with a benefit. They are spread evenly over the cheap
     model's errors in order of cost.
@@ -135,7 +135,7 @@ def _separate(own: FloatArray, y: NDArray[np.intp], rho: float, saturation: floa
 
 
 def _saturate(score: FloatArray, saturation: float) -> FloatArray:
-    """tanh(κ score) / κ: bounded, as a signal is that cannot tell very doubtful from doubtful."""
+    """tanh(κ score) / κ: bounded, like a signal that saturates at high uncertainty."""
     return np.tanh(saturation * score) / saturation if saturation else score
 
 

@@ -26,8 +26,8 @@ LEAST, MOST = 300, 100_000  # candidates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How a stream is drawn. Tuples are values from the cheapest to the dearest candidate, in
-    between straight lines."""
+    """How a stream is drawn. Tuples are values from the cheapest to the most expensive candidate,
+    interpolated linearly."""
 
     error_rate: tuple[float, ...] = (0.4,)  # p, in [0, 1]
     separation: tuple[float, ...] = (0.8,)  # d, in standard deviations of the score
@@ -90,9 +90,9 @@ def make_stream(name: str | Recipe, n: int, seed: int) -> RecordTable:
 
 
 def true_error_probability(name: str | Recipe, n: int, seed: int) -> FloatArray:
-    """P(error | score, ĉ) of the same records, (n,) in [0, 1]: what nobody can know better.
+    """P(error | score, ĉ) of the same records, (n,) in [0, 1]: the best possible prediction.
 
-    No true cost tells of errors here, so it is meant for recipes without `error_cost`.
+    It ignores true costs, so it is meant for recipes without `error_cost`.
     """
     return _draw(_recipe(name), n, seed)[1]
 

@@ -125,8 +125,8 @@ def routing_table(replays: Replays) -> list[PaperTable]:
         f"Routing to GPT-4o-mini at β = {BETA:.0%}: share of the routed that gain by it",
         ("cheap model", "benefit rate"),
         columns,
-        "Benefits are spread evenly over the cheap model's errors: the score says nothing of "
-        "whether the dear model would succeed.",
+        "Benefits are spread evenly over the cheap model's errors: the score carries no "
+        "information on whether the expensive model would succeed.",
     )
     for setting, paper in published.ROUTING.items():
         change = partial(with_benefit, rate=paper.benefit_rate)

@@ -1,7 +1,7 @@
 """Proposition 1: how far global and stratified thresholds can differ in errors found.
 
 The paper's Section "Theoretical Analysis" and its proof in the supplement. V(π) is the mass of
-errors that a policy finds, E[y · 1{π verifies}], in [0, 1]. The bound says
+errors that a policy finds, E[y · 1{π verifies}], in [0, 1]. The bound is
 
     |V(strat) − V(global)| ≤ 2 M p / (ℓ √(2π)) · Σ_k w_k |δ_k − δ̄|,    δ̄ = Σ_k w_k δ_k.
 
@@ -9,9 +9,9 @@ What the statement leaves open, and how it is read here:
 
 - *What (A3) shares.* "Prevalence and scale" is not enough: Step 3 of the proof needs one location
   of the right answers' z too (here 0). Strata whose scores are merely shifted, which is what
-  dividing by different costs does, have different F_k at equal δ_k, and the bound says nothing
-  about them; neither does it about different prevalences (the paper's Source B).
-- *Which densities ℓ bounds.* (A2) says "the corresponding score densities on the quantile
+  dividing by different costs does, have different F_k at equal δ_k, and the bound does not
+  cover them; neither does it about different prevalences (the paper's Source B).
+- *Which densities ℓ bounds.* (A2) has "the corresponding score densities on the quantile
   neighbourhood". Step 2 uses F_k(τ) − F_k(τ_k) = F_k(τ) − F(τ), so it needs, for each k, f_k ≥ ℓ
   on the whole interval between τ and τ_k. (The mixture's density f there would do as well: then
   F(τ_k) − F(τ) = F(τ_k) − F_k(τ_k).) The densities at τ and τ_k alone are not enough: f_k may
@@ -182,7 +182,7 @@ def estimate_inputs(z: ArrayLike, labels: ArrayLike, strata: ArrayLike, beta: fl
     weights  n_k / N
     p        share of errors over all strata, though (A3) has it equal in each
     δ_k      (mean z of errors − mean z of others in k) / σ̂, with one σ̂ for all strata as (A3)
-             says: the standard deviation of z around the mean of its stratum and label
+             assumes: the standard deviation of z around the mean of its stratum and label
     M        the highest point over all strata of p_k × kernel density of the errors' z in k
     ℓ        the lowest value over all strata of the kernel density of z in k, at 256 points
              between the empirical quantiles Q_{1−β} of all z and of those in k

@@ -1,8 +1,8 @@
 """P(error) and E[cost] of a candidate, fitted to the outcomes of those that were verified.
 
-Signals and ex-ante cost enter by rank, so that no monotone change of their scale matters. Strata
+Signals and ex-ante cost enter by rank, so monotone changes of their scale have no effect. Strata
 are quartiles of ĉ: each may have slopes, and each half of one an error rate, of its own, pooled as
-far as the labels do not tell them apart (`stats.shrinkage`).
+far as the labels do not distinguish them (`stats.shrinkage`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from gatekeeper.types import Candidate, FloatArray
 __all__ = ["AT_MOST", "KNOWN", "RECENT", "ErrorModel", "Known", "Raw", "has_signal", "raw_of"]
 
 Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
-RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, that are worth remembering
+RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, to remember
 AT_MOST = 250  # labels after which a fit is old
 STRATA, HALVES = 4, 8
 SCORES = np.linspace(-2.8, 2.8, 25)  # as dense in the tails, where small budgets choose
 LEVELS = np.array([NormalDist().cdf(score) for score in SCORES.tolist()])
-FARTHEST = 30.0  # log odds, and log costs about the typical one: beyond lies no knowledge
+FARTHEST = 30.0  # bound of log odds, and of log costs about the typical one
 
 # Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
 # from it; r, ĉ by rank; positions; u² and r²; log ĉ. Then, one per stratum: slopes of u and of r;
@@ -37,8 +37,8 @@ SLOPE, TILT = (tuple(range(10 + i * STRATA, 10 + (i + 1) * STRATA)) for i in ran
 LEVEL = tuple(range(TILT[-1] + 1, TILT[-1] + 1 + HALVES))
 WIDTH = LEVEL[-1] + 1
 
-# What is thought before any label: doubtful outputs are more often wrong; where ĉ is larger so is
-# the cost, though not in proportion; nothing else matters, unless labels say so.
+# The prior: uncertain outputs are more often wrong; cost grows with ĉ, less than in proportion;
+# nothing else matters unless labels show it.
 ERROR = (
     Group((ONE,), variance=25.0, weight=inf),
     Group((U,), mean=0.7, variance=0.4, weight=inf),
@@ -67,7 +67,7 @@ class Known(NamedTuple):
 
 
 def raw_of(candidate: Candidate) -> Raw:
-    """What is known of a candidate before verification; NaN for a signal it lacks."""
+    """Features of a candidate, known before verification; NaN for a signal it lacks."""
     h = candidate.signals
     return h.h1, h.h2, h.h3, log(candidate.cost_estimate), log1p(h.n_tokens)
 
@@ -77,7 +77,7 @@ def has_signal(raw: Raw) -> bool:
 
 
 class ErrorModel:
-    """What outcomes say of candidates to come."""
+    """P(error) and E[cost] of a candidate, fitted to known outcomes."""
 
     def __init__(
         self,
@@ -106,12 +106,13 @@ class ErrorModel:
     def fit(
         cls, recent: Sequence[Raw], known: Sequence[Known], *, cautious: bool = False
     ) -> ErrorModel:
-        """`recent` candidates, at least one, say what is usual, `known` ones what came of it.
+        """Fit to outcomes.
 
-        `cautious`: P(error) is its mean over the posterior, not its value at the mode, so that what
-        is not known well is nearer to even odds. On average σ(a) is about σ(a / √(1 + π s² / 8)),
-        where the log odds a have variance s² (MacKay 1992, "The evidence framework applied to
-        classification networks").
+        `recent` candidates, at least one, give the scale of signals and costs; `known` ones the
+        outcomes. `cautious`: P(error) is its mean over the posterior, not its value at the mode, so
+        that a poorly known one is nearer to even odds. The mean of σ(a) is about
+        σ(a / √(1 + π s² / 8)), where the log odds a have variance s² (MacKay 1992, "The evidence
+        framework applied to classification networks").
         """
         rows = np.array(recent, dtype=np.float64)
         scales = [_Scale.of(column) for column in rows.T]

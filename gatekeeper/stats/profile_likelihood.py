@@ -1,6 +1,6 @@
 """Intervals by profile likelihood, for sums and ratios over parts whose rates are estimated apart.
 
-Let r be the rate estimated in a part, from as much as n independent labels tell. Rates q for all
+Let r be the rate estimated in a part, from n effective independent labels. Rates q for all
 parts at once are likely enough where
 
     2 Σ n [ r log(r/q) + (1-r) log((1-r)/(1-q)) ] <= 3.84
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
     size: int
     rate: float  # in [low, high]; any where labels is 0
-    labels: float  # as many independent ones tell as much; 0 without a verdict, inf where known
+    labels: float  # their effective number; 0 without a verdict, inf where the rate is known
     low: float  # the rate if every output without a verdict is right
     high: float  # and if it is wrong
 

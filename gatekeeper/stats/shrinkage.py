@@ -22,7 +22,7 @@ ChanceT = TypeVar("ChanceT", float, FloatArray)
 ROUNDS, CLOSE = 20, 1e-3  # at most so many; fewer once no coefficient moves by more
 HALVINGS, SLACK = 8, 1e-9  # of a step that leads downhill, by more than rounding
 LEAST_NOISE = 1e-6  # variance of what a normal fit leaves over
-FLIPPED = 0.1  # of the labels are taken for wrong, whichever they are: the paper's noise
+FLIPPED = 0.1  # share of labels assumed to be flipped: the paper's noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Group:
 
     columns: tuple[int, ...]  # of the design
     mean: float = 0.0
-    variance: float = 1.0  # τ² before the data speak
-    weight: float = 1.0  # how many coefficients that guess is worth; infinite: τ² is given
+    variance: float = 1.0  # prior guess of τ²
+    weight: float = 1.0  # of the guess, in coefficients; infinite: τ² is given
 
 
 class Fit(NamedTuple):
@@ -46,7 +46,7 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
     """Coefficients for design x (n, d) and responses y (n,).
 
     "logistic" takes y in {0, 1} and gives log odds of the true label, 10 % of those seen being the
-    other one. (How many are cannot be told from them: it looks like a flatter slope.) Without rows
+    other one. (The share is not identifiable: it looks like a flatter slope.) Without rows
     the prior comes back.
     Deterministic; at most 20 rounds of O(n d²).
     """
@@ -90,7 +90,7 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
 
 
 def as_seen(p: ChanceT) -> ChanceT:
-    """Chance that the label says error, from P(error): some labels are wrong."""
+    """Probability that the label is an error, from P(error): some labels are wrong."""
     return FLIPPED + (1.0 - 2.0 * FLIPPED) * p
 
 
@@ -105,7 +105,8 @@ def _uphill(
 ) -> FloatArray:
     """`to`, or as far from w towards it as the posterior density does not fall.
 
-    Labels that may be flipped tell little once all of them agree. Scoring then leaps to and fro.
+    Labels that may be flipped carry little information once all of them agree; scoring steps then
+    overshoot.
     """
 
     def log_density(w: FloatArray) -> float:

@@ -10,7 +10,7 @@ import pytest
 from partly_verified import log_of, run_gate
 
 from gatekeeper import BadInputError, Candidate
-from gatekeeper.analysis.off_policy import SEED, Evidence, compare
+from gatekeeper.analysis.off_policy import SEED, Evidence, policy_values
 from gatekeeper.analysis.replay import replay
 from gatekeeper.cli import main
 from gatekeeper.io.records import RecordTable, load_records, write_records
@@ -24,7 +24,7 @@ OURS = tuple(policy_names())
 def test_with_every_label_it_is_the_replay(policy: str) -> None:
     """Nothing is estimated: recall and hit rate are those of gatekeeper.analysis.replay."""
     table = make_stream("usual", 600, 3)
-    (found,) = compare(Evidence(table), [policy], 0.2)
+    (found,) = policy_values(Evidence(table), [policy], 0.2)
     if policy == "random":  # on average over its draws
         recall, hit_rate = 0.2, table.error[T0:].mean()
     else:
@@ -60,7 +60,7 @@ def test_the_estimates_are_those_of_a_slow_formula() -> None:
                 weight += 1 / p
                 hits += y / p
         totals[chosen] += others * hits / weight
-    (found,) = compare(evidence, ["cst"], 0.3)
+    (found,) = policy_values(evidence, ["cst"], 0.3)
     assert found.hit_rate is not None
     assert found.hit_rate.value == pytest.approx(totals[1] / share.sum())
     assert found.recall.value == pytest.approx(totals[1] / (totals[0] + totals[1]))
@@ -103,7 +103,7 @@ def test_intervals_cover_as_often_as_said() -> None:
         evidence = Evidence(log_of(table, chance=0.1, seed=seed))
         y = table.error[T0:]
         own, other = (evidence.shares(name, beta) for name in ("cst", "threshold"))
-        _, found = compare(evidence, ["cst", "threshold"], beta)
+        _, found = policy_values(evidence, ["cst", "threshold"], beta)
         assert found.hit_rate is not None
         recall = other @ y / y.sum()
         for name, estimate, truth in (
@@ -143,9 +143,9 @@ def test_refusals_say_why() -> None:
     evidence = Evidence(log)
     for policy, why in (("oracle", "knows the labels"), ("nonesuch", "is unknown")):
         with pytest.raises(BadInputError, match=why):
-            compare(evidence, [policy], 0.2)
+            policy_values(evidence, [policy], 0.2)
     with pytest.raises(BadInputError, match="beta"):
-        compare(evidence, ["cst"], 1.0)
+        policy_values(evidence, ["cst"], 1.0)
 
 
 def test_verdicts_from_outside_are_no_sample() -> None:
@@ -154,7 +154,7 @@ def test_verdicts_from_outside_are_no_sample() -> None:
     log = log_of(table, chance=0.1, seed=2)
     wrong = np.isnan(log.error) & (table.error == 1.0)
     audited = replace(log, error=np.where(wrong, 1.0, log.error))
-    (before,), (after,) = (compare(Evidence(t), ["threshold"], 0.2) for t in (log, audited))
+    (before,), (after,) = (policy_values(Evidence(t), ["threshold"], 0.2) for t in (log, audited))
     assert before == after
 
 

@@ -1,4 +1,4 @@
-"""Is the signal comparable across cost strata? What that says about the policy to use.
+"""Is the signal comparable across cost strata, and which policy to use then?
 
 The score s is fitted to the first T0 records, as the policies do; all figures are over the records
 after them that have a signal. `strata` has the figures and the tests, `replays` what CST and

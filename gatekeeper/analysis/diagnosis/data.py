@@ -77,11 +77,11 @@ class PartitionResult:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the records say. NaN where there is too little to compute something.
+    """What the records show. NaN where there are too few to compute something.
 
     `dispersion` is H = Var_k(ρ_k), the population variance over strata; `dispersion_corrected`
     what is left of it without the sampling noise of the ρ_k, at least 0. `partitions`, `sweep`
-    and `gate` are None where not every label and cost is known; `absent` says why.
+    and `gate` are None where not every label and cost is known; `absent` states why.
     """
 
     records: int

@@ -46,7 +46,7 @@ def gate_conditions(table: RecordTable, beta: float, strata: int, warmup: int) -
         warmup=warmup,
     )
     seen = stream.decide(HGA, beta, strata=strata).evidence
-    assert seen is not None  # HGA always says what it saw
+    assert seen is not None  # HGA always reports its evidence
     values = [
         ("hit rate of CST (at least Threshold's)", seen.hit_cst, seen.hit_threshold),
         ("Var_k(ρ_k)", seen.dispersion, EPSILON_H),

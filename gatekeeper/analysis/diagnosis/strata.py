@@ -20,7 +20,7 @@ __all__ = ["base_rates", "dispersion_of", "label_weights", "stratum_figures"]
 
 
 def label_weights(table: RecordTable, warmup: int) -> tuple[FloatArray, bool, list[str]]:
-    """What each label counts (N,), whether a policy chose them, and what to say about that."""
+    """The weight of each label (N,), whether a policy chose them, and notes on that."""
     w = np.where(np.isnan(table.error), 0.0, 1.0)
     if w[warmup:].all():
         return w, False, []
