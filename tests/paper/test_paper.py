@@ -15,6 +15,7 @@ from gatekeeper.paper import TABLES, Replays, closing, published
 from gatekeeper.paper.settings import PARAMETERS, SETTINGS, STRATA, setting
 from gatekeeper.paper.streams import draw, homogeneous, synthetic_signal, with_benefit
 from gatekeeper.paper.table import Cell, PaperTable
+from gatekeeper.stats.interval import Interval
 
 MBPP = published.SETTINGS[:3]
 HALF, HALF_BETAS = ("threshold", "cst", "hga"), (0.2, 0.3, 0.5)
@@ -36,8 +37,8 @@ def test_the_published_tables_fit_each_other() -> None:
         for i, beta in enumerate(published.MAIN_BETAS):
             row = published.HIT_RATE[name][beta]
             gain = published.MAIN_GAIN[name][beta]
-            assert 100 * (row["cst"] - row["threshold"]) == pytest.approx(gain.mean, abs=0.11)
-            assert gain.low < gain.mean < gain.high
+            assert 100 * (row["cst"] - row["threshold"]) == pytest.approx(gain.value, abs=0.11)
+            assert gain.low < gain.value < gain.high
             assert published.MAIN_ORACLE[name][i] == pytest.approx(row["oracle"], abs=0.0051)
             conformal = published.CONFORMAL[name][beta]
             assert 0.2 < conformal["hit"] < 0.9
@@ -139,11 +140,11 @@ def test_random_threshold_cst_and_hga_come_within_three_hundredths(
 def test_cst_gains_where_the_paper_says_that_it_does(replays: Replays) -> None:
     for name in MBPP:
         grid = replays.grid(name, ("random", "threshold", "cst"), (0.2,))
-        _, low, high = grid.gain("cst", "threshold", 0.2)
-        assert 0 < low < high
+        gain = grid.gain("cst", "threshold", 0.2)
+        assert 0 < gain.low < gain.high
     half = replays.grid("math-qwen3", HALF, (0.2,), evaluate="second-half")
-    _, low, high = half.gain("cst", "threshold", 0.2)
-    assert low < high < 0
+    gain = half.gain("cst", "threshold", 0.2)
+    assert gain.low < gain.high < 0
     opened = replays.grid("mbpp-llama3", HALF, HALF_BETAS, evaluate="second-half")
     assert half.gate_open(0.2) < 0.5 < opened.gate_open(0.2)
 
@@ -163,7 +164,7 @@ def test_a_cell_shows_ours_the_papers_and_the_difference() -> None:
     assert str(Cell(1.0, 0.997)) == "1.000 (.997, +.003)"
     assert str(Cell(float("nan"), 0.5)) == "– (.500, –)"
     assert (
-        str(Cell(5.13, 5.1, "gain", (3.0, 7.0), (3.6, 6.6)))
+        str(Cell(5.13, 5.1, "gain", Interval(5.13, 3.0, 7.0), Interval(5.1, 3.6, 6.6)))
         == "+5.1 [+3.0, +7.0] (+5.1 [+3.6, +6.6])"
     )
     assert str(Cell(0.8, 1.0, "open")) == "open 80% (open)"
