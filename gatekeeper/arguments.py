@@ -1,4 +1,4 @@
-"""What the policies' arguments must satisfy."""
+"""Checks of the arguments that policies and analyses share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ __all__ = ["check_beta", "check_count", "is_number"]
 
 
 def check_beta(beta: float) -> float:
-    """The share of the full verification cost to spend, in (0, 1)."""
+    """Return beta, the share of the full verification cost to spend.
+
+    Raises
+    ------
+    BadInputError
+        It is not a number strictly between 0 and 1.
+    """
     if not is_number(beta) or not 0.0 < beta < 1.0:
         raise BadInputError(
             f"beta={beta!r}: the share of the cost to spend must lie strictly between 0 and 1, "
@@ -18,12 +24,18 @@ def check_beta(beta: float) -> float:
 
 
 def check_count(name: str, value: int, *, least: int = 1) -> int:
-    """How many of something: a whole number of at least `least`."""
+    """Return a count.
+
+    Raises
+    ------
+    BadInputError
+        It is not a whole number of at least `least`.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise BadInputError(f"{name}={value!r}: must be a whole number of at least {least}")
     return value
 
 
 def is_number(value: object) -> bool:
-    """Whether it is an int or a float; True and False are none."""
+    """Whether it is an int or a float, and not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)

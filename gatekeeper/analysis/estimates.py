@@ -75,13 +75,21 @@ class Estimates:
 def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     """The error rate of all these outputs, from the verdicts of the gate that chose among them.
 
-    outputs   all of a run, the warm-up and those not verified included: `GateResult`s, or records
-              of its log, which know ĉ as well and so predict better
+    An external verdict (`report_outcome` on an output not selected, `Record.verified` False) is no
+    random sample, because it is not known why it was picked: it counts only where every output has
+    a verdict, and then the rate is known. With `Record.verified` None a labelled record counts as
+    verified by the gate.
 
-    A verdict from outside (`report_outcome` on an output not selected, `Record.verified` False)
-    is no sample, because who picked it, and why, is not known: it counts only where every output
-    has a verdict, and then the rate is known. `Record.verified` None is taken as verified by the
-    gate where there is a label. Raises BadInputError for what is neither.
+    Parameters
+    ----------
+    outputs
+        All of a run, the warm-up and those not verified included: `GateResult`s, or records of its
+        log, which have ĉ as well and so predict better.
+
+    Raises
+    ------
+    BadInputError
+        An output is neither, or has a propensity outside [0, 1] or an ĉ that is not above 0.
     """
     rows = [_row(output) for output in outputs]
     if not rows:

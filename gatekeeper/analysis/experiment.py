@@ -8,15 +8,14 @@ and Baselines").
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from gatekeeper.analysis.parallel import in_processes
 from gatekeeper.analysis.replay import Evaluate, Feedback, evaluation_start
 from gatekeeper.analysis.vectorised import Decisions, Stream
 from gatekeeper.arguments import check_beta, check_count
@@ -60,15 +59,27 @@ class Contender:
 class Protocol:
     """How records are replayed.
 
-    seeds          how many orders (with noise) are averaged over
-    shuffle        each seed puts the records into an order of its own
-    label_noise    probability in [0, 1) that a label is shown flipped
-    signal_noise   of each signal's standard deviation, >= 0
-    feedback       "full" shows learners every label, "partial" those of verified candidates
-    evaluate       "second-half" leaves the first half after the warm-up to calibrations; None:
-                   as soon as HGA or SplitConformal takes part
-    label          what counts as found: an "error", or, for routing, a "benefit"
-    first_seed     the seeds are this one and those after it; of orders, noise and policies
+    Parameters
+    ----------
+    seeds
+        How many orders (with noise) are averaged over.
+    shuffle
+        Each seed puts the records into an order of its own.
+    label_noise
+        Probability in [0, 1) that a label is shown flipped.
+    signal_noise
+        Standard deviation of the noise, as a share >= 0 of each signal's own.
+    feedback
+        "full" shows learners every label, "partial" those of verified candidates.
+    evaluate
+        "second-half" leaves the first half after the warm-up to calibrations. None: so if a
+        policy takes part that calibrates, else "all".
+    label
+        What counts as found: an "error", or, for routing, a "benefit".
+    first_seed
+        The seeds are this one and those after it; of orders, noise and policies.
+    warmup
+        How many records come first, verified and not evaluated.
     """
 
     seeds: int = 10
@@ -179,18 +190,34 @@ def compare(
 ) -> Comparison:
     """Replay every contender at every budget on every seed.
 
-    workers       processes, each of which takes one seed at a time
-    on_progress   called with the number of seeds done since the last call
-    on_run        called with every run, in the order of `runs`; all in this process then
+    Parameters
+    ----------
+    table
+        Records with all labels and costs.
+    contenders
+        Policies, by name or with options.
+    betas
+        Budgets, as shares of the full cost, each in (0, 1).
+    protocol
+        How they are replayed.
+    workers
+        Processes, each of which takes one seed at a time.
+    on_progress
+        Called with the number of seeds done since the last call.
+    on_run
+        Called with every run, in the order of `runs`; all of them are made in this process then.
 
-    Raises BadInputError for records without a label, too few records, an unknown policy, an
-    option that it lacks, a budget outside (0, 1).
+    Raises
+    ------
+    BadInputError
+        Records without a label, too few records, an unknown policy, an option that it lacks, or a
+        budget outside (0, 1). An error inside a policy is raised as it is.
     """
     plan = _plan(table, contenders, betas, protocol)
     values = np.full((len(plan.contenders), len(betas), protocol.seeds, len(METRICS)), np.nan)
     gates = np.full(values.shape[:3], np.nan)
     work = partial(plan.measure, on_run=on_run)
-    for seed, found in _in_processes(work, protocol.each_seed, workers if on_run is None else 1):
+    for seed, found in in_processes(work, protocol.each_seed, workers if on_run is None else 1):
         at = seed - protocol.first_seed
         values[:, :, at], gates[:, :, at] = found
         on_progress(1)
@@ -205,7 +232,7 @@ def runs(
 ) -> Iterator[PolicyRun]:
     """The runs that `compare` measures, one after the other: by seed, budget, contender.
 
-    The same errors.
+    Raises what `compare` raises.
     """
     plan = _plan(table, contenders, betas, protocol)
     for seed in protocol.each_seed:
@@ -214,7 +241,7 @@ def runs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """What is compared with what, checked; it goes to other processes."""
+    """A checked comparison, which can be sent to other processes."""
 
     table: RecordTable
     contenders: list[Contender]
@@ -364,27 +391,6 @@ def _spread(column: FloatArray) -> float:
     """Standard deviation of what is finite; 0 for a signal that is absent."""
     finite = column[np.isfinite(column)]
     return float(finite.std()) if finite.size else 0.0
-
-
-def _in_processes(
-    work: Callable[[int], Any], seeds: range, workers: int
-) -> Iterator[tuple[int, Any]]:
-    """(seed, work(seed)) as they are done."""
-    workers = min(workers, len(seeds))
-    if workers < 2:
-        for seed in seeds:
-            yield seed, work(seed)
-        return
-    # "spawn": a fork would copy whatever threads the caller has, half alive
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        waiting: dict[Future[Any], int] = {pool.submit(work, seed): seed for seed in seeds}
-        try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -1,10 +1,10 @@
-"""How much budget a target takes: what each budget would have bought, on records or a run's log.
+"""How much budget a target needs: what each budget would have found, on records or a run's log.
 
 A policy is replayed at budgets from 0 to 1 on the outputs of the file, in their order
 (`gatekeeper.analysis.off_policy` describes how, from a partly verified log).
-The question is about the next run, of outputs that come as these did, with the score that this
-warm-up has fitted: so to what a partly verified file leaves open comes the chance by which outputs
-themselves differ, and both sides of every interval add up by their squares. A file with every
+The estimates are for the next run, on outputs distributed as these, with the score that this
+warm-up has fitted. So to the uncertainty of a partly verified file they add the sampling variation
+of the outputs themselves; both sides of every interval add up by their squares. A file with every
 verdict has the second part only.
 
 The budget for a recall has the interval of all budgets whose recall may, at 95 %, be the target.
@@ -34,7 +34,7 @@ BUDGETS = tuple(i / 50 for i in range(1, 50))  # shares of the full cost: 2 % â€
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What a budget buys the next run. NaN where there is nothing to take a rate of."""
+    """What a budget finds in the next run. NaN where a rate is undefined."""
 
     budget: float  # share of what verifying everything after the warm-up costs
     verified: float  # share of the outputs

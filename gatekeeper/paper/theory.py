@@ -119,16 +119,28 @@ def distortion_bound(
 ) -> float:
     """The right side of Proposition 1 (Eq. "gap"): error mass, dimensionless, at least 0.
 
-    w      w_k > 0, Σ = 1: the strata's shares of the stream
-    delta  δ_k, dimensionless: (mean z of the errors − mean z of the others) / standard deviation
-           of z given y. From a correlation of z with y: `delta_from_rho`
-    p      share of errors, in (0, 1)
-    M      sup_z p f_k(z | y=1) over all strata, in 1 / unit of z: the highest point of the
-           errors' density times p. `density_ceiling` of a model
-    ell    ℓ > 0, in 1 / unit of z: the lowest value of f_k between τ and τ_k, over all strata.
-           `density_floor` of a model. One that is too large makes the bound false
+    `estimate_inputs` estimates all arguments from records.
 
-    From records, all of them: `estimate_inputs`. Raises BadInputError for what cannot be.
+    Parameters
+    ----------
+    w
+        w_k > 0, Σ = 1: the strata's shares of the stream.
+    delta
+        δ_k, dimensionless: (mean z of the errors − mean z of the others) / standard deviation of z
+        given y. From a correlation of z with y: `delta_from_rho`.
+    p
+        Share of errors, in (0, 1).
+    M
+        sup_z p f_k(z | y=1) over all strata, in 1 / unit of z: the highest point of the errors'
+        density times p. `density_ceiling` of a model.
+    ell
+        ℓ > 0, in 1 / unit of z: the lowest value of f_k between τ and τ_k, over all strata.
+        `density_floor` of a model. One that is too large makes the bound false.
+
+    Raises
+    ------
+    BadInputError
+        An argument is out of its range.
     """
     weights, separations = _strata(w, delta)
     _check_prevalence("p", p)

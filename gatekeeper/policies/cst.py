@@ -19,7 +19,20 @@ class CST(QuantilePolicy):
     """Threshold within each of K strata of the ex-ante cost ĉ.
 
     The edges are quantiles of ĉ over the warm-up, then fixed. A stratum with fewer than two
-    earlier values uses the global τ. Equal costs make it decide as Threshold, to the last one.
+    earlier values uses the global τ. With equal costs all decisions are those of Threshold.
+
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    strata
+        K, how many cost strata.
+    warmup
+        How many candidates come first, all verified.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws for those, at least 0.
     """
 
     name = "cst"

@@ -1,4 +1,4 @@
-"""CST+Memory: CST that remembers verified neighbours (paper, "Memory Augmentation Ablation")."""
+"""CST+Memory: CST that counts verified neighbours (paper, "Memory Augmentation Ablation")."""
 
 from __future__ import annotations
 
@@ -25,8 +25,25 @@ class CSTMemory(CST):
     equal. Fewer than that: the stratum's verified error rate; none: 0.5. A warm-up candidate's h4
     comes from those before it, and a z' stays in the history as it was when decided.
 
-    The score is fitted once; labels of the warm-up that come later only join the memory.
+    The score is fitted once; labels of the warm-up that arrive later only join the memory.
     Memory grows with the number of verified candidates, and so does the time of a decision.
+
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    weight
+        w in [0, 1], the share of h4 in the score.
+    neighbours
+        How many verified candidates h4 looks up.
+    strata
+        K, how many cost strata.
+    warmup
+        How many candidates come first, all verified.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws for those, at least 0.
     """
 
     name = "cst-memory"
@@ -48,7 +65,9 @@ class CSTMemory(CST):
         seed: int = 0,
     ) -> None:
         if not (is_number(weight) and 0.0 <= weight <= 1.0):
-            raise BadInputError(f"weight={weight!r}: the memory's share of the score, in [0, 1]")
+            raise BadInputError(
+                f"weight={weight!r}: the memory's share of the score lies in [0, 1]"
+            )
         self.weight = weight
         self.neighbours = check_count("neighbours", neighbours)
         self._memory: list[_Memory] = []
@@ -66,7 +85,7 @@ class CSTMemory(CST):
                 self._memory[self._stratum(candidate.cost_estimate)].add(x, outcome.error)
 
     def _refit(self) -> None:
-        """Fit the score, then go through the warm-up once more as if it were decided now.
+        """Fit the score, then replay the warm-up as if it were decided now.
 
         Called once: the warm-up is closed, and no later label makes it stale.
         """

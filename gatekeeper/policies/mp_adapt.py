@@ -16,10 +16,21 @@ class MPAdapt(MirrorProxPolicy):
     """One learned score θ and one price λ for the whole stream.
 
     θ ← EG(θ, (y - σ(u)) x, η_t) with η_t = 0.5 / (1 + 0.002 n), n the evaluation steps before.
-    Labels that come late move the θ of the day, by the gradient of their own decision.
+    A late label moves the current θ, by the gradient of its own decision.
 
-    extragradient   the true mirror-prox step (Nemirovski 2004), which the paper names and does
-                    not take: the gradient is that of the point half a step ahead, applied from θ
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    extragradient
+        Take the true mirror-prox step (Nemirovski 2004), which the paper names but does not take:
+        the gradient is that of the point half a step ahead, applied from θ.
+    warmup
+        How many candidates come first, all verified.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws for those, at least 0.
     """
 
     name = "mp-adapt"

@@ -17,10 +17,23 @@ GAMMA = 0.9  # of the teacher's moving average
 
 
 class MPStrat(MirrorProxPolicy):
-    """MP-Adapt within each of K strata of ĉ, steadied by a teacher.
+    """MP-Adapt within each of K strata of ĉ, smoothed by a teacher.
 
     Every stratum has a price λ_k ≥ 0.1, a student θ^S_k that takes the gradient, at its own
     utility, and a teacher θ^T_k that decides: θ^T_k ← 0.9 θ^T_k + 0.1 θ^S_k after each update.
+
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    strata
+        K, how many cost strata.
+    warmup
+        How many candidates come first, all verified.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws for those, at least 0.
     """
 
     name = "mp-strat"

@@ -13,10 +13,18 @@ __all__ = ["Oracle"]
 
 
 class Oracle:
-    """Verifies what is wrong first, then fills what is left of B = β Σ c with what is right.
+    """Verifies wrong outputs first, then spends the rest of B = β Σ c on right ones.
 
-    Both in stream order, what does not fit being skipped. `records` are the evaluated ones, with
-    their labels; everything else counts as warm-up. It draws nothing: `seed` has no effect.
+    Both in stream order; an output whose cost does not fit is skipped.
+
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    records
+        The evaluated ones, with their labels; all other candidates count as warm-up.
+    seed
+        Without effect: it draws nothing.
     """
 
     name = "oracle"
@@ -47,7 +55,7 @@ class Oracle:
         return Decision(chosen, Reason.POLICY, propensity=1.0 if chosen else 0.0)
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        """Nothing to learn: it knows."""
+        """It knows all labels already."""
 
     def state(self) -> dict[str, Any]:
         return {"chosen": dict(self._chosen)}

@@ -1,4 +1,4 @@
-"""Uniform random allocation: what every other policy has to beat."""
+"""Uniform random allocation: the baseline of every other policy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,17 @@ __all__ = ["Random"]
 class Random:
     """Verify iff `rng.random() < beta`, one draw per candidate after the warm-up.
 
-    It needs no warm-up; the others' is kept so that all of them see the same evaluation stream
-    (docs/reference/policies.md, "The policies"). `warmup=0` does without.
+    It needs no warm-up. It has that of the other policies so that all evaluate the same stream
+    (docs/reference/policies.md, "The policies").
+
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    warmup
+        How many candidates come first, all verified; 0 for none.
+    seed
+        Of the draws, at least 0.
     """
 
     name = "random"

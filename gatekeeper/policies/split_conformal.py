@@ -18,11 +18,28 @@ __all__ = ["SplitConformal"]
 class SplitConformal:
     """Thresholds calibrated once, then fixed.
 
-    The `calibration` candidates after the warm-up only lend their z = s/ĉ; none of them is
+    Of the `calibration` candidates after the warm-up only z = s/ĉ is used; none of them is
     verified. Then τ_k is the ⌈(n_k + 1)(1 - β)⌉-th smallest of stratum k, +∞ where n_k is too
-    small for that. `stratified=False` has one threshold for all.
+    small for that.
 
-    The score is fitted once: labels of the warm-up that come later change nothing.
+    The score is fitted once: labels of the warm-up that arrive later change nothing.
+
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    calibration
+        Number of candidates after the warm-up that set the thresholds.
+    stratified
+        False: one threshold for all.
+    strata
+        K, how many cost strata.
+    warmup
+        How many candidates come first, all verified.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws for those, at least 0.
     """
 
     name = "split-conformal"

@@ -13,7 +13,18 @@ __all__ = ["Threshold"]
 class Threshold(QuantilePolicy):
     """τ_t = Quantile_{1-β} of all earlier z = s/ĉ, the warm-up's included; verify iff z_t > τ_t.
 
-    A history without any scored candidate gives τ = NaN, which nothing exceeds.
+    A history without any scored candidate gives τ = NaN, which no z exceeds.
+
+    Parameters
+    ----------
+    beta
+        Share of the full cost to spend, in (0, 1).
+    warmup
+        How many candidates come first, all verified.
+    on_missing
+        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+    seed
+        Of the draws for those, at least 0.
     """
 
     name = "threshold"
