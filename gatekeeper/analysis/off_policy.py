@@ -1,8 +1,8 @@
 """What a policy would have found on a run's stream, from the run's own log.
 
-The log knows the verdicts of those outputs that its gate verified, and of every output the chance
-it had (its decision's propensity). A policy is replayed on the same outputs in the same order;
-a verdict that it asks for is shown if the log has it. So its choices S are fixed, one by one,
+The log has the verdicts of the outputs that its gate verified, and the propensity of every output.
+A policy is replayed on the same outputs in the same order; a verdict that it asks for is shown if
+the log has it. So its choices S are fixed, one by one,
 independently of whether the log has the next verdict, and what S would have found is
 
     A = Σ S y,    B = Σ (1 - S) y,    recall = A / (A + B),    hit rate = A / Σ S
@@ -46,9 +46,9 @@ __all__ = ["SEED", "Evidence", "Method", "PolicyValue", "policy_values"]
 Flags = NDArray[np.bool_]
 Method = Literal["weighted", "assisted"]
 METHODS: tuple[Method, ...] = ("weighted", "assisted")
-SEED = 7_919  # of replayed policies: with the log's own their draws would be those of the log
+SEED = 7_919  # of replayed policies; the log's own would repeat the log's draws
 LEAST = 10.0  # effective verdicts below which nothing is estimated
-CHANCELESS = 0.1  # share of the outputs that may lack a chance: the rest is still nearly the run
+CHANCELESS = 0.1  # share of outputs that may have propensity 0: the rest is nearly the run
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class PolicyValue:
 
 
 class Evidence:
-    """The outputs after the warm-up, their chances, and the verdicts that there are.
+    """The outputs after the warm-up, their propensities, and the known verdicts.
 
-    Arrays of shape (n,). Outputs without a chance, where the budget was used up, are left out of
-    all sums, not of the stream.
+    Arrays of shape (n,). Outputs with propensity 0, where the budget was used up, are left out of
+    all sums but stay in the stream.
     """
 
     def __init__(self, table: RecordTable) -> None:
@@ -94,7 +94,7 @@ class Evidence:
         self.counted = self.p > 0.0
         if not (self.label[self.counted] == 1.0).any():
             raise BadInputError(
-                "no verdict after the warm-up found an error: recall has nothing to be measured on"
+                "no verdict after the warm-up found an error, so that recall is undefined"
             )
 
     @cached_property
@@ -141,7 +141,7 @@ class Evidence:
         whole = [float(part.size) for part in parts]
         errors = sum((part.size * part.rate for part in parts), 0.0)
         n = int((self.counted & self.drawn).sum())
-        if len(set(shares)) == 1:  # whatever there is, so much of it
+        if len(set(shares)) == 1:  # that share of any number of errors
             return Interval(shares[0], shares[0], shares[0], n), errors
         return replace(interval_of_ratio(parts, top, whole), n=n), errors
 
@@ -162,7 +162,7 @@ class Evidence:
         if self.complete:  # no sums of weights: exact
             rate = float(self.label[among].mean())
             return [Part(size, rate, inf, rate, rate)]
-        if not verdicts.any():  # for all that is known they are like the others
+        if not verdicts.any():  # nothing is known against their being like the others
             return [Part(size, self.rate(self.counted, method).value, 0.0, 0.0, 1.0)]
         odds = self.predicted if method == "assisted" else np.zeros(self.p.size)
         return parts_of(self.p[among], self.drawn[among], self.label[among], odds[among])
@@ -211,7 +211,7 @@ def _costs(table: RecordTable, p: FloatArray, drawn: Flags) -> FloatArray:
         return table.cost
     drawn = drawn & known & (p > 0.0)
     if not drawn.any():
-        raise BadInputError("no verified output has a cost: budgets mean nothing without")
+        raise BadInputError("no verified output has a cost: a budget needs costs")
     cost, estimate, weight = table.cost[drawn], table.cost_estimate[drawn], 1.0 / p[drawn]
     if np.ptp(cost) == 0.0:  # in units of verifications
         return np.full(len(table), cost[0])

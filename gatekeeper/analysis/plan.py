@@ -1,11 +1,11 @@
 """How much budget a target needs: what each budget would have found, on records or a run's log.
 
-A policy is replayed at budgets from 0 to 1 on the outputs of the file, in their order
-(`gatekeeper.analysis.off_policy` describes how, from a partly verified log).
-The estimates are for the next run, on outputs distributed as these, with the score that this
-warm-up has fitted. So to the uncertainty of a partly verified file they add the sampling variation
-of the outputs themselves; both sides of every interval add up by their squares. A file with every
-verdict has the second part only.
+A policy is replayed at budgets from 0 to 1 on the outputs of the file, in their order; from a
+partly verified log as `gatekeeper.analysis.off_policy` describes. The estimates are for the next
+run: for outputs distributed as these, with the score that this warm-up has fitted. So to the
+uncertainty of a partly verified file they add the sampling variation of the outputs themselves;
+both sides of every interval add up by their squares. A file with every verdict has the second part
+only.
 
 The budget for a recall has the interval of all budgets whose recall may, at 95 %, be the target.
 The budget for a residual risk is the smallest one at which even the upper end of the 95 % interval

@@ -1,4 +1,4 @@
-"""A smooth density from a sample: what the theory's estimates and the figures both need."""
+"""A smooth density from a sample, for the theory's estimates and the figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def density(values: ArrayLike, at: ArrayLike) -> NDArray[np.float64]:
     low, span = (x.min(), np.ptp(x)) if x.size else (0.0, 0.0)
     if not span > 1e-12 * np.abs(x).max(initial=0.0):
         return np.full(points.shape, np.nan)
-    x = (x - low) / span  # so that any unit will do
+    x = (x - low) / span  # independent of the unit
     weights: NDArray[Any] | None = None
     scott = x.size ** (-1 / 5)
     if x.size > _BINS:

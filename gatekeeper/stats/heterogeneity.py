@@ -1,6 +1,6 @@
 """Do correlations differ by more than chance? Cochran's Q on Fisher's z.
 
-What the heterogeneity gate and the diagnosis ask of the strata (paper, "Diagnosing comparability
+The test of the heterogeneity gate and of the diagnosis (paper, "Diagnosing comparability
 failure"): Var_k(ρ_k) of a few dozen labels per stratum is mostly noise.
 """
 
@@ -42,7 +42,7 @@ def dispersion(rho: Sequence[float], variance: Sequence[float]) -> tuple[float, 
     K estimates that differ by noise alone disperse by (K - 1) / K of their mean variance: that is
     taken off. The test is Cochran's Q on Fisher's z against χ² with K - 1 degrees of freedom.
     Permuting strata would test more than equal ρ_k: equal error rates and score distributions
-    too, which are another question here.
+    too.
     """
     from scipy.stats import chi2  # slow to import
 

@@ -8,14 +8,14 @@ parts at once are likely enough where
 (Wilks 1938), and the 95 % interval of what the parts make up holds its values at such q (profile
 likelihood: Venzon & Moolgavkar 1988; off policy: Karampatziakis, Langford & Mineiro 2020).
 
-Why not an interval of each part, added by squares: that of one label must hold the truth in nearly
-every sample, for it cannot hold it in just 95 %, and that of no error spends half of its 5 % on the
-side where nothing can be missed. Such intervals stay too wide when they are added up. Here the 5 %
-are spent once, on what is asked. Averaged over q, the interval of one part covers in 95.3 % of all
-samples of 3 labels, 94.6 % of those of 10 and 94.8 % of those of 40 (mid-p: 98.6, 96.8, 95.6 %).
-The limit: r (1-r) / n is on average too small by 1/n, so where several parts have a handful of
-labels each and no other counts beside them it covers less: 93 % for two parts of 3, 92 % for four,
-and 90 and 88 % where no rate is near 0 or 1.
+Intervals of each part, added by squares, would be too wide: that of one label covers the truth in
+nearly every sample, because it cannot do so in exactly 95 %, and that of no error spends half of
+its 5 % on the side where the truth cannot lie. Here the 5 % are spent once, on the sum. Averaged
+over q, the interval of one part covers in 95.3 % of all samples of 3 labels, 94.6 % of those of 10
+and 94.8 % of those of 40 (mid-p: 98.6, 96.8, 95.6 %). The limit: r (1-r) / n is on average too
+small by 1/n, so where several parts have a handful of labels each and no other counts beside them
+it covers less: 93 % for two parts of 3, 92 % for four, and 90 and 88 % where no rate is near 0 or
+1.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _least_ratio(parts: Sequence[Part], top: Sequence[float], whole: Sequence[fl
 
 
 def _least(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:
-    """Of all rates that are likely enough, those with the least Σ w q."""
+    """The rates with the least Σ w q among those that are likely enough."""
     from scipy.optimize import brentq
 
     scale = max(map(abs, weights), default=0.0) or 1.0

@@ -19,9 +19,9 @@ __all__ = ["Fit", "Group", "as_seen", "shrunk_fit"]
 
 Family = Literal["logistic", "normal"]
 ChanceT = TypeVar("ChanceT", float, FloatArray)
-ROUNDS, CLOSE = 20, 1e-3  # at most so many; fewer once no coefficient moves by more
-HALVINGS, SLACK = 8, 1e-9  # of a step that leads downhill, by more than rounding
-LEAST_NOISE = 1e-6  # variance of what a normal fit leaves over
+ROUNDS, CLOSE = 20, 1e-3  # at most; it ends earlier once no coefficient moves by more than this
+HALVINGS, SLACK = 8, 1e-9  # of a step that lowers the posterior, by more than rounding
+LEAST_NOISE = 1e-6  # least residual variance of a normal fit
 FLIPPED = 0.1  # share of labels assumed to be flipped: the paper's noise
 
 
