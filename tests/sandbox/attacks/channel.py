@@ -56,7 +56,7 @@ class Ref:
     def __init__(self, number, about=("Yes", None)):
         self.number, self.about = number, about
 def peers():
-    return [o for o in gc.get_objects() if type(o).__name__ == "Peer"]
+    return [o for o in gc.get_objects() if type(o).__name__.endswith("Peer")]
 """
 
 
