@@ -2,20 +2,19 @@
 
 A policy class may have these attributes; `PolicyDescriptor.of` fills in what it lacks.
 
-name           what users type, such as "cst"
-label          what tables print; default: the name
-description    what it does, in one line
-learns         what its rule depends on, calibration aside:
-               "nothing": every candidate has the same probability, β
-               "warm-up": labels of the warm-up
-               "labels": every label that becomes known (the default)
-needs          what its constructor is informed of, as keywords of these names (default: nothing)
-               "warmup": how many candidates come first, all verified
-               "calibration": on how many candidates after those it calibrates
-               "labels": "partial" live, where only verified candidates have one; "full" in replay
-               "horizon": how many candidates there are, the warm-up included
-               "records": the evaluated records with their labels; such a policy exists in replay
-options        other keywords of its constructor that a comparison may set (default: none)
+- `name`: what users type, such as "cst"
+- `label`: what tables print; default: the name
+- `description`: what it does, in one line
+- `learns`: what its rule depends on, calibration aside: "nothing" (every candidate has the same
+  probability, β), "warm-up" (labels of the warm-up) or "labels" (every label that becomes known;
+  the default)
+- `needs`: what its constructor is informed of, as keywords of these names; default: nothing
+    - "warmup": how many candidates come first, all verified
+    - "calibration": on how many candidates after those it calibrates
+    - "labels": "partial" live, where only verified candidates have one; "full" in replay
+    - "horizon": how many candidates there are, the warm-up included
+    - "records": the evaluated records with their labels; such a policy exists in replay
+- `options`: other keywords of its constructor that a comparison may set; default: none
 
 Its constructor takes `beta`, and `seed` as a keyword.
 """
