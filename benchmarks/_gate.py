@@ -1,5 +1,5 @@
 """What a gate does with a stream, from its parts but without outputs and log, which would take most
-of the time: policy, ledger, and ε = explore β of the candidates drawn whatever the policy says."""
+of the time: policy, ledger, and ε = explore β of the candidates drawn, whatever the proposals."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def go_through(
     )
     for t, (id_, h, cost_estimate, error, drawn) in enumerate(rows):
         candidate = Candidate(id_, Signals(*h), cost_estimate)
-        wish = policy.decide(candidate)
-        warmup = wish.reason is Reason.WARMUP
+        proposal = policy.decide(candidate)
+        warmup = proposal.reason is Reason.WARMUP
         room = ledger.room(cost_estimate, warmup=warmup)
-        granted = room >= (0 if warmup else ledger.spare())
-        chance = epsilon if not warmup and room >= 0 else 0.0
+        admitted = room >= (0 if warmup else ledger.spare())
+        rate = epsilon if not warmup and room >= 0 else 0.0
         hold = ledger.see(cost_estimate, warmup=warmup)
-        p = wish.propensity if granted else 0.0
-        propensity[t] = p + chance * (1.0 - p)
-        verified[t] = verify = (wish.verify and granted) or (drawn and chance > 0.0)
-        decision = wish if verify == wish.verify else replace(wish, verify=verify)
+        p = proposal.propensity if admitted else 0.0
+        propensity[t] = p + rate * (1.0 - p)
+        verified[t] = verify = (proposal.verify and admitted) or (drawn and rate > 0.0)
+        decision = proposal if verify == proposal.verify else replace(proposal, verify=verify)
         if verify:
             ledger.reserve(id_, hold)
         if observe:

@@ -4,8 +4,8 @@
 
 The model draws n answers to each maths task of its task file; MathChecker judges them all, once.
 Then a real gate spends its budget on them, over shuffles of the tasks, and "right" is the share of
-the tasks after the warm-up whose chosen answer is right. Beside it the least doubtful answer of
-each task, which needs no verification, and the same with the least doubtful handed in first.
+the tasks after the warm-up whose chosen answer is right. Beside it the least uncertain answer of
+each task, which needs no verification, and the same with the least uncertain handed in first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Known:
 
 
 def draw(n: int, temperature: float) -> tuple[Outputs, dict[str, int]]:
-    """n outputs of each task, the least doubtful first, and which are wrong."""
+    """n outputs of each task, the least uncertain first, and which are wrong."""
     tasks = [task for task in read_tasks(TASKS) if task["kind"] == "math"]
     prompts = [task["prompt"] for task in tasks for _ in range(n)]
     ids = [f"{task['id']}/{i}" for task in tasks for i in range(n)]
@@ -120,7 +120,7 @@ def main() -> None:
     console = Console()
     console.print(
         f"{len(each)} tasks, {args.n} answers each at temperature {args.temperature:g}: right are "
-        f"{right:.1%} of the answers and {without:.1%} of the least doubtful ones; {hopeful:.1%} "
+        f"{right:.1%} of the answers and {without:.1%} of the least uncertain ones; {hopeful:.1%} "
         "of the tasks have a right one."
     )
     for name in ("h1", "h2", "h3"):
@@ -128,8 +128,8 @@ def main() -> None:
             f"{name} is larger for the wrong one of two answers to one task in "
             f"{concordance(each, errors, name):.1%}."
         )
-    table = Table(title="right, in points above the least doubtful answer (± 95 % over shuffles)")
-    for name in ("policy", "budget", "verified per task", "most doubtful first", "least first"):
+    table = Table(title="right, in points above the least uncertain answer (± 95 % over shuffles)")
+    for name in ("policy", "budget", "verified per task", "most uncertain first", "least first"):
         table.add_column(name, justify="right")
     for policy in POLICIES:
         for beta in BUDGETS:
