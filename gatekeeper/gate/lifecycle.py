@@ -19,7 +19,7 @@ from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.micro_batch import Future
 from gatekeeper.gate.state import GateState
-from gatekeeper.gate.transaction import RefusedError, Transaction
+from gatekeeper.gate.transaction import Transaction, _RefusedError
 from gatekeeper.io.responses import as_generation
 from gatekeeper.log import (
     Decided,
@@ -190,18 +190,18 @@ class Lifecycle:
             output = self._state.outputs.get(id_)
             known = self._result(id_)
             if self._generation(id_).text != generation.text:
-                raise RefusedError(
+                raise _RefusedError(
                     f"id={id_!r} already names another output: give each output an id of its own"
                 )
             if output is None:
                 if force and known.outcome is None:
-                    raise RefusedError(
+                    raise _RefusedError(
                         f"id={id_!r} was decided on and not selected: force=True comes too late; "
                         "verify it yourself and pass the verdict to report_outcome"
                     )
                 return known
             if id_ in self._verifying:
-                raise RefusedError(f"id={id_!r} is being verified already")
+                raise _RefusedError(f"id={id_!r} is being verified already")
             if output.outcome is not None:
                 if not learn:
                     return output
@@ -260,13 +260,13 @@ class Lifecycle:
             if output is None:
                 return self._external(id_, outcome)
             if id_ in self._verifying or output.outcome is not None:
-                raise RefusedError(f"id={id_!r} is being verified or has a verdict already")
+                raise _RefusedError(f"id={id_!r} is being verified or has a verdict already")
             if outcome.error is None:
                 if output.reserved:
                     self._release(output, outcome.detail, outcome)
                 return output.result()
             if not output.reserved and not self._reserve_again(output):
-                raise RefusedError(f"id={id_!r}: the budget has no room for this verdict any more")
+                raise _RefusedError(f"id={id_!r}: the budget has no room for this verdict any more")
             self._settle(output, outcome, learn=True)
             return output.result()
 
@@ -363,10 +363,10 @@ class Lifecycle:
 
     def _external(self, id_: str, outcome: Outcome) -> GateResult:
         if id_ not in self._state.ids:
-            raise RefusedError(f"id={id_!r} is unknown: report only on outputs the gate has seen")
+            raise _RefusedError(f"id={id_!r} is unknown: report only on outputs the gate has seen")
         known = self._result(id_)
         if known.outcome is not None:
-            raise RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
+            raise _RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
         if outcome.error is not None:
             self._log.append(self._state.advance(ExternalVerdict(id_, outcome)))
         return replace(known, outcome=outcome)

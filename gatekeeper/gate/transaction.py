@@ -7,7 +7,7 @@ from types import TracebackType
 
 from gatekeeper.errors import BadInputError, GatekeeperError, LogError, LogLockedError
 
-__all__ = ["RefusedError", "Transaction"]
+__all__ = ["Transaction"]
 
 
 class Transaction:
@@ -45,9 +45,9 @@ class Transaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error is not None and not isinstance(error, RefusedError):
+        if error is not None and not isinstance(error, _RefusedError):
             self._broken = error
 
 
-class RefusedError(BadInputError):
-    """Raised inside a transaction before it has changed anything."""
+class _RefusedError(BadInputError):
+    """Raised inside a transaction before it has changed anything; a BadInputError for callers."""
