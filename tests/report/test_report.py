@@ -305,7 +305,7 @@ def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not out.exists()
     assert "cannot be written" in refused(capsys, good, "-o", tmp_path / "none" / "r.html")
     assert "cannot be written" in refused(capsys, good, "-o", tmp_path)
-    assert "the file to report on itself" in refused(capsys, good, "-o", good)
+    assert "is the file to report on" in refused(capsys, good, "-o", good)
     if os.path.exists("/dev/full"):
         assert "cannot be written" in refused(capsys, good, "-o", "/dev/full")
 
