@@ -94,7 +94,7 @@ WRONG = {
     "surrogate": ("def f(x): return '\ud800'", "failed", "in the code"),
     "exit": ("import sys\nsys.exit(0)", "failed", "SystemExit: 0"),
     "_exit": ("import os\nos._exit(0)", "failed", "exit code 0"),
-    "abort": ("import os\nos.abort()", "failed", "ended the process"),
+    "abort": ("import os\nos.abort()", "failed", "ended its process"),
     "kills itself": ("import ctypes\nctypes.string_at(0)", "failed", "signal 11"),
 }  # fmt: skip
 
