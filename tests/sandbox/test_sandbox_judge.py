@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from conftest import open_sandbox
 
 from gatekeeper.sandbox.inside import warmup
 from gatekeeper.sandbox.reading import read_tests
-from gatekeeper.types import Outcome
+from gatekeeper.types import Generation, Outcome
 
 Verify = Callable[..., Outcome]
 
@@ -179,3 +180,14 @@ def test_the_warm_up_judges_and_leaves_nothing_behind() -> None:
     assert warmup.warm_up()
     assert sys.meta_path == path
     assert "candidate" not in {*sys.modules} - modules
+
+
+def test_a_function_under_test_may_be_called_check(generation: Callable[..., Generation]) -> None:
+    task = {
+        "test": "def check(candidate):\n    for n in (2, 3):\n        assert candidate(n) == n * n\n",
+        "entry_point": "check",
+    }
+    with open_sandbox("namespaces", timeout=10, workers=1) as sandbox:
+        right = sandbox.verify(generation("def check(n):\n    return n * n\n"), task)
+        wrong = sandbox.verify(generation("def check(n):\n    return n\n"), task)
+    assert (right.verdict, wrong.verdict) == ("passed", "failed"), (right, wrong)
