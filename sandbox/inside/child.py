@@ -145,6 +145,7 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
     """Test programs in the candidate's own process, which can forge their result."""
     nonce, reading, *tests = texts
     facts = json.loads(reading)
+    own = dict(namespace)  # the candidate's names, which the tests may bind again
     for name in facts["modules"]:
         sys.modules.setdefault(name, sys.modules["candidate"])
     count = namespace[counting.COUNTER] = counting.Count()
@@ -153,7 +154,7 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
         nodes = list(ast.walk(program))
         counting.counted(nodes, frozenset(facts["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
-        check = collect.check(program, namespace, facts)
+        check = collect.check(program, own.__getitem__, facts)
         for _, item in collect.items(program, nodes, namespace, check):
             item()
         count.check()

@@ -58,21 +58,33 @@ def items(
 
 
 def check(
-    program: ast.Module, names: dict[str, Any], facts: Mapping[str, Any]
+    program: ast.Module, candidate: Callable[[str], Any], facts: Mapping[str, Any]
 ) -> tuple[str, Any] | None:
-    """`check`, where a program defines it, and what it gets. Raises NameError where that is not.
+    """`check`, where a program defines it, and the candidate's function that it gets.
 
-    `facts`: `Reading.for_judge` of sandbox/reading.py.
+    Parameters
+    ----------
+    program
+        The tests.
+    candidate
+        Finds an object of the candidate's by name, also where the tests define one of that name:
+        the function under test may itself be called `check`.
+    facts
+        `Reading.for_judge` of sandbox/reading.py.
+
+    Raises
+    ------
+    NameError
+        The candidate does not define the function under test.
     """
     functions = [n for n in program.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     entry = facts["entry"]
     if not entry or "check" not in [function.name for function in functions]:
         return None
-    if entry not in names:
-        raise NameError(f"name {entry!r} is not defined")
-    # The candidate's may be called `check`, too: the judge's names tell the two apart.
-    find = getattr(names, "find", names.__getitem__)
-    return "check", find(entry)
+    try:
+        return "check", candidate(entry)
+    except (AttributeError, KeyError):
+        raise NameError(f"name {entry!r} is not defined") from None
 
 
 class _Module:

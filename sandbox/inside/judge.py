@@ -215,7 +215,7 @@ def judge(
             where = f"in test {number}"
             program = prepared(test, TEST_FILE)
             program.run(names, guard)
-            check = collect.check(program.tree, names, facts)
+            check = collect.check(program.tree, names.find, facts)
             for case, run in collect.items(program.tree, program.nodes, names, check):
                 where = f"in test {number}, {case}"
                 run()

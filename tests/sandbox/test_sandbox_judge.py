@@ -182,12 +182,20 @@ def test_the_warm_up_judges_and_leaves_nothing_behind() -> None:
     assert "candidate" not in {*sys.modules} - modules
 
 
-def test_a_function_under_test_may_be_called_check(generation: Callable[..., Generation]) -> None:
+@pytest.mark.parametrize("in_process", [False, True])
+def test_a_function_under_test_may_be_called_check(
+    generation: Callable[..., Generation], in_process: bool
+) -> None:
     task = {
         "test": "def check(candidate):\n    for n in (2, 3):\n        assert candidate(n) == n * n\n",
         "entry_point": "check",
     }
-    with open_sandbox("namespaces", timeout=10, workers=1) as sandbox:
-        right = sandbox.verify(generation("def check(n):\n    return n * n\n"), task)
-        wrong = sandbox.verify(generation("def check(n):\n    return n\n"), task)
-    assert (right.verdict, wrong.verdict) == ("passed", "failed"), (right, wrong)
+    codes = {
+        "def check(n):\n    return n * n\n": "passed",
+        "def check(n):\n    return n\n": "failed",
+        "def other(n):\n    return n * n\n": "failed",
+    }
+    with open_sandbox("namespaces", timeout=10, workers=1, in_process=in_process) as sandbox:
+        found = [sandbox.verify(generation(code), task) for code in codes]
+    assert [outcome.verdict for outcome in found] == list(codes.values()), found
+    assert "name 'check' is not defined" in found[-1].detail
