@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.types import MASKED, FloatArray, Generation, Signals, _floats
+from gatekeeper.types import MASKED, FloatArray, Generation, Signals
+from gatekeeper.types.values import LOGIT, as_floats
 
 __all__ = ["DEFINITION", "batch_signals", "signals_from_arrays", "signals_of"]
 
 DEFINITION = 1  # of the signals below: one more wherever a change gives an output other values
 RUN = 8192  # positions at once: arrays of 64 KiB, which stay in the cache and in malloc's hands
-LOGIT = 1e-3  # a log-probability cannot exceed 0; this much is rounding
 
 
 def signals_of(generation: Generation) -> Signals:
@@ -46,7 +46,7 @@ def signals_from_arrays(logprob: ArrayLike, top1: ArrayLike, top2: ArrayLike) ->
     `top1` and `top2` are the two largest log-probabilities at each position, in either order.
     Raises BadInputError where the shapes differ or the values are not numbers.
     """
-    arrays = _floats("logprob", logprob), _floats("top1", top1), _floats("top2", top2)
+    arrays = as_floats("logprob", logprob), as_floats("top1", top1), as_floats("top2", top2)
     _check_shapes(*arrays)
     return _signals(*arrays)
 

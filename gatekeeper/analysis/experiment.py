@@ -301,6 +301,7 @@ class _Plan:
             observed=observed,
             evaluate=self.evaluate,
             warmup=protocol.warmup,
+            features={k: v[order] for k, v in (table.features or {}).items()},
         )
 
 

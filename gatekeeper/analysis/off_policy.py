@@ -88,7 +88,9 @@ class Evidence:
         label = np.where(drawn, table.error, nan)
         self._table, self._drawn = table, drawn
         self._cost = _costs(table, p, drawn)
-        self.stream = Stream(table.h, table.cost_estimate, self._cost, label)
+        self.stream = Stream(
+            table.h, table.cost_estimate, self._cost, label, features=table.features
+        )
         after = slice(T0, None)
         self.p, self.label, self.drawn = p[after], label[after], drawn[after]
         self.counted = self.p > 0.0

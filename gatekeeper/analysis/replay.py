@@ -124,7 +124,10 @@ def replay(
     evaluated = records[first:]
     budget = beta * sum(record.cost for record in evaluated)
     stream = [
-        (Candidate(record.id, record.signals, record.cost_estimate), outcome_of(label, record.cost))
+        (
+            Candidate(record.id, record.signals, record.cost_estimate, record.features),
+            outcome_of(label, record.cost),
+        )
         for record, label in zip(records, observed, strict=True)
     ]
     decisions, verified = step_through(policy, stream, first, budget, feedback=feedback)

@@ -9,7 +9,7 @@ every rule against the plain `gatekeeper.analysis.replay`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from gatekeeper.analysis.replay import (
     step_through,
 )
 from gatekeeper.budget import affordable
+from gatekeeper.io.record_table import feature_rows
 from gatekeeper.policies import CST, HGA, T0, Oracle, Random, SplitConformal, Threshold
 from gatekeeper.policies.hga import CalibrationSample, GateEvidence, weigh
 from gatekeeper.policies.score import WarmupScore
@@ -81,6 +82,8 @@ class Stream:
         "all" after the warm-up, or its "second-half".
     warmup
         How many candidates come first.
+    features
+        Columns (N,) by name, NaN missing; None: without any.
 
     Raises
     ------
@@ -98,7 +101,9 @@ class Stream:
         observed: FloatArray | None = None,
         evaluate: Evaluate = "all",
         warmup: int = T0,
+        features: Mapping[str, FloatArray] | None = None,
     ) -> None:
+        self.features = features
         self.h, self.cost_estimate, self.cost, self.error = h, cost_estimate, cost, error
         self.observed = error if observed is None else observed
         self.warmup = warmup
@@ -139,7 +144,7 @@ class Stream:
         if not self._objects:
             outcomes = map(outcome_of, self.observed.tolist(), self.cost.tolist())
             self._objects = list(
-                zip(_candidates(self.h, self.cost_estimate), outcomes, strict=True)
+                zip(_candidates(self.h, self.cost_estimate, self.features), outcomes, strict=True)
             )
         decisions, verified = step_through(
             policy, self._objects, self.first, budget, feedback=feedback
@@ -303,9 +308,14 @@ def fixed_score(
     return fitted.score_array(h)
 
 
-def _candidates(h: FloatArray, cost_estimate: FloatArray) -> list[Candidate]:
-    rows = zip(h.tolist(), cost_estimate.tolist(), strict=True)
-    return [Candidate(str(i), Signals(*signals), cost) for i, (signals, cost) in enumerate(rows)]
+def _candidates(
+    h: FloatArray, cost_estimate: FloatArray, features: Mapping[str, FloatArray] | None = None
+) -> list[Candidate]:
+    rows = zip(h.tolist(), cost_estimate.tolist(), feature_rows(features), strict=False)
+    return [
+        Candidate(str(i), Signals(*signals), cost, more)
+        for i, (signals, cost, more) in enumerate(rows)
+    ]
 
 
 def strata_of(values: FloatArray, k: int, *, warmup: int = T0) -> Indices:

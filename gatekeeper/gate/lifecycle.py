@@ -114,7 +114,8 @@ class Lifecycle:
             raise BadInputError(
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
             )
-        return NewOutput(generation, Candidate(generation.id, signals, float(cost_estimate)), force)
+        candidate = Candidate(generation.id, signals, float(cost_estimate), generation.features)
+        return NewOutput(generation, candidate, force)
 
     def decide(self, new: NewOutput) -> Answer:
         """Decide on one output."""

@@ -37,7 +37,9 @@ def _row(output: Output, unit: Unit) -> Row:
         # A charge of 0 is not the cost of a verification.
         cost = charge if charge is not None and 0 < charge < inf else nan
     estimate = candidate.cost_estimate
-    return Row(candidate.id, h.h1, h.h2, h.h3, estimate, cost, error, optional, {})
+    return Row(
+        candidate.id, h.h1, h.h2, h.h3, estimate, cost, error, optional, {}, candidate.features
+    )
 
 
 def _external_cost(outcome: Outcome, unit: Unit) -> float | None:

@@ -57,6 +57,8 @@ def _write(file: _BinaryFile, rows: Iterable[Row]) -> None:
         data["error"] = None if row.error != row.error else int(row.error)
         for name, value in row.optional.items():
             data[name] = WRITTEN[name](value)
+        if row.features:
+            data["features"] = dict(row.features)
         try:
             line = json.dumps(data | _without_nan(dict(row.meta)), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as e:

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Record
+from gatekeeper.types.values import as_features
 
 __all__ = ["Row", "RowCheck", "rows_of"]
 
 LARGEST = float_info.max
 NUMBERS = frozenset({float, int})
 ALWAYS = frozenset({"id", "h1", "h2", "h3", "cost_estimate", "cost", "error"})
+MOST_FEATURES = 256  # names of features in a file: each is a column of its table
 
 
 class Row(NamedTuple):
@@ -30,6 +32,7 @@ class Row(NamedTuple):
     error: float
     optional: Mapping[str, Any]
     meta: Mapping[str, Any]
+    features: Mapping[str, float]  # finite
 
 
 def rows_of(records: Iterable[Record]) -> Iterator[Row]:
@@ -51,6 +54,7 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
             "cost_estimate": record.cost_estimate,
             "cost": record.cost,
             "error": record.error,
+            "features": record.features,
             **{name: getattr(record, name) for name in OPTIONAL},
         }
         try:
@@ -73,6 +77,7 @@ class RowCheck:
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
+        self._names: set[str] = set()  # of features
 
     def __call__(self, data: Mapping[str, Any]) -> Row:
         get: Callable[[str], Any] = data.get
@@ -101,17 +106,35 @@ class RowCheck:
             cost = nan if unverified and _is_null(cost) else _cost("cost", cost)
         optional: dict[str, Any] = {}
         meta: dict[str, Any] = {}
+        features: Mapping[str, float] = {}
         if not ALWAYS.issuperset(data):
             for name, value in data.items():
                 if name in OPTIONAL:
                     if not _is_null(value):
                         optional[name] = OPTIONAL[name](name, value)
+                elif name == "features":
+                    features = {} if value is None else self._features(value)
                 elif name not in ALWAYS:
                     meta[name] = value
         if id_ in self._ids:
             raise BadInputError(f"field 'id' is {id_!r:.80}, which an earlier record has")
         self._ids.add(id_)
-        return Row(id_, h1, h2, h3, estimate, cost, error, optional, meta)
+        return Row(id_, h1, h2, h3, estimate, cost, error, optional, meta, features)
+
+    def _features(self, value: object) -> Mapping[str, float]:
+        try:
+            found = {intern(name): number for name, number in as_features(value).items()}
+        except BadInputError as e:
+            raise BadInputError(f"field {e}") from None
+        if not self._names.issuperset(found):
+            if len(self._names | found.keys()) > MOST_FEATURES:
+                raise BadInputError(
+                    f"field 'features' has more than {MOST_FEATURES} names in all records "
+                    f"together, the last is {max(found.keys() - self._names)!r:.80}: a feature is "
+                    "a quantity that many records have"
+                )
+            self._names.update(found)
+        return found
 
 
 def _is_null(value: object) -> bool:

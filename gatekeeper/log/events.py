@@ -91,7 +91,9 @@ class Decided:
         generation, candidate, decision = self.generation, self.candidate, self.decision
         signals, score, threshold = candidate.signals, decision.score, decision.threshold
         h1, h2, h3 = signals.h1, signals.h2, signals.h3
-        data = {  # `isfinite` first: nearly all are, and each output comes through here
+        data: dict[
+            str, Any
+        ] = {  # `isfinite` first: nearly all are, and each output comes through here
             "h1": h1 if isfinite(h1) else json_number(h1),
             "h2": h2 if isfinite(h2) else json_number(h2),
             "h3": h3 if isfinite(h3) else json_number(h3),
@@ -117,10 +119,13 @@ class Decided:
             "output_tokens": generation.output_tokens,
             "text": generation.text,
         }
+        if candidate.features:
+            data["features"] = dict(candidate.features)
         return Row("decided", candidate.id, data)
 
     @classmethod
     def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        features = data.get("features", {})
         generation = Generation(
             id_,
             data["text"],
@@ -132,6 +137,7 @@ class Decided:
             data["model"],
             data["finish_reason"],
             data["k_seen"],
+            features,
         )
         signals = Signals(
             _number(data["h1"]),
@@ -156,7 +162,7 @@ class Decided:
             warmup = reason is Reason.WARMUP or (refused and data["phase"] == "warmup")
         return cls(
             generation,
-            Candidate(id_, signals, data["cost_estimate"]),
+            Candidate(id_, signals, data["cost_estimate"], features),
             decision,
             data["phase"],
             data["forced"],

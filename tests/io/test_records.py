@@ -30,7 +30,7 @@ from gatekeeper.io.records import (
 )
 
 GOOD: dict[str, Any] = {"id": "a", "h1": 0.5, "cost_estimate": 2, "cost": 1.5, "error": 1}
-FIELDS = {*GOOD, "h2", "h3", "stratum", "group", "benefit", "propensity", "verified"}
+FIELDS = {*GOOD, "h2", "h3", "stratum", "group", "benefit", "propensity", "verified", "features"}
 
 
 def lines(*rows: dict[str, Any]) -> str:
@@ -81,6 +81,7 @@ def a_record(draw: st.DrawFn, id_: str) -> Record:
         propensity=draw(st.none() | st.floats(0, 1)),
         verified=verified,
         meta=draw(st.dictionaries(st.text().filter(lambda k: k not in FIELDS), json_values)),
+        features=dict(sorted(draw(st.dictionaries(texts, finite, max_size=4)).items())),
     )
 
 
@@ -158,6 +159,40 @@ def test_optional_columns_are_absent_or_full(read: Callable[..., RecordTable]) -
     assert table.group == [None, "g"]
     assert np.array_equal(table.propensity, [nan, 0.5], equal_nan=True)
     assert table.benefit is table.verified is table.meta is None
+
+
+def test_features_are_columns_with_gaps(read: Callable[..., RecordTable]) -> None:
+    """Any finite numbers by name; null, NaN and a name that is not there are all absent."""
+    table = read(
+        GOOD,
+        GOOD | {"id": "b", "features": {"length": 7, "parses": True}},
+        GOOD | {"id": "c", "features": {"length": None, "confidence": nan}},
+        GOOD | {"id": "d", "features": {"confidence": -0.5}},
+    )
+    assert table.features is not None
+    assert list(table.features) == ["confidence", "length", "parses"]
+    columns = np.array(list(table.features.values()))
+    expected = [[nan, nan, nan, -0.5], [nan, 7, nan, nan], [nan, 1, nan, nan]]
+    assert np.array_equal(columns, expected, equal_nan=True)
+    assert [r.features for r in table] == [{}, {"length": 7, "parses": 1}, {}, {"confidence": -0.5}]
+    assert table.take(np.array([3, 1])).features["length"].tolist()[1] == 7  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("features", "shown"),
+    [
+        ({"length": "7"}, r"features\['length'\]='7': a finite number is needed"),
+        ({"length": float("inf")}, r"features\['length'\]=inf: a finite number"),
+        ({"": 1}, r"features has the name ''"),
+        ([1, 2], r"features=\[1, 2\]: give a dict"),
+        ({f"f{i}": i for i in range(300)}, "more than 256 names"),
+    ],
+)
+def test_a_feature_that_is_no_number(
+    read: Callable[..., RecordTable], features: object, shown: str
+) -> None:
+    with pytest.raises(BadInputError, match=f"line 2.*{shown}"):
+        read(GOOD, GOOD | {"id": "b", "features": features})
 
 
 def test_the_reference_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,15 @@ def test_a_decision_is_read_without_token_arrays(tokens: int) -> None:
     assert (again.decision, again.token_coverage) == (event.decision, event.token_coverage)
 
 
+def test_features_are_stored_where_there_are_any() -> None:
+    features = {"confidence": 0.25, "length": 1e300}
+    candidate = Candidate("a", decided().candidate.signals, 30.0, features)
+    again = stored(decided(candidate=candidate))
+    assert isinstance(again, Decided)
+    assert again.candidate.features == again.generation.features == features
+    assert "features" not in decided().row().data
+
+
 def test_a_cost_that_is_unknown_stays_so() -> None:
     again = stored(Settled("a", WRONG, nan))
     assert isinstance(again, Settled)

@@ -1,0 +1,54 @@
+"""The data that flows through gatekeeper: frozen, slotted dataclasses, one idea per file.
+
+Glossary
+--------
+audit rate      verified ÷ seen
+hit rate        errors found ÷ verified (precision)
+recall          errors found ÷ all errors
+coverage        accepted without verification ÷ seen
+residual risk   error rate among the outputs accepted without verification
+utilisation     spent ÷ budget
+propensity      probability with which this decision was to verify
+yield           errors found per unit of spent cost
+
+Units: log-probabilities are natural logarithms (nats); margins and signals are nats unless said
+otherwise; costs are in the budget's unit; `seconds` are wall-clock seconds.
+An error label is 1 for a wrong output, 0 for a right one, None where nobody could tell.
+"""
+
+from __future__ import annotations
+
+from gatekeeper.types.candidate import Candidate, Decision, Signals
+from gatekeeper.types.gate_status import GateStatus
+from gatekeeper.types.generation import Generation
+from gatekeeper.types.outcome import GateResult, Outcome, Undecided
+from gatekeeper.types.record import Record
+from gatekeeper.types.states import (
+    Label,
+    PolicyHealth,
+    Reason,
+    SignalState,
+    UndecidedState,
+    Verdict,
+)
+from gatekeeper.types.values import MASKED, FloatArray
+
+__all__ = [
+    "MASKED",
+    "Candidate",
+    "Decision",
+    "FloatArray",
+    "GateResult",
+    "GateStatus",
+    "Generation",
+    "Label",
+    "Outcome",
+    "PolicyHealth",
+    "Reason",
+    "Record",
+    "SignalState",
+    "Signals",
+    "Undecided",
+    "UndecidedState",
+    "Verdict",
+]

@@ -1,0 +1,55 @@
+"""What a policy knows of an output, and what it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gatekeeper.types.states import Reason, SignalState
+
+__all__ = ["Candidate", "Decision", "Signals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The paper's three uncertainty signals (Section "Unified Decision Framework").
+
+    Larger means more uncertain. A signal that cannot be computed is NaN, never a made-up value.
+    """
+
+    h1: float  # mean negative log-likelihood, nats per token, >= 0
+    h2: float  # minus the smallest top-1/top-2 margin, nats, <= 0
+    h3: float  # mean of exp(-clip(margin, -5, inf)), in (0, 1] for a margin by value
+    n_tokens: int = 0  # L, positions
+    n_margins: int = 0  # positions that have a margin
+
+    @property
+    def state(self) -> SignalState:
+        present = (self.h1 == self.h1) + (self.h2 == self.h2) + (self.h3 == self.h3)
+        if present == 3 and self.n_margins == self.n_tokens:
+            return SignalState.OK
+        return SignalState.PARTIAL if present else SignalState.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a policy may know before verification."""
+
+    id: str
+    signals: Signals
+    cost_estimate: float  # ĉ > 0, ex-ante proxy; any unit, the same for the whole stream
+    # Of the generation: finite numbers by name, in the order of the names.
+    features: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Verify or not, and why."""
+
+    verify: bool
+    reason: Reason
+    score: float = float("nan")  # s in [0, 1]; NaN while warming up or without a signal
+    threshold: float = float("nan")  # what score / ĉ had to exceed; NaN where there was none
+    stratum: int | None = None
+    propensity: float = 1.0  # probability with which this decision was to verify, in [0, 1]
+    version: int = 0  # labels the policy had learned from when it decided

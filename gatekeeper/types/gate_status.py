@@ -1,0 +1,73 @@
+"""What a gate says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatekeeper.types.states import PolicyHealth
+
+__all__ = ["GateStatus"]
+
+
+@dataclass(frozen=True, slots=True)
+class GateStatus:
+    """Counts, account and policy health of a gate. Costs are in the budget's unit.
+
+    Attributes
+    ----------
+    phase
+        What the next candidate meets: the policy's phase, or "relearning".
+    seen
+        Candidates decided on.
+    verified, errors_found
+        Verdicts that were charged after the warm-up, and those that were "wrong".
+    warmup_seen, warmup_verified, warmup_errors
+        The same for the warm-up.
+    budget_exhausted
+        Candidates proposed for verification for which the budget had no room.
+    missing_signal
+        Candidates without any signal.
+    external_verdicts
+        Verdicts from outside on outputs that were not selected.
+    unresolved
+        Selected outputs without a verdict: under way, awaiting a report, or the verifier could not
+        tell.
+    verifying
+        Outputs that a verifier has in this process.
+    reserved
+        Reservations held, the warm-up included.
+    cap
+        What may be spent and held after the warm-up, as of now.
+    spent, held
+        Charged, and reserved, after the warm-up: `spent + held <= cap`.
+    warmup_spent, warmup_held
+        The same for the warm-up, an account of its own.
+    overrun
+        What verifications took beyond their reservations.
+    health
+        Whether what the policy learned still holds.
+    drift
+        In words, why it last did not; "" if it never drifted.
+    """
+
+    phase: str
+    seen: int
+    verified: int
+    errors_found: int
+    warmup_seen: int
+    warmup_verified: int
+    warmup_errors: int
+    budget_exhausted: int
+    missing_signal: int
+    external_verdicts: int
+    unresolved: int
+    verifying: int
+    reserved: int
+    cap: float
+    spent: float
+    held: float
+    warmup_spent: float
+    warmup_held: float
+    overrun: float
+    health: PolicyHealth
+    drift: str

@@ -1,0 +1,124 @@
+"""One output of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types.values import (
+    MASKED,
+    FloatArray,
+    as_count,
+    as_features,
+    as_floats,
+    as_log_probabilities,
+    no_positions,
+)
+
+__all__ = ["Generation"]
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generation:
+    """One model output with what is known of its token probabilities.
+
+    Attributes
+    ----------
+    id, text
+        Of the output.
+    logprob, top1, top2
+        Shape (L,), natural log, float64, NaN where the provider gave none: the chosen token's
+        log-probability and the largest and second largest at the position, whether or not the
+        chosen token is one of them. L = 0 means no log-probabilities at all.
+    prompt_tokens, output_tokens
+        As the provider counted them.
+    model, finish_reason
+        As the provider named them.
+    k_seen
+        The largest number of alternatives seen at a position.
+    features
+        Whatever else may tell a wrong output from a right one, by name: any finite numbers. None
+        and NaN stand for an absent value and are left out.
+    """
+
+    id: str
+    text: str
+    logprob: FloatArray = field(default_factory=no_positions)
+    top1: FloatArray = field(default_factory=no_positions)
+    top2: FloatArray = field(default_factory=no_positions)
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+    k_seen: int = 0
+    features: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises BadInputError for what is no number, and for what the log could not keep."""
+        logprob, top1, top2 = self.logprob, self.top1, self.top2
+        if not (
+            type(logprob) is type(top1) is type(top2) is np.ndarray
+            and logprob.dtype is top1.dtype is top2.dtype is _FLOAT64
+        ):  # nearly always they are, and each output comes through here
+            for name in ("logprob", "top1", "top2"):
+                object.__setattr__(self, name, as_floats(name, getattr(self, name)))
+        for name, value in (("id", self.id), ("text", self.text)):
+            if not isinstance(value, str):
+                raise BadInputError(f"{name}={value!r:.80}: a string is needed")
+        for name, text in (("model", self.model), ("finish_reason", self.finish_reason)):
+            if not (text is None or isinstance(text, str)):
+                raise BadInputError(f"{name}={text!r:.80}: a string is needed")
+        for name, count in (
+            ("prompt_tokens", self.prompt_tokens),
+            ("output_tokens", self.output_tokens),
+        ):
+            if not (count is None or type(count) is int):
+                object.__setattr__(self, name, as_count(name, count))
+        if type(self.k_seen) is not int:
+            object.__setattr__(self, "k_seen", as_count("k_seen", self.k_seen))
+        if self.features or type(self.features) is not dict:
+            object.__setattr__(self, "features", as_features(self.features))
+
+    @classmethod
+    def from_logprobs(cls, text: str, logprobs: Any, *, id: str = "", **more: Any) -> Self:
+        """An output of which only the chosen tokens' log-probabilities are known: h1 alone.
+
+        Parameters
+        ----------
+        text
+            Of the output.
+        logprobs
+            One natural-log probability per token, at most 0; None or NaN where there is none.
+        id
+            Of the output, where the gate is not given one.
+        **more
+            Other fields of a Generation.
+
+        Raises
+        ------
+        BadInputError
+            For a value above 0, which is a probability or a logit, and for what is no number.
+        """
+        logprob = as_log_probabilities("logprobs", logprobs)
+        unknown = np.full(logprob.shape, np.nan)
+        return cls(id, text, logprob, unknown, unknown, **more)
+
+    @property
+    def token_coverage(self) -> float:
+        """Share of the output's positions that have a margin, in [0, 1]; 0 for no output."""
+        n = max(self.logprob.size, self.output_tokens or 0)
+        top1, top2 = self.top1, self.top2
+        if not top1.size:
+            return 0.0
+        # argmin finds a NaN first, which fails the comparison. Nearly every output is complete.
+        if n and top1.item(top1.argmin()) > MASKED and top2.item(top2.argmin()) > MASKED:
+            return top1.size / n
+        has_both = ~(np.isnan(top1) | np.isnan(top2))
+        has_margin = has_both & (np.fmax(top1, top2) > MASKED)
+        return int(has_margin.sum()) / n if n else 0.0

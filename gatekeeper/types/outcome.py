@@ -1,0 +1,93 @@
+"""What a verifier found, and what a gate returns about an output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types.candidate import Decision, Signals
+from gatekeeper.types.states import Label, UndecidedState, Verdict
+from gatekeeper.types.values import as_number
+
+__all__ = ["GateResult", "Outcome", "Undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a verifier found."""
+
+    verdict: Verdict
+    cost: float | None = None  # true cost in the budget's unit; None: the gate works it out
+    seconds: float = 0.0
+    detail: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)  # JSON values only
+
+    def __post_init__(self) -> None:
+        """Raises BadInputError for what could not be charged or logged.
+
+        Not for a cost that makes no sense (NaN, negative): it is known only when the money is
+        spent, so the gate keeps the verdict and charges the whole reservation.
+        """
+        if not isinstance(self.verdict, Verdict):
+            raise BadInputError(f"verdict={self.verdict!r:.80}: one of {list(Verdict)} is needed")
+        if not isinstance(self.detail, str):
+            raise BadInputError(f"detail={self.detail!r:.80}: a string is needed")
+        seconds = as_number("seconds", self.seconds)
+        if not 0.0 <= seconds < float("inf"):
+            raise BadInputError(f"seconds={self.seconds!r}: must be finite and at least 0")
+        object.__setattr__(self, "seconds", seconds)
+        if self.cost is not None:
+            object.__setattr__(self, "cost", as_number("cost", self.cost))
+        try:
+            json.dumps(dict(self.meta), allow_nan=False)
+        except (TypeError, ValueError) as e:
+            raise BadInputError(
+                f"meta={self.meta!r:.80}: only JSON values can be kept: {e}"
+            ) from None
+
+    @property
+    def error(self) -> Label | None:
+        """Label y: 1 wrong, 0 right, None where the verifier could not tell."""
+        return self.verdict.error
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What a gate returns about an output. `outcome` is None when nothing was verified."""
+
+    id: str
+    signals: Signals
+    decision: Decision
+    outcome: Outcome | None = None
+
+    @property
+    def verified(self) -> bool:
+        """True where a verdict on right or wrong was reached."""
+        return self.outcome is not None and self.outcome.error is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """In place of a GateResult, for an output on which no decision was taken: as if never seen.
+
+    `error` names in words what was wrong; "" where nothing was.
+    """
+
+    id: str
+    state: UndecidedState
+    error: str = ""
+
+    @property
+    def decision(self) -> None:
+        return None
+
+    @property
+    def outcome(self) -> None:
+        return None
+
+    @property
+    def verified(self) -> bool:
+        return False

@@ -1,0 +1,30 @@
+"""One output of a log or a file, with what is known in hindsight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatekeeper.types.candidate import Signals
+from gatekeeper.types.states import Label
+
+__all__ = ["Record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One candidate of a log or a replay file, with what is known in hindsight."""
+
+    id: str
+    signals: Signals
+    cost_estimate: float  # ĉ > 0
+    cost: float  # c > 0
+    error: Label | None  # y; None where nobody verified it
+    stratum: int | None = None
+    group: str | None = None
+    benefit: Label | None = None  # routing: 1 where the costlier model is right, this one wrong
+    propensity: float | None = None  # probability in [0, 1] with which it was to be verified
+    verified: bool | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)  # whatever else the file had
+    features: Mapping[str, float] = field(default_factory=dict)  # finite numbers by name

@@ -1,0 +1,109 @@
+"""Numbers, arrays and features as the types hold them, and their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite, nan
+from numbers import Real
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.errors import BadInputError
+
+__all__ = [
+    "LOGIT",
+    "MASKED",
+    "FloatArray",
+    "as_count",
+    "as_features",
+    "as_floats",
+    "as_log_probabilities",
+    "as_number",
+    "no_positions",
+]
+
+FloatArray = NDArray[np.float64]
+MASKED = -9999.0  # what HTTP servers send for a log-probability of -inf
+LOGIT = 1e-3  # a log-probability cannot exceed 0; this much is rounding
+
+
+def no_positions() -> FloatArray:
+    """An array of no token positions."""
+    return np.empty(0)
+
+
+def as_number(name: str, value: object) -> float:
+    """A real number as a float. Raises BadInputError for anything else, a bool too."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise BadInputError(f"{name}={value!r:.80}: a number is needed")
+    return float(value)
+
+
+def as_count(name: str, value: Any) -> int:
+    """A whole number as an int. Raises BadInputError for anything else."""
+    try:
+        return index(value)
+    except TypeError:
+        raise BadInputError(f"{name}={value!r:.80}: a whole number is needed") from None
+
+
+def as_floats(name: str, value: Any) -> FloatArray:
+    """A float64 array; None is NaN. Raises BadInputError for what is no array of numbers."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as e:
+        raise BadInputError(f"{name}={value!r:.80}: an array of numbers is needed: {e}") from None
+
+
+def as_log_probabilities(name: str, value: Any) -> FloatArray:
+    """An array (L,) of natural-log probabilities; None is NaN.
+
+    Raises
+    ------
+    BadInputError
+        For another shape, and for a value above 0, which may be a probability or a logit.
+    """
+    values = as_floats(name, value)
+    if values.ndim != 1:
+        raise BadInputError(f"{name} has shape {values.shape}: one number per token is needed")
+    above = np.flatnonzero(values > LOGIT)
+    if above.size:
+        raise BadInputError(
+            f"{name}[{above[0]}]={values[above[0]]:.6g}: a natural-log probability is at most 0; "
+            "give ln p, not a probability or a logit"
+        )
+    return values
+
+
+def as_features(features: Any) -> dict[str, float]:
+    """Features as finite floats, in the order of their names.
+
+    None and NaN stand for an absent value and are left out. True and False are 1 and 0.
+
+    Raises
+    ------
+    BadInputError
+        For a value that is no finite number, and for a name that is no non-empty string.
+    """
+    if not isinstance(features, Mapping):
+        raise BadInputError(f"features={features!r:.80}: give a dict from names to numbers")
+    found = {}
+    for name, value in features.items():
+        if not (isinstance(name, str) and name):
+            raise BadInputError(f"features has the name {name!r:.80}: a non-empty string is needed")
+        if value is None or value != value:
+            continue
+        try:
+            number = float(value) if isinstance(value, Real | np.bool_) else nan
+        except OverflowError:
+            number = nan
+        if not isfinite(number):
+            raise BadInputError(
+                f"features[{name!r:.80}]={value!r:.80}: a finite number is needed, or None where "
+                "there is no value"
+            )
+        found[name] = number
+    return dict(sorted(found.items()))
