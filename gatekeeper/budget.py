@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor, inf, isfinite, sqrt
 from numbers import Real
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -279,6 +279,31 @@ class Ledger:
                 return inf
             return self._total - committed - self._spent[True] - self._held[True]
         return self._left(0, self._projected)
+
+    def state(self) -> dict[str, Any]:
+        """A snapshot of values that `json` takes."""
+        return {
+            "seen": [self.seen, self._warmup_seen],
+            "holds": dict(self._holds),
+            "released": dict(self._released),
+            "spent": [self._spent[False], self._spent[True]],
+            "held": [self._held[False], self._held[True]],
+            "overrun": self._overrun,
+            "base": self._base,
+            "projected": [self._projected, self._to_project],
+            "known": [self._known, self._known_cost, self._costliest, self._known_estimate],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a snapshot that the `state` of an equal ledger returned."""
+        self.seen, self._warmup_seen = state["seen"]
+        self._holds = {id_: Hold(*hold) for id_, hold in state["holds"].items()}
+        self._released = {id_: Hold(*hold) for id_, hold in state["released"].items()}
+        self._spent = dict(zip((False, True), state["spent"], strict=True))
+        self._held = dict(zip((False, True), state["held"], strict=True))
+        self._overrun, self._base = state["overrun"], state["base"]
+        self._projected, self._to_project = state["projected"]
+        self._known, self._known_cost, self._costliest, self._known_estimate = state["known"]
 
     def _left(self, accrued: int, projected: int | None) -> float:
         """`left` after the warm-up, were so many ticks added to the running cap's base."""

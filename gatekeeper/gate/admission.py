@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,13 @@ class Admission:
         return Decided(
             generation, candidate, decision, phase, force, warmup, generation.token_coverage
         )
+
+    def state(self) -> dict[str, Any]:
+        """A snapshot of values that `json` takes."""
+        return dict(self._draws.bit_generator.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._draws.bit_generator.state = state
 
 
 def decision_of(proposal: Decision, *, admitted: bool, explored: bool, epsilon: float) -> Decision:

@@ -16,10 +16,12 @@ from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.best_of import Choice, abest_of, best_of
 from gatekeeper.gate.clients import ClientMethods
 from gatekeeper.gate.configuration import GateSettings, relearning_rate
+from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.micro_batch import MicroBatcher
 from gatekeeper.gate.resume import check_settings, resume
 from gatekeeper.gate.state import GateState, OnDrift
+from gatekeeper.gate.transaction import Transaction
 from gatekeeper.gate.verification import OnUnavailable, Verification
 from gatekeeper.log import Log, MemoryLog, SQLiteLog
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
@@ -131,20 +133,30 @@ class VerificationGate(ClientMethods):
         ledger = Ledger(budget, given.max_cost, explore=given.epsilon)
         state = GateState(ledger, self.policy, guard, on_drift=on_drift, model=given.model)
         admission = Admission(state, epsilon=given.epsilon, seed=seed)
+        transaction = Transaction()
         opened = _open(log)
         try:
-            check_settings(opened, given.logged(self.policy))
-            resume(opened, state, admission, on_drift=on_drift, fingerprint=given.fingerprint())
+            logged = given.logged(self.policy)
+            check_settings(opened, logged)
+            journal = Journal(
+                opened,
+                state,
+                admission,
+                transaction,
+                settings=logged | {"drift": {"on_drift": on_drift}},
+            )
+            resume(journal, state, admission, on_drift=on_drift, fingerprint=given.fingerprint())
         except BaseException:
             opened.close()
             raise
         self._life = Lifecycle(
             state,
             admission,
-            opened,
+            journal,
             cost_estimate=cost_estimate,
             unit=budget.unit,
             verifies=verifier is not None,
+            transaction=transaction,
         )
         self._verification = Verification(
             verifier, self._life, workers=workers, on_unavailable=on_unavailable

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from gatekeeper.budget import Unit
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.micro_batch import Future
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction, _RefusedError
@@ -26,7 +27,6 @@ from gatekeeper.log import (
     Event,
     ExternalVerdict,
     Learned,
-    Log,
     Released,
     ReservedAgain,
     Settled,
@@ -63,7 +63,7 @@ class Lifecycle:
 
     Parameters
     ----------
-    state, admission, log
+    state, admission, journal
         Of one gate; resumed.
     cost_estimate
         ĉ of an output before it is verified.
@@ -71,22 +71,25 @@ class Lifecycle:
         Of the budget.
     verifies
         The gate has a verifier. Without one, outcomes come through `report` only.
+    transaction
+        Of this gate, in which each step is made.
     """
 
     def __init__(
         self,
         state: GateState,
         admission: Admission,
-        log: Log,
+        journal: Journal,
         *,
         cost_estimate: CostEstimator,
         unit: Unit,
         verifies: bool,
+        transaction: Transaction,
     ) -> None:
-        self._state, self._admission, self._log = state, admission, log
+        self._state, self._admission, self._log = state, admission, journal
         self._cost_estimate, self._unit, self._verifies = cost_estimate, unit, verifies
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
-        self._transaction = Transaction()
+        self._transaction = transaction
         self._verifying: set[str] = set()  # ids at which a verifier is, in this process
 
     @property
@@ -228,7 +231,7 @@ class Lifecycle:
 
     def generation_of(self, output: Output) -> Generation:
         """An open output, as the verifier needs it."""
-        return self._state.generations[output.candidate.id]
+        return self._state.decided[output.candidate.id].generation
 
     def conclude(self, output: Output, outcome: Outcome, *, learn: bool) -> None:
         """Settle an output with a verdict, or release it where the verifier could not tell."""
@@ -295,7 +298,9 @@ class Lifecycle:
     def pending(self) -> list[Generation]:
         with self._lock:
             state = self._state
-            return [state.generations[id_] for id_ in state.outputs if id_ not in self._verifying]
+            return [
+                state.decided[id_].generation for id_ in state.outputs if id_ not in self._verifying
+            ]
 
     def status(self) -> GateStatus:
         with self._lock:
@@ -329,7 +334,8 @@ class Lifecycle:
         self._transaction.closed = True
 
     def close(self) -> None:
-        self._log.close()
+        with self._lock:
+            self._log.close()
 
     # -- the steps themselves, under the lock and within a transaction -----------------------------
 
@@ -377,5 +383,4 @@ class Lifecycle:
         return (output or Output.of(self._log.events(id_))).result()
 
     def _generation(self, id_: str) -> Generation:
-        known = self._state.generations.get(id_)
-        return known or self.decided(id_).generation
+        return (self._state.decided.get(id_) or self.decided(id_)).generation

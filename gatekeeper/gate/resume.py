@@ -9,6 +9,7 @@ from typing import Any
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.errors import LogMismatchError
 from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.state import GateState, OnDrift
 from gatekeeper.log import Decided, FingerprintChanged, Log
 
@@ -43,17 +44,17 @@ def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def resume(
-    log: Log,
+    journal: Journal,
     state: GateState,
     admission: Admission,
     *,
     on_drift: OnDrift,
     fingerprint: Fingerprint,
 ) -> None:
-    """Apply the log's events to a fresh state, then what has changed since they were written.
+    """Bring a fresh state to where the log is, then to what has changed since it was written.
 
-    Each decision is made again, which brings the policy and the draws to where they were, and
-    compared with the logged one.
+    Each decision after the snapshot, or all where there is none, is made again, which brings the
+    policy and the draws to where they were, and compared with the logged one.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def resume(
         Where this policy decides otherwise than the log has it, or `on_drift` differs.
     """
     models: dict[str, None] = {}  # seen before logs had fingerprints
-    for event in log.events():
+    for event in journal.replay():
         if isinstance(event, Decided):
             if state.fingerprint is None and (model := state.model_of(event.generation)):
                 models[model] = None
@@ -80,11 +81,12 @@ def resume(
             )
         state.apply(event)
     if state.fingerprint is None:
-        log.append(state.advance(state.with_fingerprint(fingerprint.with_models(models))))
-        return
-    before = state.fingerprint.fingerprint
-    if (now := fingerprint.after(before)) != before:
-        log.append(state.advance(state.with_fingerprint(now)))
+        now = fingerprint.with_models(models)
+    else:
+        now = fingerprint.after(state.fingerprint.fingerprint)
+    if state.fingerprint is None or now != state.fingerprint.fingerprint:
+        journal.append(state.advance(state.with_fingerprint(now)))
+    journal.keep()
 
 
 def _decided_again(logged: Decided, admission: Admission) -> Decided:

@@ -6,13 +6,22 @@ earlier process.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
 
 from gatekeeper.budget import Ledger
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.drift.guard import DriftGuard
-from gatekeeper.log.events import Decided, Event, FingerprintChanged, HealthChanged, Learned
-from gatekeeper.log.fold import LogState
+from gatekeeper.log.events import (
+    Decided,
+    Event,
+    FingerprintChanged,
+    HealthChanged,
+    Learned,
+    outcome_data,
+    outcome_of,
+)
+from gatekeeper.log.fold import LogState, Output
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Generation, PolicyHealth
 
@@ -46,8 +55,8 @@ class GateState(LogState):
         Who decides on the next candidate: the policy or its guard.
     ids
         Of all outputs that were decided on.
-    generations
-        The open outputs, as a verifier needs them.
+    decided
+        The decisions on the open outputs, with the outputs as a verifier needs them.
     """
 
     keeps_all = False
@@ -68,7 +77,7 @@ class GateState(LogState):
         self._on_drift, self._model = on_drift, model
         self._drift_ignored = False  # the fingerprint changed, and nothing is done about it
         self.ids: set[str] = set()
-        self.generations: dict[str, Generation] = {}
+        self.decided: dict[str, Decided] = {}
 
     def apply(self, event: Event) -> None:
         """Change the state by what happened, the policy included."""
@@ -80,12 +89,12 @@ class GateState(LogState):
                     self._observer.observe(candidate, decision)
                 self.ids.add(candidate.id)
                 if decision.verify:
-                    self.generations[candidate.id] = event.generation
+                    self.decided[candidate.id] = event
             case Learned():
                 output = self.outputs[event.id]
                 assert output.outcome is not None
                 self.decider.update(output.candidate, output.decision, output.outcome)
-                del self.outputs[event.id], self.generations[event.id]
+                del self.outputs[event.id], self.decided[event.id]
             case FingerprintChanged():
                 if self.fingerprint is None:
                     self.decider = self._observer = self.guard
@@ -134,6 +143,55 @@ class GateState(LogState):
     def model_of(self, generation: Generation) -> str | None:
         """The model that an output is from; None: unknown."""
         return generation.model or self._model
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything but the ids, as values that `json` takes."""
+        return {
+            "ledger": self.ledger.state(),
+            "guard": self.guard.state(),
+            "fingerprint": None if self.fingerprint is None else self.fingerprint.row().data,
+            "health": [self.health, self.drift, self._drift_ignored],
+            "counts": {name: getattr(self, name) for name in self.COUNTS},
+            "open": [
+                [
+                    id_,
+                    self.decided[id_].row().data,
+                    output.reserved,
+                    None if output.outcome is None else outcome_data(output.outcome),
+                    None if output.unavailable is None else outcome_data(output.unavailable),
+                ]
+                for id_, output in self.outputs.items()
+            ],
+        }
+
+    def restore(self, snapshot: dict[str, Any], ids: Iterable[str]) -> None:
+        """Go on from a snapshot that the state of an equal gate returned.
+
+        Parameters
+        ----------
+        ids
+            Of all outputs that had been decided on.
+        """
+        self.ids = set(ids)
+        self.ledger.restore(snapshot["ledger"])
+        self.guard.restore(snapshot["guard"])
+        if snapshot["fingerprint"] is not None:
+            self.decider = self._observer = self.guard
+            self.fingerprint = FingerprintChanged.of("", snapshot["fingerprint"])
+        health, self.drift, self._drift_ignored = snapshot["health"]
+        self.health = PolicyHealth(health)
+        for name, count in snapshot["counts"].items():
+            setattr(self, name, count)
+        for id_, data, reserved, outcome, unavailable in snapshot["open"]:
+            decided = self.decided[id_] = Decided.of(id_, data)
+            self.outputs[id_] = Output(
+                decided.candidate,
+                decided.decision,
+                decided.phase,
+                reserved,
+                None if outcome is None else outcome_of(outcome),
+                None if unavailable is None else outcome_of(unavailable),
+            )
 
     @property
     def unresolved(self) -> int:

@@ -24,6 +24,15 @@ class Transaction:
         self.closed = False
         self._pid = os.getpid()
         self._broken: BaseException | None = None
+        self._depth = 0
+
+    def complete(self, depth: int) -> bool:
+        """Whether memory and log agree, entered so many times.
+
+        They do not after a change that broke off, and while a change is under way that a signal
+        handler interrupted with one of its own.
+        """
+        return self._broken is None and self._depth == depth and os.getpid() == self._pid
 
     def __enter__(self) -> None:
         if self.closed:
@@ -38,6 +47,7 @@ class Transaction:
                 f"this gate stopped at an earlier error ({self._broken!r}): make a new one; "
                 "on the same log, if it had one, it goes on"
             )
+        self._depth += 1
 
     def __exit__(
         self,
@@ -45,6 +55,7 @@ class Transaction:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._depth -= 1
         if error is not None and not isinstance(error, _RefusedError):
             self._broken = error
 

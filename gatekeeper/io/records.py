@@ -167,7 +167,7 @@ def records_of_run(run: Run, path: str | Path) -> RecordTable:
     BadInputError
         If the gate has not decided on any output yet.
     """
-    if not run.results:
+    if not run.outputs:
         raise BadInputError(f"{path} holds no record: its gate has not decided on any output yet")
     return table_of(rows_of_run(run))
 

@@ -13,7 +13,7 @@ from gatekeeper.log.events import (
     Settled,
 )
 from gatekeeper.log.memory import MemoryLog
-from gatekeeper.log.protocol import Log
+from gatekeeper.log.protocol import Log, SnapshotLog
 from gatekeeper.log.sqlite import SQLiteLog
 
 __all__ = [
@@ -30,4 +30,5 @@ __all__ = [
     "Row",
     "SQLiteLog",
     "Settled",
+    "SnapshotLog",
 ]

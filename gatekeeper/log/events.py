@@ -11,7 +11,7 @@ FingerprintChanged  "fingerprint"  what labels depend on is this from here on
 HealthChanged       "calibration"  whether what the policy learned holds, from here on
 
 A row is the stored kind, the output's id ("" for the last two) and an object of JSON values. The
-methods `row` and `_of` of a class write and read it. NaN is stored as null and an
+methods `row` and `of` of a class write and read it. NaN is stored as null and an
 infinity as a string, so that every row is JSON for any reader.
 """
 
@@ -50,6 +50,8 @@ __all__ = [
     "Settled",
     "decode",
     "json_number",
+    "outcome_data",
+    "outcome_of",
 ]
 
 _NO_POSITIONS = np.empty(0)
@@ -124,7 +126,7 @@ class Decided:
         return Row("decided", candidate.id, data)
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
         features = data.get("features", {})
         generation = Generation(
             id_,
@@ -184,7 +186,7 @@ class ReservedAgain:
         return Row(self.kind, self.id, {})
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
         return cls(id_)
 
 
@@ -201,11 +203,11 @@ class Settled:
     def row(self) -> Row:
         """The event as it is stored."""
         taken = {"taken": self.taken if isfinite(self.taken) else None}
-        return Row(self.kind, self.id, _outcome_data(self.outcome) | taken)
+        return Row(self.kind, self.id, outcome_data(self.outcome) | taken)
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        return cls(id_, _outcome_of(data), nan if data["taken"] is None else data["taken"])
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(id_, outcome_of(data), nan if data["taken"] is None else data["taken"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +222,13 @@ class Released:
 
     def row(self) -> Row:
         """The event as it is stored."""
-        outcome = None if self.outcome is None else _outcome_data(self.outcome)
+        outcome = None if self.outcome is None else outcome_data(self.outcome)
         return Row(self.kind, self.id, {"why": self.why, "outcome": outcome})
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
         outcome = data["outcome"]
-        return cls(id_, data["why"], None if outcome is None else _outcome_of(outcome))
+        return cls(id_, data["why"], None if outcome is None else outcome_of(outcome))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,7 @@ class Learned:
         return Row(self.kind, self.id, {})
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
         return cls(id_)
 
 
@@ -257,11 +259,11 @@ class ExternalVerdict:
 
     def row(self) -> Row:
         """The event as it is stored."""
-        return Row(self.kind, self.id, _outcome_data(self.outcome))
+        return Row(self.kind, self.id, outcome_data(self.outcome))
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        return cls(id_, _outcome_of(data))
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(id_, outcome_of(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +283,7 @@ class FingerprintChanged:
         return Row(self.kind, self.id, self.fingerprint.data() | more)
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
         return cls(Fingerprint.of_data(data), data["on_drift"], data["why"])
 
 
@@ -300,7 +302,7 @@ class HealthChanged:
         return Row(self.kind, self.id, {"status": self.health, "why": self.why})
 
     @classmethod
-    def _of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
         return cls(PolicyHealth(data["status"]), data["why"])
 
 
@@ -341,7 +343,7 @@ def decode(kind: str, id_: str, data: Mapping[str, Any]) -> Event:
     if event is None:
         raise LogError(f"event {kind!r:.80} is unknown: known are {', '.join(_CLASSES)}")
     try:
-        return event._of(id_, data)
+        return event.of(id_, data)
     except KeyError as e:
         raise LogError(f"event {kind!r} of id={id_!r:.80} has no valid field {e}") from e
 
@@ -357,7 +359,8 @@ def _number(value: float | str | None) -> float:
     return nan if value is None else float(value)
 
 
-def _outcome_data(outcome: Outcome) -> dict[str, Any]:
+def outcome_data(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON values."""
     return {
         "verdict": outcome.verdict,
         "error": outcome.error,
@@ -368,7 +371,8 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _outcome_of(data: Mapping[str, Any]) -> Outcome:
+def outcome_of(data: Mapping[str, Any]) -> Outcome:
+    """The outcome that was stored as these JSON values."""
     return Outcome(
         _VERDICTS[data["verdict"]], data["cost"], data["seconds"], data["detail"], data["meta"]
     )

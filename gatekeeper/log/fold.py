@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self, assert_never
+from typing import ClassVar, Self, assert_never
 
 from gatekeeper.budget import Ledger
 from gatekeeper.log.events import (
@@ -95,6 +95,16 @@ class LogState:
     """
 
     keeps_all = True  # outputs that were not selected, too
+    COUNTS: ClassVar = (
+        "verified",
+        "errors_found",
+        "warmup_seen",
+        "warmup_verified",
+        "warmup_errors",
+        "budget_exhausted",
+        "missing_signal",
+        "external_verdicts",
+    )
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from gatekeeper.log.events import Event
+from gatekeeper.log.snapshot import Snapshot
 
-__all__ = ["Log"]
+__all__ = ["Log", "SnapshotLog"]
 
 
 class Log(Protocol):
@@ -37,4 +38,34 @@ class Log(Protocol):
 
     def close(self) -> None:
         """Free what the log holds. It is not used afterwards."""
+        ...
+
+
+@runtime_checkable
+class SnapshotLog(Log, Protocol):
+    """A log that also keeps one snapshot, so that a resume need not apply every event.
+
+    A snapshot is never needed: a gate that gets none applies all events.
+    """
+
+    def snapshot(self, key: str) -> Snapshot | None:
+        """The snapshot kept under this key; None where there is none, and for a damaged one."""
+        ...
+
+    def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
+        """Keep the state after all events so far, in place of an earlier snapshot.
+
+        Raises
+        ------
+        LogError
+            Where it cannot be stored. The events stay intact.
+        """
+        ...
+
+    def events_after(self, seq: int) -> Iterator[Event]:
+        """All events in order, but for the first `seq`."""
+        ...
+
+    def decided_ids(self, seq: int) -> Iterator[str]:
+        """Ids of the outputs that the first `seq` events decided on."""
         ...

@@ -24,13 +24,16 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
 from gatekeeper.limits import MAX_LINE, cause_of
-from gatekeeper.log.events import Event, Row, decode
+from gatekeeper.log.events import Decided, Event, Row, decode
 from gatekeeper.log.migrations import MIGRATIONS
+from gatekeeper.log.snapshot import Snapshot, packed, unpacked
 
 __all__ = ["SQLiteLog"]
 
 
+_PART = 16 << 20  # bytes of a snapshot in one row, which SQLite's limit on rows allows
 _to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_from_json = json.JSONDecoder().decode  # without what `json.loads` checks of each text
 
 
 class SQLiteLog:
@@ -171,16 +174,58 @@ class SQLiteLog:
     def events(self, id_: str | None = None) -> Iterator[Event]:
         return starmap(decode, self._stored(id_))
 
-    def _stored(self, id_: str | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        where, values = ("", ()) if id_ is None else (" WHERE id = ?", (id_,))
-        query = f"SELECT kind, id, data FROM events{where} ORDER BY seq"
+    def events_after(self, seq: int) -> Iterator[Event]:
+        return starmap(decode, self._stored(after=seq))
+
+    def decided_ids(self, seq: int) -> Iterator[str]:
+        query = "SELECT id FROM events WHERE seq <= ? AND kind = ? ORDER BY seq"
+        try:
+            for (id_,) in self._db.execute(query, (seq, Decided.kind)):
+                yield id_
+        except sqlite3.Error as e:
+            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+
+    def snapshot(self, key: str) -> Snapshot | None:
+        try:
+            parts = [
+                data for (data,) in self._db.execute("SELECT data FROM snapshot ORDER BY part")
+            ]
+            found = unpacked(key, b"".join(parts))
+            last = self._last()
+        except (sqlite3.Error, TypeError):  # there is no such table, or no bytes in it
+            return None
+        return None if found is None or found.seq > last else found
+
+    def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
+        data = packed(key, Snapshot(self._last(), dict(state)))
+        parts = [(data[start : start + _PART],) for start in range(0, len(data), _PART)]
+        try:
+            with _transaction(self._db):
+                self._db.execute(
+                    "CREATE TABLE IF NOT EXISTS snapshot (part INTEGER PRIMARY KEY, data BLOB)"
+                )
+                self._db.execute("DELETE FROM snapshot")
+                self._db.executemany("INSERT INTO snapshot (data) VALUES (?)", parts)
+        except sqlite3.Error as e:
+            raise LogError(f"log {str(self.path)!r} cannot be written: {e}") from e
+
+    def _last(self) -> int:
+        """The number of the last event."""
+        (last,) = self._db.execute("SELECT max(seq) FROM events").fetchone()
+        return last or 0
+
+    def _stored(
+        self, id_: str | None = None, *, after: int = 0
+    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        where, values = ("seq > ?", (after,)) if id_ is None else ("id = ?", (id_,))
+        query = f"SELECT kind, id, data FROM events WHERE {where} ORDER BY seq"
         try:
             if id_ is not None and not self._indexed:
                 self._indexed = True
                 with suppress(sqlite3.OperationalError):  # a full disk: it goes without, slower
                     self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")
             for kind, id_of, data in self._db.execute(query, values):
-                yield kind, id_of, json.loads(data)
+                yield kind, id_of, _from_json(data)
         except (sqlite3.Error, ValueError, RecursionError) as e:
             why = str(e)
             if getattr(e, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:

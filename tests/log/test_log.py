@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from histories import UNITS, Step, Told, attempt, play, steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -635,41 +636,6 @@ def test_every_line_is_json_for_any_reader(tmp_path: Path) -> None:
 
 # -- any history -------------------------------------------------------------------------------
 
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["new", "new", "new", "forced", "retry", "report", "audit", "batch", "broken batch"]
-        ),
-        st.sampled_from([0, 1, None, ConnectionError(), KeyboardInterrupt()]),
-        st.integers(0, 30),
-        st.floats(0.0, 1.5),
-    ),
-    max_size=40,
-)
-UNITS = {
-    "verifications": Budget(total=12),
-    "seconds": Budget(total=9.0, unit="seconds", max_cost=1.0),
-    "fraction": Budget(fraction=0.4, unit="seconds", max_cost=1.0, startup=2.0),
-}
-
-
-class Told(ScriptedVerifier):
-    """Says what the step says."""
-
-    now: Any = 0
-    cost = 0.0
-
-    def _outcome(self, id_: str) -> Outcome:
-        if isinstance(self.now, BaseException):
-            raise self.now
-        verdict = {0: Verdict.PASSED, 1: Verdict.FAILED, None: Verdict.INFRA_ERROR}[self.now]
-        return Outcome(verdict, cost=self.cost, seconds=self.cost)
-
-
-def attempt(call: Callable[[], object]) -> None:
-    with contextlib.suppress(BadInputError, KeyboardInterrupt):
-        call()
-
 
 @settings(max_examples=40, deadline=None, database=None, derandomize=True)
 @given(
@@ -679,7 +645,7 @@ def attempt(call: Callable[[], object]) -> None:
     st.sampled_from(["random", "cst", "hga"]),
 )
 def test_any_history_is_rebuilt_from_its_log(
-    history: list[tuple[str, Any, int, float]], unit: str, mode: str, policy: str
+    history: list[Step], unit: str, mode: str, policy: str
 ) -> None:
     """Admissions, verdicts, releases, second tries, reports, audits and broken batches in any
     order: a gate made from the log has the same status, policy and pending ones, and goes on."""
@@ -698,38 +664,7 @@ def test_any_history_is_rebuilt_from_its_log(
 
     gate = make(log)
     outputs = stream(40 * 3 + 1)
-    fresh = iter(outputs)
-    seen: list[Generation] = []
-
-    def some(n: int) -> list[Generation]:
-        seen.extend(next(fresh) for _ in range(n))
-        return seen[-n:]
-
-    for kind, verdict, i, cost in history:
-        verifier.now, verifier.cost = verdict, cost
-        old = seen[i % len(seen)] if seen else outputs[-1]
-        if kind in ("new", "forced"):
-            new = some(1)[0]
-            attempt(lambda: gate.maybe_verify(new, force=kind == "forced"))  # noqa: B023
-        elif kind == "retry":
-            attempt(lambda: gate.maybe_verify(old) if seen else None)  # noqa: B023
-        elif kind in ("report", "audit"):
-            told = verdict if verdict in (0, 1) else None
-            outcome = Outcome(
-                {0: Verdict.PASSED, 1: Verdict.FAILED, None: Verdict.INFRA_ERROR}[told],
-                cost=cost,
-                seconds=cost,
-            )
-            attempt(lambda: gate.report_outcome(old.id, outcome))  # noqa: B023
-        else:
-            pairs: list[tuple[object, None]] = [(g, None) for g in some(2)]
-            if kind == "broken batch":
-                pairs.append(("not a response", None))
-            attempt(lambda: gate.verify_batch(pairs))  # noqa: B023
-            while gate.status().verifying:  # what a broken batch had begun
-                time.sleep(0.001)
-        status = gate.status()
-        assert status.spent + status.held <= status.cap + 1e-9
+    seen = play(gate, verifier, history, outputs)
     again = make(copy.deepcopy(log))
     assert final(again) == final(gate)
     assert [g.id for g in again.pending()] == [g.id for g in gate.pending()]
@@ -740,7 +675,7 @@ def test_any_history_is_rebuilt_from_its_log(
         assert repr(told_then.decision) == repr(told_now.decision)
         assert told_then.verified == told_now.verified
     verifier.now, verifier.cost = 1, 0.25
-    for generation in [*seen, *fresh]:
+    for generation in outputs:
         for one in (gate, again):
             attempt(lambda: one.maybe_verify(generation))  # noqa: B023
     assert final(again) == final(gate)

@@ -1,0 +1,144 @@
+"""A gate's log and the snapshots in it: when one is written, and who may read it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from importlib import metadata
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.errors import LogError
+from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.state import GateState
+from gatekeeper.gate.transaction import Transaction
+from gatekeeper.log import Event, Log, SnapshotLog
+
+__all__ = ["Journal", "code_fingerprint"]
+
+FEW = 5000  # events, which are applied again before anybody notices
+SHARE = 1 / 32  # of all events: so many are worth a snapshot where a gate begins or ends
+OURS = "gatekeeper."  # modules whose source is in the fingerprint
+_LOADED = time.time()
+
+
+class Journal:
+    """The log as a gate uses it, which holds the gate's state now and then.
+
+    A snapshot is written when the log has doubled since the last one, and, where a gate begins or
+    ends, when a thirty-second of the log is new: so all snapshots of a stream together take time
+    in proportion to its length. One that cannot be written is left out, as the events are enough.
+
+    It is read only by a gate that computes the same: of the same code, with the same settings, from
+    the same initial state. Policies of other packages have none, since the code that they consist
+    of is not known.
+
+    Parameters
+    ----------
+    log
+        The gate's. One that is no `SnapshotLog` has no snapshots.
+    state, admission
+        The gate's, fresh.
+    transaction
+        In which the gate makes its changes.
+    settings
+        JSON values by group and name: what must be as it was.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        state: GateState,
+        admission: Admission,
+        transaction: Transaction,
+        *,
+        settings: dict[str, dict[str, Any]],
+    ) -> None:
+        self._log, self._state, self._admission = log, state, admission
+        self._transaction = transaction
+        self._snapshots: SnapshotLog | None = None
+        self._before = self._new = 0  # events that the last snapshot has, and those since
+        self._due: float = inf
+        if isinstance(log, SnapshotLog) and settings["policy"]["type"].startswith(OURS):
+            self._snapshots, self._due = log, FEW
+            self._initial = json.dumps([settings, state.snapshot(), admission.state()])
+
+    def replay(self) -> Iterator[Event]:
+        """Restore the state from the snapshot, if there is one; then all events that it lacks."""
+        events = self._log.events()
+        if (log := self._snapshots) and (key := self._key()) and (found := log.snapshot(key)):
+            self._state.restore(found.state["gate"], log.decided_ids(found.seq))
+            self._admission.restore(found.state["admission"])
+            self._before, events = found.seq, log.events_after(found.seq)
+        for event in events:
+            yield event
+            self._new += 1
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Store all of the events, or none; within a transaction, with the state as they leave it.
+
+        Raises
+        ------
+        LogError
+            Where they cannot be stored.
+        """
+        self._log.append(events)
+        self._new += len(events)
+        if self._new >= self._due and self._transaction.complete(depth=1):
+            self._keep()
+
+    def events(self, id_: str) -> Iterator[Event]:
+        """Those of one output."""
+        return self._log.events(id_)
+
+    def close(self) -> None:
+        try:
+            self.keep()
+        finally:
+            self._log.close()
+
+    def keep(self) -> None:
+        """Write a snapshot, between two changes, if enough is new."""
+        worth = self._new >= max(FEW, SHARE * (self._before + self._new))
+        if worth and self._transaction.complete(depth=0):
+            self._keep()
+
+    def _keep(self) -> None:
+        if self._snapshots is not None and (key := self._key()):
+            state = {"gate": self._state.snapshot(), "admission": self._admission.state()}
+            with suppress(LogError):
+                self._snapshots.keep_snapshot(key, state)
+        self._before, self._new = self._before + self._new, 0
+        self._due = max(FEW, self._before)
+
+    def _key(self) -> str | None:
+        """Of gates that compute the same as this one; None where that cannot be known."""
+        code = code_fingerprint()
+        return code and sha256(f"{code} {self._initial}".encode()).hexdigest()
+
+
+@cache
+def code_fingerprint() -> str | None:
+    """Hash of all that a decision is computed by: this package's source, Python, numpy, SciPy.
+
+    None where there is no source, or where it was changed after this process had loaded it.
+    """
+    folder = Path(__file__).parents[1]
+    files = sorted(folder.rglob("*.py"))
+    if not files or max(file.stat().st_ctime for file in files) >= _LOADED:
+        return None
+    code = sha256(f"{platform.python_version()} {platform.machine()}".encode())
+    for package in ("numpy", "scipy"):
+        with suppress(metadata.PackageNotFoundError):
+            code.update(f" {package} {metadata.version(package)}".encode())
+    for file in files:
+        text = file.read_bytes()
+        code.update(f" {file.relative_to(folder)} {len(text)} ".encode())
+        code.update(text)
+    return code.hexdigest()
