@@ -1,4 +1,4 @@
-"""What the core costs: signals per token, one decision at any history, the gate around it.
+"""What the core costs: signals per token, one decision at any history, the gate, reading its log.
 
     python benchmarks/core.py            all of it, a minute or two on a quiet machine
     python benchmarks/core.py --quick    up to 10^5 candidates of history
@@ -27,8 +27,11 @@ from rich.console import Console
 from rich.table import Table
 
 from gatekeeper import CST, HGA, Budget, Policy, Random, Threshold, VerificationGate
+from gatekeeper.io.records import records_of_log
+from gatekeeper.log import SQLiteLog
+from gatekeeper.log.run import read_run
 from gatekeeper.signals import batch_signals, signals_of
-from gatekeeper.testing import make_generation
+from gatekeeper.testing import ScriptedVerifier, make_generation
 from gatekeeper.types import Candidate, FloatArray, Generation, Outcome, Signals, Verdict
 
 BETA = 0.2
@@ -257,6 +260,57 @@ def gate_table(n: int, rounds: int) -> Table:
     return table
 
 
+# -- (d) a log, read again -----------------------------------------------------------------------
+
+
+def open_gate(path: Path, verifier: ScriptedVerifier) -> VerificationGate:
+    return VerificationGate("cst", budget=Budget(fraction=BETA), verifier=verifier, log=path)
+
+
+def rows_alone(path: Path) -> None:
+    with SQLiteLog(path, read_only=True) as log:
+        for _ in log.rows():
+            pass
+
+
+def without_snapshot(path: Path) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("DROP TABLE IF EXISTS snapshot")
+    db.close()
+
+
+def log_table(n: int, rounds: int) -> Table:
+    table = Table(
+        title=f"(d) a log of {n} outputs, read again, ms: best of {rounds}, in turns",
+        caption="Of the rows: relative to reading them and parsing their JSON. A full resume also "
+        "writes the snapshot from which the next one goes on.",
+    )
+    for heading in ("", "ms", "of the rows"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    times: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "run.db"
+        verifier = ScriptedVerifier({str(i): 0 if i % 3 else 1 for i in range(n)})
+        with open_gate(path, verifier) as gate:
+            for i in range(n):
+                gate.maybe_verify(make_generation(str(i), tokens=32, seed=i))
+        calls: dict[str, Callable[[], object]] = {
+            "its rows, as JSON": lambda: rows_alone(path),
+            "read_run": lambda: read_run(path),
+            "records_of_log": lambda: records_of_log(path),
+            "resume, every event": lambda: open_gate(path, verifier).close(),
+            "resume, from the snapshot": lambda: open_gate(path, verifier).close(),
+        }
+        for _ in range(rounds):
+            without_snapshot(path)
+            for label, call in calls.items():
+                times[label] = min(times.get(label, 10**18), _timed(call))
+    alone = times["its rows, as JSON"]
+    for label, mine in times.items():
+        table.add_row(label, f"{mine / 1e6:.0f}", f"{mine / alone:.2f}")
+    return table
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -272,6 +326,7 @@ def main(arguments: list[str] | None = None) -> int:
     table, met = decision_table(sizes, 2000 if quick else 5000)
     console.print(table)
     console.print(gate_table(500 if quick else 2000, 3 if quick else 5))
+    console.print(log_table(5000 if quick else 20_000, 2 if quick else 3))
     after = best(calibration, 50) / 1000
     console.print(f"calibration at the end: {after:.0f} µs", highlight=False)
     return 0 if met else 1
