@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 from gatekeeper.sandbox.usage import (
     ABOUT,
@@ -77,11 +78,11 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
         theirs=frozenset(theirs),
         modules=modules,
         raised=frozenset(n for n in theirs if n in raised or n.endswith(errors)),
-        paths=any(isinstance(n, ast.Name | ast.alias) and name_of(n) in _PATHS for n in nodes),
+        paths=any(isinstance(n, (ast.Name, ast.alias)) and name_of(n) in _PATHS for n in nodes),
         classes=any(is_class(name, nodes) for name in theirs),
     )
     for node in nodes:
-        if found := _shared_state(node, known):
+        if isinstance(node, _SHARING) and (found := _shared_state(node, known)):
             return found
     return _classes_as_data(nodes, theirs)
 
@@ -91,7 +92,7 @@ def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
             for decorator in node.decorator_list:
-                if theirs & {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}:
+                if theirs & {n.id for n in walk(decorator) if isinstance(n, ast.Name)}:
                     yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"
 
 
@@ -104,6 +105,9 @@ class _Names:
     raised: frozenset[str]  # exceptions among the candidate's
     paths: bool  # whether the tests use pathlib
     classes: bool  # whether there are classes among the candidate's
+
+
+_SHARING = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, ast.Call)
 
 
 def _shared_state(node: ast.AST, names: _Names) -> str:

@@ -6,50 +6,64 @@ import ast
 from collections.abc import Sequence
 
 from gatekeeper.sandbox.inside.counting import asserts, swallows
+from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.usage import name_of
 
 __all__ = ["Reached"]
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 class Reached:
-    """The assertions that a run reaches: those of top-level code, of tests, and what they call."""
+    """Whether a run reaches an assertion: in top-level code, in tests, or in what they call.
+
+    Parameters
+    ----------
+    trees, nodes
+        The programs, and all their nodes.
+    entry
+        The name under test, where the task states it: a function `check` is run, then.
+
+    Attributes
+    ----------
+    asserts
+        Whether it does.
+    main
+        Whether it does only because of what stands under `if __name__ == "__main__"`.
+    """
 
     def __init__(
         self, trees: Sequence[ast.Module], nodes: Sequence[ast.AST], entry: str | None
     ) -> None:
-        self.functions: dict[str, list[ast.AST]] = {}
+        self._functions: dict[str, list[ast.AST]] = {}
         for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                self.functions.setdefault(getattr(node, "name", ""), []).append(node)
+            if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+                self._functions.setdefault(getattr(node, "name", ""), []).append(node)
         body = [node for tree in trees for node in tree.body]
         self._collected = _collected([node for node in nodes if isinstance(node, ast.ClassDef)])
         guards = [node for node in body if _is_main_guard(node)]
-        roots = [node for node in body if node not in guards]
-        self.nodes = self._follow(roots, entry)
-        self.main = False
-        if guards and not any(map(asserts, self.nodes)):
-            self.nodes = self._follow(body, entry)
-            self.main = any(map(asserts, self.nodes))
+        self.asserts = self._follow([node for node in body if node not in guards], entry)
+        self.main = bool(guards) and not self.asserts and self._follow(body, entry)
+        self.asserts = self.asserts or self.main
 
-    def _follow(self, roots: Sequence[ast.AST], entry: str | None) -> list[ast.AST]:
-        found: list[ast.AST] = []
+    def _follow(self, roots: Sequence[ast.AST], entry: str | None) -> bool:
+        """Whether there is an assertion among what these run."""
         seen: set[int] = set()
         todo: list[tuple[ast.AST, bool]] = [(root, True) for root in roots]
         while todo:
             node, top = todo.pop()
-            if top and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if top and isinstance(node, _FUNCTIONS):
                 run = node.name.startswith(("test", "runTest"))
                 run = run or (node.name == "check" and entry is not None)
                 todo += [(decorator, False) for decorator in node.decorator_list]
                 if not run or id(node) in seen:
                     continue
             elif top and isinstance(node, ast.ClassDef):
-                functions = ast.FunctionDef | ast.AsyncFunctionDef
                 collected = node.name in self._collected
                 todo += [
                     (item, True)
                     for item in node.body
-                    if collected or not isinstance(item, functions)
+                    if collected or not isinstance(item, _FUNCTIONS)
                 ]
                 for item in node.body if collected else ():
                     name = getattr(item, "name", "")
@@ -58,15 +72,16 @@ class Reached:
                 continue
             if id(node) in seen:
                 continue
+            if asserts(node):
+                return True
             seen.add(id(node))
-            found.append(node)
             name = name_of(node) or getattr(node, "attr", None) or getattr(node, "arg", None) or ""
-            todo += [(function, False) for function in self.functions.get(name, ())]
+            todo += [(function, False) for function in self._functions.get(name, ())]
             if swallows(node):
                 body = node.body  # type: ignore[attr-defined]
-                seen |= {id(n) for statement in body for n in ast.walk(statement)}
-            todo += [(child, False) for child in ast.iter_child_nodes(node)]
-        return found
+                seen |= {id(n) for statement in body for n in walk(statement)}
+            todo += [(child, False) for child in children(node)]
+        return False
 
 
 def _collected(classes: Sequence[ast.ClassDef]) -> set[str]:
@@ -80,5 +95,5 @@ def _collected(classes: Sequence[ast.ClassDef]) -> set[str]:
 
 def _is_main_guard(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and any(
-        isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test)
+        isinstance(part, ast.Name) and part.id == "__name__" for part in walk(node.test)
     )

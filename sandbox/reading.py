@@ -25,12 +25,12 @@ from typing import Any
 
 from gatekeeper.io.syntax import parse_python
 from gatekeeper.sandbox.inside.collect import wants_fixtures
-from gatekeeper.sandbox.inside.counting import asserts
+from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
 from gatekeeper.sandbox.usage import is_class, makes, name_of
 
-__all__ = ["RESERVED", "Reading", "imported", "read_tests"]
+__all__ = ["RESERVED", "Reading", "imported", "parsed", "read_tests"]
 
 _LIBRARIES = {  # by the names that programs give them
     "np": "numpy",
@@ -111,6 +111,19 @@ class Reading:
         }
 
 
+@functools.lru_cache(maxsize=4)  # a test is read in several places
+def parsed(text: str) -> tuple[ast.Module, Sequence[ast.AST]]:
+    """A program of the tests, and all its nodes: for nobody to change.
+
+    Raises
+    ------
+    SyntaxError, ValueError, RecursionError, MemoryError
+        As `ast.parse`.
+    """
+    tree = parse_python(text)
+    return tree, walk(tree)
+
+
 @functools.lru_cache(maxsize=16)  # the candidates of a task come one after the other
 def read_tests(
     setup: str, tests: tuple[str, ...], *, entry: str | None, modules: frozenset[str]
@@ -127,8 +140,9 @@ def read_tests(
         Module names that mean the candidate.
     """
     texts = [text for text in (setup, *tests) if text.strip()]
-    trees = [parse_python(text) for text in texts]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    programs = [parsed(text) for text in texts]
+    trees = [tree for tree, _ in programs]
+    nodes = [node for _, found in programs for node in found]
     modules = modules | _modules_of(nodes, entry)
     needs = frozenset(itertools.chain.from_iterable(map(imported, trees))) - modules
     free = _free_names(texts)
@@ -219,7 +233,7 @@ def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
 
 def imported(program: ast.AST) -> Iterator[str]:
     """Top-level modules that are imported, except where the code is ready to do without."""
-    for node in ast.iter_child_nodes(program):
+    for node in children(program):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -249,7 +263,7 @@ def _helps(name: str, nodes: Sequence[ast.AST], theirs: set[str]) -> bool:
             if len(sides) > 1:
                 return True
         elif isinstance(node, ast.Call) and makes(node, name):
-            inside = [n for part in (*node.args, *node.keywords) for n in ast.walk(part)]
+            inside = [n for part in (*node.args, *node.keywords) for n in walk(part)]
             called = {name_of(n.func) for n in inside if isinstance(n, ast.Call)}
             if called & theirs:
                 return True
@@ -268,7 +282,7 @@ def _the_only_call(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _void(nodes: Sequence[ast.AST], theirs: set[str], reached: Reached, entry: str | None) -> str:
-    if not any(map(asserts, reached.nodes)):
+    if not reached.asserts:
         return "none of their assertions would run"
     if entry is not None and any(getattr(node, "name", "") == "check" for node in nodes):
         return ""

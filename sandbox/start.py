@@ -24,6 +24,7 @@ Limits = Mapping[str, int]
 _PACKAGES = ("gatekeeper", "gatekeeper.sandbox", "gatekeeper.sandbox.inside")
 _MODULES = (
     "wire",
+    "nodes",
     "library_values",
     "codec",
     "operations",

@@ -17,7 +17,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.syntax import parse_python
 from gatekeeper.sandbox.inside.counting import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
-from gatekeeper.sandbox.reading import RESERVED, Reading, imported, read_tests
+from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read_tests
 
 __all__ = ["Case", "Suite", "read_suite", "same_output"]
 
@@ -205,15 +205,15 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
         if not isinstance(value, str):
             raise BadInputError(f"{name}={value!r:.80}: give a string")
     with _readable("test", test):
-        program = parse_python(test)
-    functions = ast.FunctionDef | ast.AsyncFunctionDef
-    defined = (node.name for node in ast.walk(program) if isinstance(node, functions))
+        program, nodes = parsed(test)
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    defined = (node.name for node in nodes if isinstance(node, functions))
     on_top = [node.name for node in program.body if isinstance(node, functions)]
     if "check" in on_top and not entry:
         raise BadInputError("test defines check(candidate): give the function's name, entry_point")
     if not (
         any(name == "check" or name.startswith("test") for name in defined)
-        or any(map(asserts, ast.walk(program)))
+        or any(map(asserts, nodes))
     ):
         raise BadInputError(f"test={test!r:.80}: it defines no test and asserts nothing")
     provided = _part(prompt, lambda node: getattr(node, "name", None) != entry)
@@ -222,7 +222,10 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
     modules = _MODULES | {module} if isinstance(module, str) else _MODULES
     setup = f"{provided}\n{setup}"
     reading = read_tests(setup, (test,), entry=entry, modules=modules)
-    statements = _check_statements(program, entry) if entry else None
+    # Parsed again, because names are changed in it.
+    statements = None
+    if entry and "check" in on_top:
+        statements = _check_statements(parse_python(test), entry)
     return Suite(
         setup=setup,
         imports=imports,
@@ -379,6 +382,8 @@ def _readable(name: str, source: object) -> Iterator[None]:
 
 def _part(source: str, wanted: Any) -> str:
     """The imports and definitions of `source` that are wanted."""
+    if not source.strip():
+        return ""
     body: list[ast.stmt] = []
     for ending in ("", "\n    pass"):  # it may end with a function's first line
         with contextlib.suppress(SyntaxError, ValueError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from gatekeeper.sandbox.inside.nodes import walk
+
 __all__ = ["ABOUT", "dotted", "is_class", "is_scalar", "makes", "name_of", "taken_as_data"]
 
 
@@ -67,7 +69,7 @@ def is_data(node: ast.AST) -> bool:
         return node.value is not None
     inner = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.BinOp)
     return isinstance(node, inner) and not any(
-        isinstance(part, ast.Name | ast.Call) for part in ast.walk(node)
+        isinstance(part, ast.Name | ast.Call) for part in walk(node)
     )
 
 

@@ -19,6 +19,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.standins import Remote, Trust, mark
 
 __all__ = ["BATCHER", "Batcher", "batched"]
@@ -105,7 +106,7 @@ def _change(loop: ast.For, call: ast.Call) -> None:
     loop.iter = made
     call.func, call.args = ast.Name(_NEXT, ast.Load()), []
     for new in (loop.target, loop.iter, call):
-        for part in ast.walk(new):
+        for part in walk(new):
             ast.copy_location(part, loop if new is not call else call)
     ast.fix_missing_locations(loop)
 
@@ -116,7 +117,7 @@ def _the_call(loop: ast.For) -> ast.Call | None:
     is_range = isinstance(over, ast.Call) and isinstance(over.func, ast.Name)
     if not (is_range and over.func.id == "range" and isinstance(loop.target, ast.Name)):  # type: ignore[attr-defined]
         return None
-    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    nodes = [node for statement in loop.body for node in walk(statement)]
     if any(isinstance(node, _BRANCHES) for node in nodes):
         return None
     messages = any(isinstance(s, ast.Assert) and s.msg for s in loop.body)
@@ -128,7 +129,7 @@ def _the_call(loop: ast.For) -> ast.Call | None:
     base = call.func.value if isinstance(call.func, ast.Attribute) else call.func
     if call.keywords or not isinstance(base, ast.Name) or base.id in changed:
         return None
-    parts = [part for argument in call.args for part in ast.walk(argument)]
+    parts = [part for argument in call.args for part in walk(argument)]
     if not all(isinstance(part, (*_PLAIN, *_PLAIN_PARTS)) for part in parts):
         return None
     used = {part.id for part in parts if isinstance(part, ast.Name)}

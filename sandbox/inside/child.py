@@ -44,6 +44,7 @@ from gatekeeper.sandbox.inside import collect, counting
 from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.handles import CandidatePeer
 from gatekeeper.sandbox.inside.judge import describe, judge
+from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.wire import MAX_BYTES, TooLargeError, frame
 
@@ -151,7 +152,7 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
     count = namespace[counting.COUNTER] = counting.Count()
     for test in tests:
         program = ast.parse(test)
-        nodes = list(ast.walk(program))
+        nodes = walk(program)
         counting.counted(nodes, frozenset(facts["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
         check = collect.check(program, own.__getitem__, facts)

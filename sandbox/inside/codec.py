@@ -253,16 +253,22 @@ class _Reader:
         return self._data[start:end]
 
     def sized(self) -> bytes:
-        return self.take(int.from_bytes(self.take(4), "little"))
+        start = self._at + 4
+        self._at = end = start + int.from_bytes(self._data[start - 4 : start], "little")
+        if end > len(self._data):
+            raise MalformedError("the value is cut off")
+        return self._data[start:end]
 
     def item(self, depth: int) -> Any:
         # This keeps the recursion, and hashing, within bounds; 4 are a handle's description.
         if depth > MAX_DEPTH + 4:
             raise MalformedError("the value is too deep")
-        tag = self.take(1)
+        at = self._at
+        tag = self._data[at : at + 1]
         read = _READERS.get(tag)
         if read is None:
-            raise MalformedError(f"tag={tag!r}")
+            raise MalformedError(f"tag={tag!r}" if tag else "the value is cut off")
+        self._at = at + 1
         return read(self, depth)
 
     def items(self, depth: int) -> list[Any]:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.sandbox.inside.nodes import walk
+
 __all__ = ["check", "items", "wants_fixtures"]
 
 
@@ -118,7 +120,7 @@ def _defined(program: ast.Module) -> list[str]:
             bases = " ".join(ast.unparse(base) for base in node.bases)
             bound = [node.name] if node.name.startswith("Test") or "TestCase" in bases else []
         elif isinstance(node, ast.Assign):
-            stored = (n for target in node.targets for n in ast.walk(target))
+            stored = (n for target in node.targets for n in walk(target))
             bound = [n.id for n in stored if isinstance(n, ast.Name) and n.id.startswith("test_")]
         else:
             bound = []

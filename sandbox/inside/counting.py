@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.guard import EXCUSED
+from gatekeeper.sandbox.inside.nodes import children, walk
 
 __all__ = ["COUNTER", "Count", "asserts", "counted", "swallows"]
 
@@ -102,7 +103,7 @@ def swallows(node: ast.AST) -> bool:
     if not isinstance(node, ast.Try):
         return False
     for handler in node.handlers:
-        inside = [n for n in ast.walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
+        inside = [n for n in walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
         kinds = (handler.type,) if handler.type is not None else ()
         if not inside and _broad(*kinds) and not _notes(handler):
             return True
@@ -134,7 +135,7 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     """
     for node in nodes:
         if isinstance(node, ast.Lambda):
-            if any(map(asserts, ast.walk(node.body))):
+            if any(map(asserts, walk(node.body))):
                 both = [_counting(node.body), node.body]
                 node.body = ast.copy_location(ast.BoolOp(ast.Or(), both), node.body)
         elif isinstance(node, _BLOCKS) and not swallows(node):
@@ -156,7 +157,7 @@ def _counting(node: ast.expr | ast.stmt) -> ast.Call:
 
 
 def _note_end(node: ast.FunctionDef | ast.AsyncFunctionDef, theirs: frozenset[str]) -> None:
-    names = {n.id for d in node.decorator_list for n in ast.walk(d) if isinstance(n, ast.Name)}
+    names = {n.id for d in node.decorator_list for n in walk(d) if isinstance(n, ast.Name)}
     if node.name.startswith(("test", "check")) and names & theirs:
         note = ast.Attribute(ast.Name(COUNTER, ast.Load()), "body", ast.Load())
         node.decorator_list.append(ast.copy_location(note, node))
@@ -194,5 +195,5 @@ def _asserts_itself(statement: ast.AST) -> bool:
         node = todo.pop()
         if asserts(node):
             return True
-        todo += [n for n in ast.iter_child_nodes(node) if not isinstance(n, _INNER)]
+        todo += [n for n in children(node) if not isinstance(n, _INNER)]
     return False

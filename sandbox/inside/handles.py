@@ -89,9 +89,13 @@ class CandidatePeer(Peer):
         self._lendings += 1
         return self._lendings
 
+    def _lending(self, loans: Any) -> contextlib.AbstractContextManager[list[tuple[int, Any]]]:
+        return self._kept(*loans) if loans else super()._lending(loans)
+
     @contextlib.contextmanager
-    def _lending(self, loans: Any) -> Iterator[list[tuple[int, Any]]]:
-        changed, held = loans
+    def _kept(
+        self, changed: list[tuple[int, Any]], held: list[int]
+    ) -> Iterator[list[tuple[int, Any]]]:
         for number, value in changed:
             if (lent := self._loan(number)) is not None:
                 update(lent, value)
@@ -115,7 +119,7 @@ class CandidatePeer(Peer):
         return self._operations[operation](target, *arguments, **keywords)
 
     def _surrounded(self, around: Any) -> contextlib.AbstractContextManager[list[Any]]:
-        return surroundings.applied(around) if around else contextlib.nullcontext([])
+        return surroundings.applied(around) if around else super()._surrounded(around)
 
 
 def _inner(handle: Any) -> tuple[Peer, int]:

@@ -26,6 +26,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import batching, collect, counting
 from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.standins import RemoteClass, is_stand_in, kind_of
@@ -274,6 +275,10 @@ def _line(error: BaseException, test: str) -> str:
     return f" ({lines[number - 1].strip()[:MAX_TEXT]})" if 0 < number <= len(lines) else ""
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ASSERTIONS = (ast.Assert, ast.Raise, ast.Call)  # what may be one: `counting.asserts`, or a helper
+
+
 class _Program:
     """A program of the tests, ready to be run.
 
@@ -287,8 +292,9 @@ class _Program:
 
     def __init__(self, source: str, file: str, guard: Guard, theirs: frozenset[str]) -> None:
         self.tree = ast.parse(source)
-        self.nodes = list(ast.walk(self.tree))
-        guard.helpers |= {node.name for node in self.nodes if _helps(node)}  # type: ignore[attr-defined]
+        self.nodes = walk(self.tree)
+        functions = (n for n in self.nodes if isinstance(n, _FUNCTIONS))
+        guard.helpers |= {f.name for f in functions if any(map(counting.asserts, walk(f)))}
         self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
         counting.counted(self.nodes, theirs)
         batching.batched(self.nodes)
@@ -297,13 +303,6 @@ class _Program:
     def run(self, names: _Names, guard: Guard) -> None:
         guard.asserting = self._asserting
         exec(self._code, names)
-
-
-def _helps(node: ast.AST) -> bool:
-    """Whether that is a function that asserts: a call of it does, then."""
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    return any(map(counting.asserts, ast.walk(node)))
 
 
 def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[int]:
@@ -315,8 +314,8 @@ def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[i
         return counting.asserts(node) or name in helpers
 
     for node in nodes:
-        if asserts(node):
-            yield from range(node.lineno, node.end_lineno + 1)  # type: ignore[attr-defined]
+        if isinstance(node, _ASSERTIONS) and asserts(node):
+            yield from range(node.lineno, node.end_lineno + 1)  # type: ignore[operator]
         elif isinstance(node, ast.With | ast.AsyncWith):
-            inside = [part.lineno for part in ast.walk(node) if asserts(part)]  # type: ignore[attr-defined]
+            inside = [part.lineno for part in walk(node) if asserts(part)]  # type: ignore[attr-defined]
             yield from range(node.lineno, max(inside, default=0))

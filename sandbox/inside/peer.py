@@ -8,6 +8,8 @@ number. Frames:
        number of the loan that the value is, changed loans)
     X  its answer: an exception; (classes, arguments, attributes, its number, its text, printed)
 
+Of all but the arguments, None says that there is nothing.
+
 While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
 set became is sent back, so that changing it in place is seen. A list, dict or set that the tests
 are given is a loan: what they do to it, as in `cart.items.append(x)`, goes along with the next
@@ -34,6 +36,7 @@ from gatekeeper.sandbox.inside.wire import frame
 __all__ = ["LOANS", "GoneError", "Peer"]
 
 _CHUNKS = 1 << 12, 1 << 20  # bytes that are read at a time, at least and at most
+_NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
 LOANS = 32  # mutable values that the tests may still change
 
 
@@ -69,7 +72,7 @@ class Peer(References):
 
     def _surrounded(self, surroundings: Any) -> contextlib.AbstractContextManager[list[Any]]:
         """Around the answer to a question; gives what is printed meanwhile, by stream."""
-        return contextlib.nullcontext([])
+        return _NOTHING
 
     def _repeat(self, printed: list[Any]) -> None:
         """What the other side wrote while it answered."""
@@ -81,16 +84,19 @@ class Peer(References):
     def _borrow(self, number: int, value: Any) -> None:
         """Take note of a value that the other side has lent."""
 
-    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]]:
-        """Of the values that were borrowed, those that are different now; and all still in use."""
-        return [], []
+    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]] | None:
+        """Of the values that were borrowed, those that are different now; and all still in use.
+
+        None where there are none.
+        """
+        return None
 
     def _changed(self, loans: list[tuple[int, Any]]) -> None:
         """Give borrowed values the contents that the other side gave them."""
 
     def _lending(self, loans: Any) -> contextlib.AbstractContextManager[list[tuple[int, Any]]]:
         """Around the answer to a question: `_loans` of the other side, and what changes of them."""
-        return contextlib.nullcontext([])
+        return _NOTHING
 
     # Questions and answers
 
@@ -102,7 +108,7 @@ class Peer(References):
 
     def begin(self, operation: str, /, *arguments: Any, **keywords: Any) -> None:
         """The first half of `ask`: what follows it runs while the other side works."""
-        question = (operation, arguments, keywords, self._surroundings(), self._loans())
+        question = (operation, arguments, keywords or None, self._surroundings(), self._loans())
         self._send(b"Q", question)
 
     def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -114,11 +120,12 @@ class Peer(References):
             elif kind == b"A":
                 value, changes, same, printed, loan, loans = payload
                 given = [*arguments, *keywords.values()]
-                for number, changed in changes:
+                for number, changed in changes or ():
                     update(given[number], changed)
                 if printed:
                     self._repeat(printed)
-                self._changed(loans)
+                if loans:
+                    self._changed(loans)
                 if loan:
                     self._borrow(loan, value)
                 return value if same is None else given[same]
@@ -151,6 +158,7 @@ class Peer(References):
         printed: list[Any] = []
         try:
             operation, arguments, keywords, surroundings, loans = question
+            keywords = keywords or {}
             # Arguments of many calls are made for them alone: nobody sees what becomes of them.
             given = [*arguments, *keywords.values()] if operation != "calls" else []
             before = [self._trace(item) for item in given]
@@ -166,11 +174,12 @@ class Peer(References):
                 same = next((i for i, item in enumerate(given) if item is value), None)
                 loan = self._lend(value) if same is None else 0
             returned = value if same is None else None
-            self._send(b"A", (returned, changes, same, printed, loan, changed))
+            seen = changes or None, same, printed or None, loan, changed or None
+            self._send(b"A", (returned, *seen))
         except GoneError:
             raise
         except BaseException as error:
-            self._send(b"X", (*self._error_parts(error), printed))
+            self._send(b"X", (*self._error_parts(error), printed or None))
 
     def _trace(self, item: object) -> bytes | None:
         """What a mutable argument is now; None for others."""

@@ -151,7 +151,9 @@ class JudgePeer(Peer):
         if type(value) in MUTABLE and (written := self._written(value)):
             self._borrowed.append((number, value, written))
 
-    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]]:
+    def _loans(self) -> tuple[list[tuple[int, Any]], list[int]] | None:
+        if not self._borrowed:
+            return None
         changed = []
         for _ in range(len(self._borrowed)):
             number, value, before = self._borrowed.popleft()
