@@ -115,7 +115,7 @@ def encode(
             hashed += _ENTRIES.get(tag[:1], 0) * len(parts) // 2
             if hashed > max_hashed or (depth >= MAX_DEPTH and other is opaque):
                 return _whole(value, other)
-            stack += [(part, depth + 1) for part in reversed(parts)]
+            stack += zip(reversed(parts), itertools.repeat(depth + 1))
         items += len(parts)
         # Whatever is on the stack takes a byte or more.
         if len(out) + len(stack) > limit or items > max_items:
@@ -151,7 +151,7 @@ def _bytes(item: Any) -> Parts:
 
 def _dict(item: Any) -> Parts:
     pairs = list(dict.items(item))
-    return head(b"d", len(pairs)), [x for pair in pairs for x in pair]
+    return head(b"d", len(pairs)), list(itertools.chain.from_iterable(pairs))
 
 
 def _listing(tag: bytes, base: type) -> Callable[[Any], Parts]:

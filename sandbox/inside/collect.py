@@ -79,9 +79,11 @@ def check(
     NameError
         The candidate does not define the function under test.
     """
-    functions = [n for n in program.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     entry = facts["entry"]
-    if not entry or "check" not in [function.name for function in functions]:
+    if not entry:
+        return None
+    functions = [n for n in program.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if "check" not in [function.name for function in functions]:
         return None
     try:
         return "check", candidate(entry)
@@ -137,12 +139,16 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _uses_pytest(program: ast.Module, nodes: Sequence[ast.AST]) -> bool:
-    imported = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    roots = {
-        a.name.partition(".")[0] for n in imported if isinstance(n, ast.Import) for a in n.names
-    }
-    roots |= {(n.module or "").partition(".")[0] for n in imported if isinstance(n, ast.ImportFrom)}
-    return "pytest" in roots or wants_fixtures(program)
+    for node in nodes:
+        modules: list[str] = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module or ""]
+        for module in modules:
+            if module.partition(".")[0] == "pytest":
+                return True
+    return wants_fixtures(program)
 
 
 def wants_fixtures(program: ast.Module) -> bool:
@@ -162,6 +168,8 @@ def wants_fixtures(program: ast.Module) -> bool:
 def _finish(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
     """Call a test, and have what it gives run to its end: a coroutine, a generator."""
     made = function(*arguments, **keywords)
+    if made is None:
+        return
     if inspect.iscoroutine(made):
         importlib.import_module("asyncio").run(made)
     elif inspect.isasyncgen(made):

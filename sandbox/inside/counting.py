@@ -139,7 +139,7 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
                 both = [_counting(node.body), node.body]
                 node.body = ast.copy_location(ast.BoolOp(ast.Or(), both), node.body)
         elif isinstance(node, _BLOCKS) and not swallows(node):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if getattr(node, "decorator_list", None):
                 _note_end(node, theirs)
             for field in ("body", "orelse", "finalbody"):
                 _count_in(getattr(node, field, []))
@@ -151,12 +151,13 @@ _INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # what runs 
 
 def _counting(node: ast.expr | ast.stmt) -> ast.Call:
     """A call of the counter, at the place of that node."""
-    places = ("lineno", "col_offset", "end_lineno", "end_col_offset")
-    place = {name: getattr(node, name) for name in places}
-    return ast.Call(ast.Name(COUNTER, ast.Load(), **place), [], [], **place)
+    name = ast.copy_location(ast.Name(COUNTER, ast.Load()), node)
+    return ast.copy_location(ast.Call(name, [], []), node)
 
 
-def _note_end(node: ast.FunctionDef | ast.AsyncFunctionDef, theirs: frozenset[str]) -> None:
+def _note_end(node: ast.AST, theirs: frozenset[str]) -> None:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return
     names = {n.id for d in node.decorator_list for n in walk(d) if isinstance(n, ast.Name)}
     if node.name.startswith(("test", "check")) and names & theirs:
         note = ast.Attribute(ast.Name(COUNTER, ast.Load()), "body", ast.Load())

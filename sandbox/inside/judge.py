@@ -293,8 +293,9 @@ class _Program:
     def __init__(self, source: str, file: str, guard: Guard, theirs: frozenset[str]) -> None:
         self.tree = ast.parse(source)
         self.nodes = walk(self.tree)
-        functions = (n for n in self.nodes if isinstance(n, _FUNCTIONS))
-        guard.helpers |= {f.name for f in functions if any(map(counting.asserts, walk(f)))}
+        for node in self.nodes:
+            if isinstance(node, _FUNCTIONS) and any(map(counting.asserts, walk(node))):
+                guard.helpers.add(node.name)
         self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
         counting.counted(self.nodes, theirs)
         batching.batched(self.nodes)

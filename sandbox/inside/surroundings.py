@@ -46,10 +46,10 @@ class Observer:
     """The tests' side: what differs from how it was found."""
 
     def __init__(self, source: str) -> None:
-        found = {mention.lastgroup for mention in _MENTIONS.finditer(source)}
-        self.active = bool(found)
+        self.active = _MENTIONS.search(source) is not None
         if not self.active:
             return
+        found = {mention.lastgroup for mention in _MENTIONS.finditer(source)}
         self._recorded = sorted(name for name in found if name)
         self._environ = dict(os.environ)
         self._streams = {name: getattr(sys, name) for name in ("stdin", *_OUTPUTS)}
