@@ -141,8 +141,12 @@ class Supervisor:
     def serve(self) -> None:
         """Raises OSError where no process can be made any more."""
         while True:
-            while len(self._alive) < SPARES:
-                self._bear()
+            # First all forks: what this process changes after one it has to copy.
+            born = [self._bear() for _ in range(SPARES - len(self._alive))]
+            for number, ends in born:
+                self._say({"child": number}, ends)
+                for end in ends:
+                    os.close(end)
             message = self._control.recv(1 << 16)
             if not message:
                 return
@@ -165,8 +169,8 @@ class Supervisor:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         self._control.sendmsg([json.dumps(message).encode()], rights if descriptors else [])
 
-    def _bear(self) -> None:
-        """Fork a process, lock it in, and give its end of three streams to the host."""
+    def _bear(self) -> tuple[int, tuple[int, int, int]]:
+        """Fork a process that locks itself in: its number, and the host's ends of its streams."""
         number = self._born = self._born + 1
         ours, theirs = socket.socketpair()
         out, out_end = os.pipe()
@@ -183,11 +187,10 @@ class Supervisor:
         if not pid:
             self._live(number, theirs, out_end, error_end, directory)
         self._alive[number] = pid
-        self._say({"child": number}, (ours.fileno(), out, error))
-        for end in (ours, theirs):
-            end.close()
-        for pipe in (out, out_end, error, error_end):
-            os.close(pipe)
+        theirs.close()
+        os.close(out_end)
+        os.close(error_end)
+        return number, (ours.detach(), out, error)
 
     def _uid(self, number: int) -> int:
         return self._first_uid + number % UIDS
