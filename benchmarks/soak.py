@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 import docker
 import numpy as np
 from _machine import machine
+from _programs import make_programs
 
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.sandbox.containers import OWNER
 from gatekeeper.types import Generation
-from sandbox import make_programs
 
 MEMORY_BOUND_MB = 64
 DESCRIPTORS = 6  # of two waiting processes, which this process may or may not have taken over yet
