@@ -1,4 +1,4 @@
-"""Verifiers by name, and a verifier that selects another by the kind of task.
+"""Verifiers by name, by the kind of task, and functions as verifiers.
 
 Other packages add verifiers by the entry-point group `gatekeeper.verifiers`: a callable without
 required arguments.
@@ -6,16 +6,28 @@ required arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import iscoroutinefunction
+from numbers import Real
 from typing import Any
 
-from gatekeeper.errors import BadInputError
-from gatekeeper.protocols import Verifier
-from gatekeeper.types import Generation, Outcome
+import numpy as np
 
-__all__ = ["ByKind", "make_verifier", "verifier_names"]
+from gatekeeper.errors import BadInputError
+from gatekeeper.protocols import AsyncVerifier, Verifier
+from gatekeeper.types import Generation, Outcome, Verdict
+
+__all__ = [
+    "AsyncFunctionVerifier",
+    "ByKind",
+    "FunctionVerifier",
+    "as_verifier",
+    "make_verifier",
+    "outcome_of",
+    "verifier_names",
+]
 
 # Loaded on first use: importing gatekeeper starts no pool and needs no extra.
 _BUILT_IN = {
@@ -53,6 +65,80 @@ def make_verifier(name: str) -> Verifier:
     raise BadInputError(
         f"verifier={name!r} is unknown: choose one of {', '.join(verifier_names())}"
     )
+
+
+class FunctionVerifier:
+    """A function of an output and its task as a verifier.
+
+    Parameters
+    ----------
+    function
+        Called with the Generation and the task, from several threads at once. What it may return,
+        and what that means: see `outcome_of`.
+    name
+        By which a gate recognises it; default: its module and name.
+    """
+
+    def __init__(self, function: Callable[[Generation, Any], object], name: str = "") -> None:
+        self.function, self.name = function, name or _name_of(function)
+
+    def verify(self, generation: Generation, task: Any) -> Outcome:
+        return outcome_of(self.function(generation, task))
+
+
+class AsyncFunctionVerifier:
+    """`FunctionVerifier` for a coroutine function."""
+
+    def __init__(self, function: Callable[[Generation, Any], Any], name: str = "") -> None:
+        self.function, self.name = function, name or _name_of(function)
+
+    async def averify(self, generation: Generation, task: Any) -> Outcome:
+        return outcome_of(await self.function(generation, task))
+
+
+def as_verifier(verifier: Any) -> Any:
+    """A function as a verifier; anything else as it is."""
+    if isinstance(verifier, type | Verifier | AsyncVerifier) or not callable(verifier):
+        return verifier
+    called = verifier if hasattr(verifier, "__code__") else getattr(verifier, "__call__", None)  # noqa: B004
+    is_async = iscoroutinefunction(verifier) or iscoroutinefunction(called)
+    return AsyncFunctionVerifier(verifier) if is_async else FunctionVerifier(verifier)
+
+
+def outcome_of(value: object) -> Outcome:
+    """What the return value of a function says of an output.
+
+    Parameters
+    ----------
+    value
+        An Outcome; True for a right output and False for a wrong one; a score in [0, 1], of which
+        1 is right and anything below is wrong; NaN or None: could not tell.
+
+    Raises
+    ------
+    BadInputError
+        For any other value. In a gate this means that the verifier could not tell.
+    """
+    if isinstance(value, Outcome):
+        return value
+    if value is None or value != value:
+        return Outcome(Verdict.INFRA_ERROR, detail=f"the function returned {value}")
+    if isinstance(value, bool | np.bool_):
+        return Outcome(Verdict.PASSED if value else Verdict.FAILED)
+    if isinstance(value, Real) and 0.0 <= (score := float(value)) <= 1.0:
+        right = score == 1.0
+        return Outcome(
+            Verdict.PASSED if right else Verdict.FAILED, detail="" if right else f"score {score:g}"
+        )
+    raise BadInputError(
+        f"the function returned {value!r:.80}: return True or False, a score in [0, 1] (1 is "
+        "right), an Outcome, or None for “could not tell”"
+    )
+
+
+def _name_of(function: Any) -> str:
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 class ByKind:

@@ -134,9 +134,14 @@ class DriftGuard:
         if outcome.error is not None and decision.reason is not Reason.FORCED:
             self._test(raw_of(candidate), outcome.error)
 
+    def restart(self) -> None:
+        """Begin with the policy's warm-up again, as if no candidate had come."""
+        self._policy.restore(deepcopy(self._initial))
+        self._pending = dict.fromkeys(self._pending, OLD)
+
     def relearn(self) -> None:
         """Drop what was learned, for a reason outside the labels: another model, say."""
-        self._policy.restore(deepcopy(self._initial))
+        self.restart()
         self._monitor.reset()
         self._model = None
         self._recent.clear()
@@ -144,7 +149,6 @@ class DriftGuard:
         self._labels, self._next_fit = 0, T0
         self._health = PolicyHealth.DRIFTED
         self._relearning = self._policy.phase == "warmup"
-        self._pending = dict.fromkeys(self._pending, OLD)
 
     def _test(self, raw: Raw, error: Label) -> None:
         """Compare the label with its prediction, then learn it."""

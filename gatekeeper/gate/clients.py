@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate.watch import Watched, watched
 from gatekeeper.io.providers import wrapper_of
 from gatekeeper.types import GateResult, Undecided
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["ClientMethods"]
 
 ClientT = TypeVar("ClientT")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class ClientMethods:
@@ -49,6 +53,46 @@ class ClientMethods:
             self, client, strict=strict, return_tokens_as_token_ids=return_tokens_as_token_ids
         )
         return wrapped
+
+    def watch(
+        self,
+        *,
+        task: object | Callable[P, object] = None,
+        id: str | Callable[P, str] | None = None,
+        strict: bool = False,
+    ) -> Callable[[Callable[P, R]], Watched[P, R]]:
+        """A decorator for a function of one's own that generates: what it returns passes through
+        this gate, and is returned as it is.
+
+            @gate.watch(task=lambda question: question)
+            def answer(question): ...
+
+        `answer.with_result(question)` returns the result as well; `gate.find` has it, too.
+
+        Parameters
+        ----------
+        task
+            What the verifier needs besides the output; a function is called with the arguments of
+            the call.
+        id
+            Of the output, or a function of the arguments that names it. Default: the response's
+            own id, or a new one where it has none.
+        strict
+            Raise errors of the gate, or about an output, out of the caller's own call; otherwise
+            they are logged, and the result names them.
+
+        Returns
+        -------
+        decorator
+            For a function or a coroutine function that returns one output in any shape that
+            `maybe_verify` takes, or its text alone, which has no log-probabilities.
+
+        Raises
+        ------
+        BadInputError
+            For what is no function, and for generators: their outputs go through `observe_stream`.
+        """
+        return watched(self, task=task, id=id, strict=strict)
 
     def task(
         self,

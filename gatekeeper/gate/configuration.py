@@ -64,7 +64,7 @@ class GateSettings:
         if isinstance(verifier, type) or not usable:
             raise BadInputError(
                 f"verifier={verifier!r}: must be an object that has verify(generation, task) or "
-                "averify"
+                "averify, or a function of both"
             )
         if not (
             self.log is None or isinstance(self.log, str | Path) or hasattr(self.log, "append")

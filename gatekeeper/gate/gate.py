@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from gatekeeper.gate.verification import OnUnavailable, Verification
 from gatekeeper.log import Log, MemoryLog, SQLiteLog
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
+from gatekeeper.verifiers import as_verifier
 
 __all__ = ["VerificationGate"]
 
@@ -53,7 +54,9 @@ class VerificationGate(ClientMethods):
     budget
         What verification may cost.
     verifier
-        None: only decide; outcomes then come through `report_outcome`.
+        An object with `verify` or `averify`, or a function of an output and its task that returns
+        a bool, a score or an Outcome (see `gatekeeper.verifiers.outcome_of`). None: only decide;
+        outcomes then come through `report_outcome`.
     log
         A file to write or to resume, a `Log`, or None: memory only.
     cost_estimate
@@ -95,7 +98,7 @@ class VerificationGate(ClientMethods):
         policy: str | Policy = "cst",
         *,
         budget: Budget,
-        verifier: Verifier | AsyncVerifier | None = None,
+        verifier: Verifier | AsyncVerifier | Callable[[Generation, Any], object] | None = None,
         log: str | Path | Log | None = None,
         cost_estimate: CostEstimator = costs.prompt_length,
         on_unavailable: OnUnavailable = "raise",
@@ -106,10 +109,11 @@ class VerificationGate(ClientMethods):
         on_drift: OnDrift = "relearn",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
+        judge = as_verifier(verifier)
         given = GateSettings(
             policy=policy,
             budget=budget,
-            verifier=verifier,
+            verifier=judge,
             log=log,
             cost_estimate=cost_estimate,
             on_unavailable=on_unavailable,
@@ -122,8 +126,8 @@ class VerificationGate(ClientMethods):
         )
         self.policy = given.make_policy()
         self.budget = budget
-        self.verifier = verifier
-        self._is_sync = isinstance(verifier, Verifier | None)  # once: a protocol answers slowly
+        self.verifier = judge
+        self._is_sync = isinstance(judge, Verifier | None)  # once: a protocol answers slowly
         guard = DriftGuard(
             self.policy,
             rate=relearning_rate(budget, given.epsilon),
@@ -155,11 +159,11 @@ class VerificationGate(ClientMethods):
             journal,
             cost_estimate=cost_estimate,
             unit=budget.unit,
-            verifies=verifier is not None,
+            verifies=judge is not None,
             transaction=transaction,
         )
         self._verification = Verification(
-            verifier, self._life, workers=workers, on_unavailable=on_unavailable
+            judge, self._life, workers=workers, on_unavailable=on_unavailable
         )
         self._decide = MicroBatcher(self._life.decide_batch, self._life.withdraw, most=_MICRO_BATCH)
 

@@ -19,7 +19,9 @@ from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.micro_batch import Future
+from gatekeeper.gate.notices import Notices
 from gatekeeper.gate.state import GateState
+from gatekeeper.gate.status import status_of
 from gatekeeper.gate.transaction import Transaction, _RefusedError
 from gatekeeper.io.responses import as_generation
 from gatekeeper.log import (
@@ -90,6 +92,7 @@ class Lifecycle:
         self._cost_estimate, self._unit, self._verifies = cost_estimate, unit, verifies
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._transaction = transaction
+        self._notices = Notices(state)
         self._verifying: set[str] = set()  # ids at which a verifier is, in this process
 
     @property
@@ -126,6 +129,7 @@ class Lifecycle:
         with self._lock, self._transaction:
             answer = self._decide(new, events)
             self._log.append(events)
+        self._notices.send()
         return answer
 
     def decide_batch(self, batch: Sequence[tuple[NewOutput, Future[Answer]]]) -> None:
@@ -148,6 +152,7 @@ class Lifecycle:
                 self._log.append(events)
         except Exception as error:
             resolve = [(future.set_exception, error) for _, future in batch]
+        self._notices.send()
         for call, value in resolve:
             call(value)
 
@@ -161,6 +166,7 @@ class Lifecycle:
         first = None if changed is None else state.advance(changed)
         decided = self._admission.decide(generation, candidate, force=force)
         events += state.advance(decided) if first is None else first + state.advance(decided)
+        self._notices.decided(decided)
         if not decided.decision.verify:
             return GateResult(candidate.id, candidate.signals, decided.decision)
         if self._verifies:
@@ -241,6 +247,7 @@ class Lifecycle:
                 self._release(output, outcome.detail, outcome)
             else:
                 self._settle(output, outcome, learn=learn)
+        self._notices.send()
 
     def release(self, output: Output, why: str) -> None:
         """On the way out of an exception, which a gate that has stopped must not replace."""
@@ -259,6 +266,11 @@ class Lifecycle:
 
     def report(self, id_: str, outcome: Outcome) -> GateResult:
         """Take a verdict from outside. See `VerificationGate.report_outcome`."""
+        result = self._report(id_, outcome)
+        self._notices.send()
+        return result
+
+    def _report(self, id_: str, outcome: Outcome) -> GateResult:
         with self._lock, self._transaction:
             output = self._state.outputs.get(id_)
             if output is None:
@@ -304,36 +316,14 @@ class Lifecycle:
 
     def status(self) -> GateStatus:
         with self._lock:
-            state, ledger = self._state, self._state.ledger
-            return GateStatus(
-                phase=state.decider.phase,
-                seen=ledger.seen,
-                verified=state.verified,
-                errors_found=state.errors_found,
-                warmup_seen=state.warmup_seen,
-                warmup_verified=state.warmup_verified,
-                warmup_errors=state.warmup_errors,
-                budget_exhausted=state.budget_exhausted,
-                missing_signal=state.missing_signal,
-                external_verdicts=state.external_verdicts,
-                unresolved=state.unresolved,
-                verifying=len(self._verifying),
-                reserved=ledger.reserved,
-                cap=ledger.cap,
-                spent=ledger.spent,
-                held=ledger.held,
-                warmup_spent=ledger.warmup_spent,
-                warmup_held=ledger.warmup_held,
-                overrun=ledger.overrun,
-                health=state.health,
-                drift=state.drift,
-            )
+            return status_of(self._state, verifying=len(self._verifying))
 
     def stop(self) -> None:
         """Refuse every further step."""
         self._transaction.closed = True
 
     def close(self) -> None:
+        self._notices.closing()
         with self._lock:
             self._log.close()
 
@@ -360,7 +350,9 @@ class Lifecycle:
         return events
 
     def _release(self, output: Output, why: str, outcome: Outcome | None = None) -> None:
-        self._log.append(self._state.advance(Released(output.candidate.id, why, outcome)))
+        events = self._state.advance(Released(output.candidate.id, why, outcome))
+        self._log.append(events)
+        self._notices.released(events)
 
     def _reserve_again(self, output: Output) -> bool:
         if not self._state.ledger.can_reserve_again(output.candidate.id):

@@ -18,17 +18,23 @@ from gatekeeper.log.events import (
     FingerprintChanged,
     HealthChanged,
     Learned,
+    Released,
+    WarmupRepeated,
     outcome_data,
     outcome_of,
 )
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.protocols import ObservingPolicy, Policy
-from gatekeeper.types import Generation, PolicyHealth
+from gatekeeper.types import Generation, PolicyHealth, Reason
 
 __all__ = ["ON_DRIFT", "GateState", "OnDrift"]
 
 OnDrift = Literal["relearn", "report"]
 ON_DRIFT: tuple[OnDrift, ...] = get_args(OnDrift)
+
+# In all, where none gives a verdict. After that the verifier is taken to be broken for good: a
+# longer warm-up would only send it every output.
+WARMUPS = 3
 
 
 class GateState(LogState):
@@ -103,11 +109,15 @@ class GateState(LogState):
                     self.guard.relearn()
                 elif event.why:
                     self._drift_ignored = True
+            case WarmupRepeated():
+                self.guard.restart()
+                super().apply(event)
             case _:
                 super().apply(event)
 
     def advance(self, event: Event) -> list[Event]:
-        """Apply an event of a live call, and the change of policy health that follows from it.
+        """Apply an event of a live call, and what follows from it: a change of policy health, or
+        a warm-up that has to be repeated.
 
         Returns
         -------
@@ -115,6 +125,10 @@ class GateState(LogState):
             What is to be logged, in order.
         """
         self.apply(event)
+        if isinstance(event, Released) and self._is_warmup_in_vain():
+            repeated = WarmupRepeated(event.why)
+            self.apply(repeated)
+            return [event, repeated]
         health = PolicyHealth.DRIFTED if self._drift_ignored else self.guard.health
         why = event.why if isinstance(event, FingerprintChanged) else ""
         if health is self.health and not why:
@@ -123,6 +137,19 @@ class GateState(LogState):
         change = HealthChanged(health, (why or self.guard.why) if drifted else "")
         self.apply(change)
         return [event, change]
+
+    def _is_warmup_in_vain(self) -> bool:
+        """The policy has left a warm-up of which no verdict came, and none is still to come.
+
+        So nothing was charged, and a repeated warm-up is charged no more than one is. With a single
+        verdict the warm-up stays what it was: the policy's first candidates.
+        """
+        if self.warmups == WARMUPS or self.verified or self.warmup_verified:
+            return False
+        if not self.warmup_seen or self.decider.phase == "warmup":
+            return False
+        first = [o for o in self.outputs.values() if o.decision.reason is Reason.WARMUP]
+        return any(o.unavailable for o in first) and not any(o.reserved for o in first)
 
     def with_model(self, model: str | None) -> FingerprintChanged | None:
         """The event that an output of this model is, before it is decided on, if it is one."""

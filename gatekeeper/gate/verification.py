@@ -62,7 +62,7 @@ class Verification:
                 assert isinstance(self._verifier, AsyncVerifier)
                 outcome = asyncio.run(self._verifier.averify(generation, task))
         except Exception as e:
-            outcome = _unavailable(e)
+            outcome = _unavailable(e, task)
         except BaseException:
             self._life.release(output, "interrupted")
             raise
@@ -89,7 +89,7 @@ class Verification:
         try:
             outcome = await verifier.averify(generation, task)
         except Exception as e:
-            outcome = _unavailable(e)
+            outcome = _unavailable(e, task)
         except BaseException:
             self._life.release(output, "cancelled")
             raise
@@ -167,5 +167,8 @@ class Verification:
         self._pool.shutdown()
 
 
-def _unavailable(error: Exception) -> Outcome:
-    return Outcome(Verdict.INFRA_ERROR, detail=f"{type(error).__name__}: {error}")
+def _unavailable(error: Exception, task: object = ...) -> Outcome:
+    detail = f"{type(error).__name__}: {error}"
+    if task is None and isinstance(error, TypeError | AttributeError):
+        detail += "; no task was handed in"
+    return Outcome(Verdict.INFRA_ERROR, detail=detail)

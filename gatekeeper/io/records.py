@@ -149,7 +149,7 @@ def records_of_log(path: str | Path) -> RecordTable:
     BadInputError
         If the gate has not decided on any output yet.
     """
-    return records_of_run(read_run(path), path)
+    return records_of_run(read_run(path, texts=False), path)
 
 
 def records_of_run(run: Run, path: str | Path) -> RecordTable:

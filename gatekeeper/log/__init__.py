@@ -11,6 +11,7 @@ from gatekeeper.log.events import (
     ReservedAgain,
     Row,
     Settled,
+    WarmupRepeated,
 )
 from gatekeeper.log.memory import MemoryLog
 from gatekeeper.log.protocol import Log, SnapshotLog
@@ -31,4 +32,5 @@ __all__ = [
     "SQLiteLog",
     "Settled",
     "SnapshotLog",
+    "WarmupRepeated",
 ]

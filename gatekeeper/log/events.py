@@ -9,8 +9,9 @@ Learned             "learned"      the policy was updated with the outcome
 ExternalVerdict     "audited"      a verdict from outside, on an output that was not selected
 FingerprintChanged  "fingerprint"  what labels depend on is this from here on
 HealthChanged       "calibration"  whether what the policy learned holds, from here on
+WarmupRepeated      "warmup"       the warm-up begins again: it ended without a single verdict
 
-A row is the stored kind, the output's id ("" for the last two) and an object of JSON values. The
+A row is the stored kind, the output's id ("" for the last three) and an object of JSON values. The
 methods `row` and `of` of a class write and read it. NaN is stored as null and an
 infinity as a string, so that every row is JSON for any reader.
 """
@@ -48,6 +49,7 @@ __all__ = [
     "ReservedAgain",
     "Row",
     "Settled",
+    "WarmupRepeated",
     "decode",
     "json_number",
     "outcome_data",
@@ -306,6 +308,24 @@ class HealthChanged:
         return cls(PolicyHealth(data["status"]), data["why"])
 
 
+@dataclass(frozen=True, slots=True)
+class WarmupRepeated:
+    """The policy's warm-up begins again, because the last one ended without a single verdict."""
+
+    kind: ClassVar[str] = "warmup"
+    id: ClassVar[str] = ""
+
+    why: str  # the last verification's failure, in words
+
+    def row(self) -> Row:
+        """The event as it is stored."""
+        return Row(self.kind, self.id, {"why": self.why})
+
+    @classmethod
+    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+        return cls(data["why"])
+
+
 Event = (
     Decided
     | ReservedAgain
@@ -315,6 +335,7 @@ Event = (
     | ExternalVerdict
     | FingerprintChanged
     | HealthChanged
+    | WarmupRepeated
 )
 _CLASSES: Mapping[str, type[Event]] = {
     event.kind: event
@@ -327,6 +348,7 @@ _CLASSES: Mapping[str, type[Event]] = {
         ExternalVerdict,
         FingerprintChanged,
         HealthChanged,
+        WarmupRepeated,
     )
 }
 

@@ -22,6 +22,7 @@ from gatekeeper.log.events import (
     Released,
     ReservedAgain,
     Settled,
+    WarmupRepeated,
 )
 from gatekeeper.types import (
     Candidate,
@@ -104,6 +105,8 @@ class LogState:
         "budget_exhausted",
         "missing_signal",
         "external_verdicts",
+        "unscored",
+        "warmups",
     )
 
     def __init__(self, ledger: Ledger) -> None:
@@ -114,6 +117,8 @@ class LogState:
         self.verified = self.errors_found = 0  # after the warm-up
         self.warmup_seen = self.warmup_verified = self.warmup_errors = 0
         self.budget_exhausted = self.missing_signal = self.external_verdicts = 0
+        self.unscored = 0  # after the warm-up, with no signal to rank it by
+        self.warmups = 1  # with those that had to be repeated
 
     def apply(self, event: Event) -> None:
         """Change the state by what happened."""
@@ -148,6 +153,8 @@ class LogState:
                 self.health = event.health
                 if event.health is PolicyHealth.DRIFTED:
                     self.drift = event.why
+            case WarmupRepeated():
+                self.warmups += 1
             case _:
                 assert_never(event)
 
@@ -162,4 +169,7 @@ class LogState:
             )
         self.warmup_seen += event.warmup
         self.budget_exhausted += decision.reason is Reason.BUDGET_EXHAUSTED
-        self.missing_signal += candidate.signals.state is SignalState.MISSING
+        missing = candidate.signals.state is SignalState.MISSING
+        self.missing_signal += missing
+        if not event.warmup:
+            self.unscored += missing or decision.reason is Reason.MISSING_SIGNAL

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gatekeeper.budget import Budget, Ledger
-from gatekeeper.errors import LogError
-from gatekeeper.log.events import FingerprintChanged, HealthChanged
+from gatekeeper.errors import BadInputError, LogError, MissingDependencyError
+from gatekeeper.log.events import Decided, FingerprintChanged, HealthChanged
 from gatekeeper.log.fold import LogState, Output
+from gatekeeper.log.rows import COLUMNS, encodable, row_of
 from gatekeeper.log.sqlite import SQLiteLog
-from gatekeeper.types import GateResult, PolicyHealth
+from gatekeeper.types import GateResult, Generation, PolicyHealth
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["HealthChange", "Run", "read_run"]
 
@@ -39,19 +43,25 @@ class Run:
         The gate's account: the same ledger after the same events.
     outputs, results
         What is known of each output, by id, in the order of deciding.
+    generations
+        The outputs themselves, without token arrays, by id; empty if they were left out.
     external
         Ids with a verdict from outside, which cost nothing.
     fingerprint
         The last one; early logs have none.
     health_changes
         In order; the policy is cold until the first.
+    warmups
+        1, and one more for each time that the warm-up began again without a verdict.
     """
 
     settings: Mapping[str, Any]
     ledger: Ledger
     outputs: Mapping[str, Output]
+    generations: Mapping[str, Generation]
     fingerprint: FingerprintChanged | None
     health_changes: tuple[HealthChange, ...]
+    warmups: int
 
     @cached_property
     def results(self) -> dict[str, GateResult]:
@@ -61,9 +71,51 @@ class Run:
     def external(self) -> frozenset[str]:
         return frozenset(id_ for id_, output in self.outputs.items() if output.external)
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Each output as a flat row: text, verdict, detail, reason, signals, cost.
 
-def read_run(path: str | Path) -> Run:
+        Yields
+        ------
+        dict
+            With the names of `gatekeeper.log.rows.COLUMNS`, in that order; None: not known.
+
+        Raises
+        ------
+        BadInputError
+            If the texts were left out when the log was read.
+        """
+        if len(self.generations) < len(self.outputs):
+            raise BadInputError("this log was read without its texts: read_run(path) reads them")
+        for id_, output in self.outputs.items():
+            yield row_of(output, self.generations[id_])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a table of pandas, with nullable columns.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without pandas (extra `tables`).
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingDependencyError("pandas", extra="tables", needed_for="a table") from None
+        kinds = {str: "string", int: "Int64", bool: "boolean", float: "float64"}
+        return pd.DataFrame(map(encodable, self.rows()), columns=list(COLUMNS)).astype(
+            {name: kinds[kind] for name, kind in COLUMNS.items()}
+        )
+
+
+def read_run(path: str | Path, *, texts: bool = True) -> Run:
     """Apply a log's events, read-only, also while a gate writes it.
+
+    Parameters
+    ----------
+    path
+        A gate's log.
+    texts
+        False leaves the outputs themselves out, which take most of the memory.
 
     Raises
     ------
@@ -71,6 +123,7 @@ def read_run(path: str | Path) -> Run:
         For a file that is no log, or whose settings are not a gate's.
     """
     changes = []
+    generations: dict[str, Generation] = {}
     with SQLiteLog(path, read_only=True) as log:
         settings = log.settings()
         try:
@@ -82,10 +135,14 @@ def read_run(path: str | Path) -> Run:
             state.apply(event)
             if isinstance(event, HealthChanged):
                 changes.append(HealthChange(state.ledger.seen, event.health, event.why))
+            elif texts and isinstance(event, Decided):
+                generations[event.id] = event.generation
     return Run(
         settings,
         state.ledger,
         state.outputs,
+        generations,
         fingerprint=state.fingerprint,
         health_changes=tuple(changes),
+        warmups=state.warmups,
     )

@@ -35,6 +35,7 @@ def report_as_json(
         "warmup_spent": status.warmup_spent,
         "health": status.health,
         "drift": status.drift,
+        "notes": list(status.notes),
         "error_rate": as_json(rate),
         "log": None if options.log is None else str(options.log),
     }
@@ -84,13 +85,10 @@ def print_report(
             f"{summary.budget_exhausted} more were selected but did not fit: a verification "
             "reserves its maximum cost before it starts."
         )
+    for note in status.notes:
+        console.print(note, markup=False, highlight=False)
     if summary.could_not_tell:
-        console.print(
-            f"{summary.could_not_tell} selected outputs have no verdict: their verification "
-            "failed. The same command tries them again."
-        )
-    if summary.missing_signal:
-        console.print(f"{summary.missing_signal} outputs came without log-probabilities.")
+        console.print("The same command tries those without a verdict again.")
     if status.drift:
         console.print(f"The outputs drifted: {status.drift}. {_after_drift(status, options)}")
     console.print("", *show(rate), "", sep="\n", markup=False, highlight=False)

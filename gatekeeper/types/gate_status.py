@@ -48,6 +48,9 @@ class GateStatus:
         Whether what the policy learned still holds.
     drift
         In words, why it last did not; "" if it never drifted.
+    notes
+        Sentences on what kept the gate from choosing or learning: outputs without
+        log-probabilities, verifications without a verdict. Empty if nothing did.
     """
 
     phase: str
@@ -71,3 +74,4 @@ class GateStatus:
     overrun: float
     health: PolicyHealth
     drift: str
+    notes: tuple[str, ...] = ()

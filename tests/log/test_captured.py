@@ -40,7 +40,7 @@ def test_a_captured_log_says_what_it_said(name: str, tmp_path: Path) -> None:
     now = described(path, SCENARIOS[name].settings())
     _rename(then)
     assert now.keys() == then.keys()
-    new = {"verifying", "reserved", "warmup_held"}
+    new = {"verifying", "reserved", "warmup_held", "notes"}
     assert now["status"].keys() - then["status"].keys() == new
     assert not any(record.pop("features") for record in now["records"])  # of later logs
     now["status"] = {k: v for k, v in now["status"].items() if k not in new}

@@ -22,6 +22,7 @@ from gatekeeper.log import (
     Released,
     ReservedAgain,
     Settled,
+    WarmupRepeated,
 )
 from gatekeeper.log.events import decode
 from gatekeeper.log.fold import Output
@@ -50,6 +51,7 @@ EVENTS: list[Event] = [
     ExternalVerdict("a", WRONG),
     FingerprintChanged(Fingerprint(models=("m", "n"), prompt_template="ab12"), "report", "why"),
     HealthChanged(PolicyHealth.DRIFTED, "more errors than predicted"),
+    WarmupRepeated("no daemon"),
 ]
 
 

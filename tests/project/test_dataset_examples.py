@@ -256,7 +256,7 @@ def test_a_model_without_logprobs(tmp_path: Path, capsys: pytest.CaptureFixture[
     with serving(refuse_logprobs=True) as client:
         arguments = ["--model", "gatekeeper-bundled", "--base-url", str(client.base_url)]
         assert example("math_dataset")(["--data", data, "--max-tokens", "10", *arguments]) == 0
-    assert "5 outputs came without log-probabilities." in capsys.readouterr().out
+    assert "None of the 5 outputs came with log-probabilities" in capsys.readouterr().out
 
 
 def test_the_page_on_data_sets_runs(

@@ -246,6 +246,16 @@ def test_the_page_on_the_log_has_every_field(tmp_path: Path) -> None:
                 gate.report_outcome(result.id, "failed")
         gate.verifier.labels = {}
         gate.maybe_verify(make_generation("a1", seed=1))
+    broken = tmp_path / "broken.db"
+    with VerificationGate(
+        "cst",
+        budget=budget,
+        verifier=ScriptedVerifier({f"b{i}": None for i in range(50)}),
+        log=broken,
+        on_unavailable="pass",
+    ) as gate:
+        for i in range(50):
+            gate.maybe_verify(make_generation(f"b{i}", seed=i))
     page = (DOCS / "reference/log-format.md").read_text()
     sections = dict(re.findall(r"^### (.*)\n((?:(?!##).*\n)*)", page, re.MULTILINE))
     with closing(sqlite3.connect(log)) as db:
@@ -253,6 +263,8 @@ def test_the_page_on_the_log_has_every_field(tmp_path: Path) -> None:
         settings = dict(db.execute("SELECT name, value FROM settings"))
         tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
         steps = {name for (name,) in db.execute("SELECT name FROM migrations")}
+    with closing(sqlite3.connect(broken)) as db:
+        events += db.execute("SELECT kind, data FROM events").fetchall()
     kinds = {name.strip("`") for name in sections if name.startswith("`")}
     assert {kind for kind, _ in events} == kinds
     outcome = sections["`outcome`"]

@@ -1,0 +1,211 @@
+"""What would otherwise go wrong in silence, said in words: verifications without a verdict, outputs
+without log-probabilities.
+
+A gate says it by the standard `logging` (logger `gatekeeper`, level WARNING): at the first of each
+kind, at the end of the warm-up, and when it closes. `status()`, `gatekeeper run` and the report
+have the same sentences.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from gatekeeper.gate.state import GateState
+from gatekeeper.log.events import Decided, Event, Released, WarmupRepeated
+from gatekeeper.types import GateResult, Outcome, Reason, SignalState
+
+__all__ = ["LOG", "Notices", "Shortfall"]
+
+LOG = logging.getLogger("gatekeeper")
+ASK = "Ask the model for them: logprobs=True, top_logprobs=5."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortfall:
+    """What a gate lacked to choose and to learn.
+
+    Attributes
+    ----------
+    outputs, missing
+        Decided on, and of these without any signal.
+    evaluated, unscored
+        Decided on after the warm-up, and of these with no signal to rank them by.
+    verdicts, failed
+        Selected outputs with a verdict, and those of which the verifier could not tell.
+    why
+        The last of these failures, in words.
+    warmups
+        1, and one more for each time that the warm-up was repeated.
+    """
+
+    outputs: int
+    missing: int
+    evaluated: int
+    unscored: int
+    verdicts: int
+    failed: int
+    why: str
+    warmups: int
+
+    @classmethod
+    def of_state(cls, state: GateState) -> Self:
+        """Of a gate, under its lock."""
+        failed = [
+            o.unavailable
+            for o in state.outputs.values()
+            if o.unavailable is not None and o.outcome is None
+        ]
+        return cls(
+            outputs=state.ledger.seen,
+            missing=state.missing_signal,
+            evaluated=state.ledger.seen - state.warmup_seen,
+            unscored=state.unscored,
+            verdicts=state.verified + state.warmup_verified,
+            failed=len(failed),
+            why=_last(failed),
+            warmups=state.warmups,
+        )
+
+    @classmethod
+    def of_results(cls, results: Sequence[GateResult], *, warmups: int = 1) -> Self:
+        """Of the results of a run, in order."""
+        after = [r for r in results if r.decision.reason is not Reason.WARMUP]
+        missing = [r.id for r in results if r.signals.state is SignalState.MISSING]
+        without = set(missing)
+        selected = [r.outcome for r in results if r.decision.verify and r.outcome is not None]
+        failed = [outcome for outcome in selected if outcome.error is None]
+        return cls(
+            outputs=len(results),
+            missing=len(missing),
+            evaluated=len(after),
+            unscored=sum(
+                r.id in without or r.decision.reason is Reason.MISSING_SIGNAL for r in after
+            ),
+            verdicts=len(selected) - len(failed),
+            failed=len(failed),
+            why=_last(failed),
+            warmups=warmups,
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """One sentence or two for each kind; empty if nothing was lacking."""
+        found = []
+        if self.unscored and self.unscored == self.evaluated:
+            found.append(
+                f"This was a random draw, because none of the {self.evaluated:,} outputs after the "
+                f"warm-up could be ranked: {self.missing:,} of all {self.outputs:,} came without "
+                f"log-probabilities. {ASK}"
+            )
+        elif self.unscored:
+            found.append(
+                f"For {self.unscored:,} of {self.evaluated:,} outputs after the warm-up this was a "
+                f"random draw, because they came without log-probabilities. {ASK}"
+            )
+        elif self.missing and self.missing == self.outputs:
+            found.append(
+                f"None of the {self.outputs:,} outputs came with log-probabilities: after the "
+                "warm-up this is a random draw, because there is nothing to rank outputs by. "
+                f"{ASK}"
+            )
+        elif self.missing:
+            found.append(
+                f"{self.missing:,} of {self.outputs:,} outputs came without log-probabilities: "
+                f"there is nothing to rank such outputs by. {ASK}"
+            )
+        if self.failed and not self.verdicts:
+            found.append(
+                f"No output has a verdict: the verifier could not tell for any of {self.failed:,} "
+                f"(the last time: {self.why}). Nothing was charged, and the policy has learned "
+                "nothing."
+            )
+        elif self.failed:
+            found.append(
+                f"For {self.failed:,} selected outputs there is no verdict: the verifier could not "
+                f"tell (the last time: {self.why}). They count neither as wrong nor as correct, "
+                "and nothing was charged for them."
+            )
+        if self.warmups > 1:
+            times = "once" if self.warmups == 2 else f"{self.warmups - 1} times"
+            found.append(f"The warm-up was repeated {times}: it had ended without any verdict.")
+        return tuple(found)
+
+
+class Notices:
+    """Warnings of one gate. Collected under its lock, and sent when the lock is free again: a
+    handler may take its time, or ask for the status.
+
+    Parameters
+    ----------
+    state
+        The gate's, resumed.
+    """
+
+    def __init__(self, state: GateState) -> None:
+        self._state = state
+        self._waiting: deque[str] = deque()
+        self._missing_before = state.missing_signal
+        self._in_warmup = state.warmup_seen == state.ledger.seen
+        self._told_missing = self._told_failed = False
+
+    def decided(self, event: Decided) -> None:
+        """After the state has the event."""
+        if self._in_warmup and not event.warmup:
+            self._in_warmup = False
+            found = Shortfall.of_state(self._state)
+            self._summarise(
+                f"the warm-up of {self._state.warmup_seen} outputs is over",
+                replace(found, evaluated=0, unscored=0),  # this one says nothing about the rest
+            )
+        if not self._told_missing and self._state.missing_signal > self._missing_before:
+            self._told_missing = True
+            self._waiting.append(
+                f"output {event.id!r} came without log-probabilities: there is nothing to rank it "
+                "by, and after the warm-up the choice among such outputs is a random draw. "
+                f"{ASK} Further ones are counted"
+            )
+
+    def released(self, events: Iterable[Event]) -> None:
+        """A verification ended without a verdict; with what followed from it."""
+        for event in events:
+            if isinstance(event, WarmupRepeated):
+                self._in_warmup = True
+                self._waiting.append(
+                    f"the warm-up begins again, because it ended without any verdict after "
+                    f"{self._state.warmup_seen} outputs; nothing was charged for them"
+                )
+            elif isinstance(event, Released) and event.outcome is not None:
+                if self._told_failed:
+                    continue
+                self._told_failed = True
+                self._waiting.append(
+                    f"the verifier could not tell whether output {event.id!r} is wrong: "
+                    f"{event.why or 'it did not say why'}. Nothing was charged or learned. "
+                    "Further ones are counted"
+                )
+
+    def closing(self) -> None:
+        """The last summary, if anything was lacking in this process."""
+        if self._told_failed or self._told_missing:
+            self._summarise("the gate closes", Shortfall.of_state(self._state))
+        self.send()
+
+    def send(self) -> None:
+        """Without the gate's lock."""
+        while self._waiting:
+            try:
+                text = self._waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            LOG.warning("gatekeeper: %s", text)
+
+    def _summarise(self, when: str, found: Shortfall) -> None:
+        if notes := found.notes():
+            self._waiting.append(f"{when}. {' '.join(notes)}")
+
+
+def _last(failed: Sequence[Outcome]) -> str:
+    return failed[-1].detail or "it did not say why" if failed else ""

@@ -1,0 +1,38 @@
+"""A gate's status, from its state."""
+
+from __future__ import annotations
+
+from gatekeeper.gate.notices import Shortfall
+from gatekeeper.gate.state import GateState
+from gatekeeper.types import GateStatus
+
+__all__ = ["status_of"]
+
+
+def status_of(state: GateState, *, verifying: int) -> GateStatus:
+    """The status of a gate, called under its lock; `verifying` outputs are at its verifier."""
+    ledger = state.ledger
+    return GateStatus(
+        phase=state.decider.phase,
+        seen=ledger.seen,
+        verified=state.verified,
+        errors_found=state.errors_found,
+        warmup_seen=state.warmup_seen,
+        warmup_verified=state.warmup_verified,
+        warmup_errors=state.warmup_errors,
+        budget_exhausted=state.budget_exhausted,
+        missing_signal=state.missing_signal,
+        external_verdicts=state.external_verdicts,
+        unresolved=state.unresolved,
+        verifying=verifying,
+        reserved=ledger.reserved,
+        cap=ledger.cap,
+        spent=ledger.spent,
+        held=ledger.held,
+        warmup_spent=ledger.warmup_spent,
+        warmup_held=ledger.warmup_held,
+        overrun=ledger.overrun,
+        health=state.health,
+        drift=state.drift,
+        notes=Shortfall.of_state(state).notes(),
+    )

@@ -1,0 +1,111 @@
+"""A function of the caller's own, whose outputs pass through a gate by themselves."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+from uuid import uuid4
+
+import numpy as np
+
+from gatekeeper.errors import BadInputError, VerifierUnavailableError
+from gatekeeper.io.responses import as_generation
+from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
+
+__all__ = ["Watched", "watched"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_LOG = logging.getLogger("gatekeeper")
+
+
+class Watched(Generic[P, R]):
+    """A function with a gate behind it. Called, it returns what the function returns.
+
+    Attributes
+    ----------
+    function
+        The one that was decorated; it passes the gate by.
+    """
+
+    def __init__(
+        self, gate: Any, function: Callable[P, R], *, task: object, id: object, strict: bool
+    ) -> None:
+        self.function = function
+        self._gate, self._task, self._id, self._strict = gate, task, id, strict
+        self._is_async = inspect.iscoroutinefunction(function)
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The function's own return value."""
+        found: Any = self.with_result(*args, **kwargs)
+        return cast(R, _first(found) if self._is_async else found[0])
+
+    def with_result(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The function's return value and the gate's result.
+
+        Returns
+        -------
+        tuple of (value, GateResult or Undecided)
+            Awaitable where the function is a coroutine function.
+        """
+        if self._is_async:
+            return self._awaited(*args, **kwargs)
+        value = self.function(*args, **kwargs)
+        try:
+            output, task = self._read(value, args, kwargs)
+            return value, self._gate.maybe_verify(output, task)
+        except Exception as error:
+            return value, self._failed(value, error)
+
+    async def _awaited(self, *args: Any, **kwargs: Any) -> tuple[Any, GateResult | Undecided]:
+        value = await cast(Any, self.function)(*args, **kwargs)
+        try:
+            output, task = self._read(value, args, kwargs)
+            return value, await self._gate.amaybe_verify(output, task)
+        except Exception as error:
+            return value, self._failed(value, error)
+
+    def _read(self, value: object, args: Any, kwargs: Any) -> tuple[Generation, object]:
+        id_: Any = self._id(*args, **kwargs) if callable(self._id) else self._id
+        task = self._task(*args, **kwargs) if callable(self._task) else self._task
+        if isinstance(value, str):
+            none = np.empty(0)
+            return Generation(id_ or f"output-{uuid4().hex}", value, none, none, none), task
+        return as_generation(value, id=id_), task
+
+    def _failed(self, value: object, error: Exception) -> GateResult | Undecided:
+        if self._strict:
+            raise error
+        if isinstance(error, VerifierUnavailableError):
+            return error.result
+        id_ = getattr(value, "id", "")
+        text = f"{type(error).__name__}: {error}"
+        _LOG.warning("gatekeeper: an output of %s: no decision: %s", self.function, text)
+        return Undecided(id_ if isinstance(id_, str) else "", UndecidedState.GATE_ERROR, text)
+
+
+async def _first(pair: Awaitable[tuple[Any, Any]]) -> Any:
+    return (await pair)[0]
+
+
+def watched(
+    gate: Any, *, task: object, id: object, strict: bool
+) -> Callable[[Callable[P, R]], Watched[P, R]]:
+    """See `VerificationGate.watch`."""
+
+    def decorate(function: Callable[P, R]) -> Watched[P, R]:
+        if not callable(function) or isinstance(function, type):
+            raise BadInputError(
+                f"function={function!r:.80}: decorate a function, @gate.watch(task=...)"
+            )
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise BadInputError(
+                f"function={function!r:.80} yields: pass what it returns to gate.observe_stream"
+            )
+        return Watched(gate, function, task=task, id=id, strict=strict)
+
+    return decorate

@@ -1,0 +1,399 @@
+"""Nothing fails in silence: each way in says what is missing before the 60th output."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from openai import OpenAI
+from openai_server import Server
+from wrapped_calls import ask
+
+from gatekeeper import (
+    CST,
+    Budget,
+    Calibrated,
+    Generation,
+    Outcome,
+    Reason,
+    Undecided,
+    Verdict,
+    VerificationGate,
+)
+from gatekeeper.adapters.harness.gate import GateOptions, open_gate
+from gatekeeper.adapters.harness.ordered_queue import OrderedQueue
+from gatekeeper.errors import BadInputError, VerifierUnavailableError
+from gatekeeper.log.run import read_run
+from gatekeeper.policies import T0, policy_names
+from gatekeeper.testing import ScriptedVerifier, make_generation
+
+EARLY = 60  # outputs before which a user has been told
+NONE = np.empty(0)
+
+
+def without_logprobs(id_: str) -> Generation:
+    return Generation(id_, f"text of {id_}", NONE, NONE, NONE)
+
+
+def never_works(generation: Generation, task: Any) -> bool:
+    raise OSError("no daemon")
+
+
+def gate_of(**options: Any) -> VerificationGate:
+    options = {"budget": Budget(fraction=0.2), "on_unavailable": "pass"} | options
+    return VerificationGate("cst", **options)
+
+
+# -- each way in -----------------------------------------------------------------------------------
+
+Way = Callable[[VerificationGate, Callable[[str], Generation]], None]
+
+
+def by_hand(gate: VerificationGate, output: Callable[[str], Generation]) -> None:
+    for i in range(EARLY - 1):
+        gate.maybe_verify(output(f"o{i}"))
+
+
+def in_batches(gate: VerificationGate, output: Callable[[str], Generation]) -> None:
+    gate.verify_batch([(output(f"o{i}"), None) for i in range(EARLY - 1)])
+
+
+def on_a_loop(gate: VerificationGate, output: Callable[[str], Generation]) -> None:
+    async def all_at_once() -> None:
+        await asyncio.gather(*(gate.amaybe_verify(output(f"o{i}")) for i in range(EARLY - 1)))
+
+    asyncio.run(all_at_once())
+
+
+def decorated(gate: VerificationGate, output: Callable[[str], Generation]) -> None:
+    answer = gate.watch()(output)
+    for i in range(EARLY - 1):
+        assert answer(f"o{i}").id == f"o{i}"
+
+
+WAYS: dict[str, Way] = {f.__name__: f for f in (by_hand, in_batches, on_a_loop, decorated)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_checks_that_never_work(way: str, caplog: pytest.LogCaptureFixture) -> None:
+    with gate_of(verifier=never_works) as gate:
+        WAYS[way](gate, lambda id_: make_generation(id_, seed=int(id_[1:])))
+        first, *more = caplog.messages
+        assert "could not tell" in first
+        assert "OSError: no daemon" in first
+        assert sum("could not tell whether" in text for text in caplog.messages) == 1
+        assert any("the warm-up begins again" in text for text in more)
+        (no_verdict, repeated) = gate.status().notes
+        assert "No output has a verdict" in no_verdict
+        assert repeated.startswith("The warm-up was repeated once")
+    assert caplog.messages[-1].startswith("gatekeeper: the gate closes. No output has a verdict")
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+    assert {record.name for record in caplog.records} == {"gatekeeper"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_logprobs_that_never_come(way: str, caplog: pytest.LogCaptureFixture) -> None:
+    with gate_of(verifier=lambda generation, task: True) as gate:
+        WAYS[way](gate, without_logprobs)
+        first, after_warmup = caplog.messages
+        assert "came without log-probabilities" in first
+        assert "random draw, because" in after_warmup
+        (note,) = gate.status().notes
+        assert note.startswith(
+            "This was a random draw, because none of the 9 outputs after the warm-up"
+        )
+        assert "59 of all 59 came without log-probabilities" in note
+    assert len(caplog.messages) == 3
+
+
+@pytest.mark.parametrize("word", ["null", "plain"])
+def test_a_wrapped_client(word: str, caplog: pytest.LogCaptureFixture) -> None:
+    """With `null` the server drops log-probabilities; otherwise the task is forgotten."""
+
+    def verify(generation: Generation, task: Any) -> bool:
+        return generation.text == (task["answer"] if word == "plain" else "")
+
+    server = Server()
+    with server, gate_of(verifier=verify) as gate:
+        client = gate.wrap(OpenAI(base_url=server.url, api_key="none"))
+        for i in range(EARLY - 1):
+            client.chat.completions.create(model="m", messages=ask(f"{word} {i}"))
+        said = " ".join(r.getMessage() for r in caplog.records if r.name == "gatekeeper")
+        if word == "null":
+            assert "came without log-probabilities" in said
+            assert "this is a random draw" in said
+        else:
+            assert "no task was handed in" in said
+            assert "the warm-up begins again" in said
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_the_harness_adapters(broken: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """What lm-eval and EvalPlus use, and what Inspect uses: a harness runs what stands here."""
+
+    def check() -> Outcome:
+        return Outcome(Verdict.INFRA_ERROR if broken else Verdict.PASSED, detail="no metric")
+
+    def output(i: int) -> Generation:
+        return make_generation(f"o{i}", seed=i) if broken else without_logprobs(f"o{i}")
+
+    expected = "could not tell whether" if broken else "came without log-probabilities"
+    with open_gate(GateOptions(), horizon=300, settings={}) as gate:
+        gate.verify_batch([(output(i), check) for i in range(EARLY - 1)])
+        assert sum(expected in text for text in caplog.messages) == 1
+    caplog.clear()
+
+    async def scored(queue: OrderedQueue, i: int) -> None:
+        async with queue.decided(i, output(i)) as queued:
+            assert queued.result is not None
+            if queued.result.decision.verify:
+                queued.outcome = check()
+
+    async def all_at_once(queue: OrderedQueue) -> None:
+        await asyncio.gather(*(scored(queue, i) for i in range(EARLY - 1)))
+
+    with gate_of(verifier=None) as gate:
+        asyncio.run(all_at_once(OrderedQueue(gate)))
+        assert sum(expected in text for text in caplog.messages) == 1
+
+
+def test_nothing_is_said_where_nothing_is_wrong(caplog: pytest.LogCaptureFixture) -> None:
+    labels = {f"o{i}": int(i % 3 == 0) for i in range(120)}
+    with gate_of(verifier=ScriptedVerifier(labels)) as gate:
+        for id_ in labels:
+            gate.maybe_verify(make_generation(id_, seed=int(id_[1:])))
+        assert gate.status().notes == ()
+    assert not caplog.messages
+
+
+def test_what_was_resumed_only_to_read_is_silent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with gate_of(verifier=never_works, log=tmp_path / "run.db") as gate:
+        by_hand(gate, lambda id_: make_generation(id_, seed=int(id_[1:])))
+        notes = gate.status().notes
+    caplog.clear()
+    with gate_of(verifier=never_works, log=tmp_path / "run.db") as gate:
+        assert gate.status().notes == notes
+    assert not caplog.messages
+
+
+def test_a_handler_may_ask_the_gate() -> None:
+    """Warnings are sent without the gate's lock."""
+    found = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(asyncio.run(status()))
+
+    async def status() -> int:
+        loop = asyncio.get_running_loop()
+        return (await loop.run_in_executor(None, gate.status)).seen
+
+    handler = Handler()
+    logging.getLogger("gatekeeper").addHandler(handler)
+    try:
+        with gate_of(verifier=never_works) as gate:
+            gate.maybe_verify(make_generation("a"))
+    finally:
+        logging.getLogger("gatekeeper").removeHandler(handler)
+    assert found[0] == 1
+
+
+# -- the warm-up lasts until it has verdicts ------------------------------------------------------
+
+
+class Recovers:
+    """Cannot tell the first `broken` times."""
+
+    def __init__(self, broken: int) -> None:
+        self.broken, self.calls = broken, 0
+
+    def verify(self, generation: Generation, task: Any) -> Outcome:
+        self.calls += 1
+        if self.calls <= self.broken:
+            return Outcome(Verdict.INFRA_ERROR, detail="down")
+        return Outcome(Verdict.FAILED if self.calls % 3 else Verdict.PASSED)
+
+
+@pytest.mark.parametrize("policy", policy_names())
+@pytest.mark.parametrize(("broken", "warmups"), [(T0 - 1, 1), (T0, 2), (2 * T0 + 5, 3), (10**6, 3)])
+def test_the_warmup_is_repeated_until_it_has_verdicts(
+    policy: str, broken: int, warmups: int, tmp_path: Path
+) -> None:
+    """At most three times, charged as one at most; and a resumed log decides the same."""
+    n, log = 200, tmp_path / "run.db"
+    open_ = partial(
+        VerificationGate,
+        policy,
+        budget=Budget(fraction=0.2, horizon=n),
+        on_unavailable="pass",
+        log=log,
+    )
+    verifier = Recovers(broken)
+    with open_(verifier=verifier) as gate:
+        for i in range(n):
+            if i == 70:
+                break
+            gate.maybe_verify(make_generation(f"o{i}", seed=i, prompt_tokens=20 + i % 60))
+    with open_(verifier=verifier) as gate:
+        for i in range(70, n):
+            gate.maybe_verify(make_generation(f"o{i}", seed=i, prompt_tokens=20 + i % 60))
+        status = gate.status()
+        reasons = [gate.find(f"o{i}").decision.reason for i in range(n)]  # type: ignore[union-attr]
+    assert reasons.count(Reason.WARMUP) == status.warmup_seen == warmups * T0
+    assert set(reasons[: warmups * T0]) == {Reason.WARMUP}
+    assert status.warmup_spent <= T0
+    assert status.spent + status.held <= status.cap
+    assert read_run(log).warmups == warmups
+    with open_(verifier=verifier) as gate:
+        assert gate.status() == status
+
+
+def test_verdicts_to_come_do_not_repeat_the_warmup() -> None:
+    """Without a verifier: they are reported when they come."""
+    with gate_of(verifier=None) as gate:
+        for i in range(T0):
+            gate.maybe_verify(make_generation(f"o{i}", seed=i))
+        for i in range(T0 - 1):
+            gate.report_outcome(f"o{i}", "infra_error")
+        assert gate.status().phase == "steady"
+        gate.report_outcome(f"o{T0 - 1}", "failed")
+        assert gate.status().phase == "steady"
+
+
+def test_a_total_caps_the_repeated_warmup() -> None:
+    verifier = Recovers(T0)
+    with VerificationGate(
+        CST(0.2), budget=Budget(total=20), verifier=verifier, on_unavailable="pass"
+    ) as gate:
+        for i in range(150):
+            gate.maybe_verify(make_generation(f"o{i}", seed=i))
+        assert gate.status().warmup_spent <= 20
+
+
+# -- a function as a verifier ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "detail"),
+    [
+        (True, Verdict.PASSED, ""),
+        (False, Verdict.FAILED, ""),
+        (np.bool_(False), Verdict.FAILED, ""),
+        (1, Verdict.PASSED, ""),
+        (1.0, Verdict.PASSED, ""),
+        (np.float32(0.25), Verdict.FAILED, "score 0.25"),
+        (0, Verdict.FAILED, "score 0"),
+        (Outcome(Verdict.TIMEOUT, detail="slow"), Verdict.TIMEOUT, "slow"),
+        (None, Verdict.INFRA_ERROR, "the function returned None"),
+        (float("nan"), Verdict.INFRA_ERROR, "the function returned nan"),
+        (85, Verdict.INFRA_ERROR, "BadInputError: the function returned 85"),
+        ("yes", Verdict.INFRA_ERROR, "BadInputError: the function returned 'yes'"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_function_says_of_an_output(
+    value: Any, verdict: Verdict, detail: str, is_async: bool
+) -> None:
+    seen = []
+
+    def function(generation: Generation, task: Any) -> Any:
+        seen.append((generation.id, task))
+        return value
+
+    async def coroutine(generation: Generation, task: Any) -> Any:
+        return function(generation, task)
+
+    with gate_of(verifier=coroutine if is_async else function) as gate:
+        outcome = asyncio.run(gate.amaybe_verify(make_generation("a"), {"x": 1})).outcome
+    assert seen == [("a", {"x": 1})]
+    assert outcome is not None
+    assert outcome.verdict is verdict
+    assert outcome.detail.startswith(detail)
+
+
+def test_another_function_is_another_verifier(tmp_path: Path) -> None:
+    def strict(generation: Generation, task: Any) -> bool:
+        return False
+
+    labels = [make_generation(f"o{i}", seed=i) for i in range(80)]
+    with gate_of(verifier=lambda generation, task: True, log=tmp_path / "run.db") as gate:
+        for output in labels:
+            gate.maybe_verify(output)
+    with gate_of(verifier=strict, log=tmp_path / "run.db") as gate:
+        assert "another verifier" in gate.status().drift
+
+
+def test_a_class_is_no_function() -> None:
+    with pytest.raises(BadInputError, match="or a function of both"):
+        gate_of(verifier=ScriptedVerifier)
+
+
+# -- a function that generates --------------------------------------------------------------------
+
+
+def test_a_watched_function_returns_what_it_returns() -> None:
+    tasks = []
+
+    def verify(generation: Generation, task: Any) -> bool:
+        tasks.append((generation.text, task))
+        return generation.text == task
+
+    with gate_of(verifier=verify) as gate:
+
+        @gate.watch(
+            task=lambda question, *, shout=False: question.upper(), id=lambda q, **_: f"q-{q}"
+        )
+        def answer(question: str, *, shout: bool = False) -> str:
+            "Answers."
+            return question.upper() if shout else question
+
+        assert (answer.__name__, answer.__doc__) == ("answer", "Answers.")
+        assert answer("a", shout=True) == "A"
+        value, result = answer.with_result("b")
+        assert (value, result.outcome.verdict) == ("b", Verdict.FAILED)
+        found = gate.find("q-a")
+        assert found is not None
+        assert found.outcome is not None
+        assert found.outcome.verdict is Verdict.PASSED
+        assert tasks == [("A", "A"), ("b", "B")]
+
+        @gate.watch(task="fixed")
+        async def later(question: str) -> Generation:
+            return make_generation(question)
+
+        assert asyncio.run(later("x")).id == "x"
+        _, result = asyncio.run(later.with_result("y"))
+        assert result.id == "y"
+        assert tasks[-1][1] == "fixed"
+
+
+def test_errors_of_a_watched_function(caplog: pytest.LogCaptureFixture) -> None:
+    """Its own are the caller's; those of the gate are named, or raised if strict."""
+    with gate_of(verifier=never_works, on_unavailable="raise") as gate:
+        value, result = gate.watch()(make_generation).with_result("a")
+        assert value.id == "a"
+        assert result.outcome.verdict is Verdict.INFRA_ERROR
+        with pytest.raises(VerifierUnavailableError):
+            gate.watch(strict=True)(make_generation)("b")
+        value, result = gate.watch()(lambda: 17).with_result()
+        assert value == 17
+        assert isinstance(result, Undecided)
+        assert "has no known shape" in result.error
+        assert "has no known shape" in caplog.messages[-1]
+        with pytest.raises(ZeroDivisionError):
+            gate.watch()(lambda: 1 / 0)()
+
+        def stream() -> Any:
+            yield 1
+
+        for wrong in (stream, 3, Calibrated):
+            with pytest.raises(BadInputError):
+                gate.watch()(wrong)  # type: ignore[arg-type]
