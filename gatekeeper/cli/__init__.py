@@ -11,12 +11,14 @@ from gatekeeper.cli import (
     diagnose,
     doctor,
     evalplus,
+    export,
     paper,
     plan,
     replay,
     report,
     run,
     sandbox,
+    show,
     signals,
     verify,
 )
@@ -46,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for command in (
         run,
+        show,
+        export,
         replay,
         diagnose,
         plan,

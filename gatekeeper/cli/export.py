@@ -1,0 +1,121 @@
+"""`gatekeeper export run.db --format jsonl|csv|parquet`: a log's outputs as a table."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from gatekeeper.errors import BadInputError, MissingDependencyError
+
+__all__ = ["add", "main"]
+
+FORMATS = ("jsonl", "csv", "parquet")
+
+Row = dict[str, Any]
+
+
+def add(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "export",
+        help="write a log's outputs as a table",
+        description="One row for each output: text, verdict, detail, reason, signals, cost. "
+        "Parquet needs the extra tables.",
+    )
+    parser.add_argument("log", type=Path, help="a gate's log")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="jsonl", help="of the table (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-o", "--out", default="-", metavar="FILE", help="file to write; - is standard output"
+    )
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0.
+
+    Raises
+    ------
+    BadInputError, LogError
+        For a file that is no log, and one that cannot be written.
+    MissingDependencyError
+        For parquet, without pyarrow.
+    """
+    from gatekeeper.log.run import read_run
+
+    if args.format == "parquet":
+        _check_pyarrow()
+        if args.out == "-" and sys.stdout.isatty():
+            raise BadInputError("--format parquet is no text: give a file, -o FILE, or a pipe")
+    run = read_run(args.log)
+    if args.out == "-":
+        _write(run.rows(), args.format, sys.stdout.buffer)
+        return 0
+    _check_another(args.out, args.log)
+    try:
+        with open(args.out, "wb") as file:
+            _write(run.rows(), args.format, file)
+    except OSError as e:
+        raise BadInputError(f"--out {args.out} cannot be written: {e.strerror}") from e
+    print(f"{len(run.outputs):,} outputs: {args.out}", file=sys.stderr)
+    return 0
+
+
+def _check_another(out: str, log: Path) -> None:
+    if Path(out).exists() and Path(out).samefile(log):
+        raise BadInputError(f"--out {out} is the log itself: give another file")
+
+
+def _write(rows: Iterable[Row], kind: str, file: IO[bytes]) -> None:
+    {"jsonl": _write_jsonl, "csv": _write_csv, "parquet": _write_parquet}[kind](rows, file)
+    file.flush()
+
+
+def _write_jsonl(rows: Iterable[Row], file: IO[bytes]) -> None:
+    for row in rows:
+        meta = json.loads(row["meta"]) if row["meta"] else {}
+        file.write(json.dumps(row | {"meta": meta}).encode() + b"\n")
+
+
+def _write_csv(rows: Iterable[Row], file: IO[bytes]) -> None:
+    from gatekeeper.log.rows import COLUMNS
+
+    lines = csv.writer(_Encoded(file))
+    lines.writerow(COLUMNS)
+    lines.writerows(row.values() for row in rows)
+
+
+class _Encoded:
+    """What `csv` writes to: UTF-8, whatever the locale."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        self._file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _write_parquet(rows: Iterable[Row], file: IO[bytes]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from gatekeeper.log.rows import COLUMNS, encodable
+
+    kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
+    schema = pa.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    clean = list(map(encodable, rows))
+    pq.write_table(pa.Table.from_pylist(clean, schema=schema), file)
+
+
+def _check_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError(
+            "pyarrow", extra="tables", needed_for="--format parquet"
+        ) from None
