@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,13 @@ def main(args: argparse.Namespace) -> int:
     if args.out.exists() and args.file.exists() and args.out.samefile(args.file):
         raise BadInputError(f"--out {args.out} is the file to report on: give another one")
     with skipped_lines() as bad:
-        page = report(args.file, beta=args.beta, skip_bad=args.skip_bad, on_bad=bad.append)
+        page = report(
+            args.file,
+            beta=args.beta,
+            skip_bad=args.skip_bad,
+            on_bad=bad.append,
+            made=datetime.now(UTC),
+        )
     try:
         args.out.write_text(page, encoding="utf-8")
     except OSError as e:

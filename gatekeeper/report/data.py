@@ -17,9 +17,11 @@ from gatekeeper.analysis.summary import Summary, summarise
 from gatekeeper.analysis.vectorised import fixed_score, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate.notices import Shortfall
 from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_run
 from gatekeeper.log.run import Run, read_run
-from gatekeeper.policies import T0, PolicyDescriptor, built_in
+from gatekeeper.policies import T0, Calibrated, PolicyDescriptor, built_in, describe_policy
+from gatekeeper.report.origin import Origin, command_of, origin_of
 from gatekeeper.types import FloatArray, GateResult
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
@@ -37,8 +39,8 @@ class PolicyReplays:
 
     policies: list[PolicyDescriptor]  # at β
     at_beta: Comparison
-    quick: list[PolicyDescriptor]  # those that do not learn from every label
-    over_budgets: Comparison  # of those
+    over: list[PolicyDescriptor]  # at several budgets: the quick ones, and Calibrated
+    over_budgets: Comparison
     seeds: int
     without_learners: bool
 
@@ -48,6 +50,7 @@ class RunData:
     """A gate's log and the counts over it."""
 
     log: Run
+    notes: tuple[str, ...]  # what kept the gate from choosing or learning
     results: list[GateResult]  # in the order of deciding
     summary: Summary
 
@@ -57,6 +60,7 @@ class ReportData:
     """The input of every section."""
 
     name: str  # of the file
+    origin: Origin
     records: RecordTable
     run: RunData | None  # None for records
     beta: float
@@ -79,6 +83,7 @@ def read_data(
     on_bad: Callable[[BadInputError], None],
 ) -> ReportData:
     """Read the file and compute what the page shows. Parameters and errors as in `report`."""
+    command = command_of(path, beta=beta, skip_bad=skip_bad)
     run = read_run(path) if is_log(path) else None
     if run is None:
         records = read_records(path, skip_bad=skip_bad, on_bad=on_bad)
@@ -89,6 +94,7 @@ def read_data(
     diagnosis = diagnose(records, beta=beta, strata=STRATA, warmup=warmup)
     return ReportData(
         name=Path(path).name,
+        origin=origin_of(path, command),
         records=records,
         run=None if run is None else _counted(run),
         beta=beta,
@@ -102,7 +108,8 @@ def read_data(
 
 def _counted(run: Run) -> RunData:
     results = list(run.results.values())
-    return RunData(run, results, summarise(results))
+    notes = Shortfall.of_results(results, warmups=run.warmups).notes()
+    return RunData(run, notes, results, summarise(results))
 
 
 def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyReplays | None:
@@ -117,9 +124,11 @@ def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyRe
     learners = [policy for policy in built_in() if policy.learns == "labels"]
     shown = quick if many else [*quick, *learners]
     shown = sorted(shown, key=lambda policy: policy.replay_only)  # the oracle is last
-    over = compare(known, [p.name for p in quick], sorted({*BUDGETS, beta}), protocol)
+    several = quick if many else [*quick, describe_policy(Calibrated.name)]
+    several = sorted(several, key=lambda policy: policy.replay_only)
+    over = compare(known, [p.name for p in several], sorted({*BUDGETS, beta}), protocol)
     at_beta = over if many else compare(known, [p.name for p in shown], [beta], protocol)
-    return PolicyReplays(shown, at_beta, quick, over, protocol.seeds, many)
+    return PolicyReplays(shown, at_beta, several, over, protocol.seeds, many)
 
 
 def _beta_of(run: Run | None) -> float:
@@ -135,6 +144,7 @@ def _beta_of(run: Run | None) -> float:
 
 
 def _warmup_of(run: Run | None) -> int:
-    """T0 of the log's policy; the default where it has none."""
+    """T0 of the log's policy, as often as it was repeated; the default where it has none."""
     given = None if run is None else run.settings["policy"].get("warmup")
-    return given if isinstance(given, int) and given > 0 else T0
+    warmup = given if isinstance(given, int) and given > 0 else T0
+    return warmup if run is None else warmup * run.warmups

@@ -6,11 +6,23 @@ policy forbids the browser to load anything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-__all__ = ["Markup", "definitions", "element", "figure", "page", "section", "table"]
+__all__ = [
+    "Markup",
+    "Section",
+    "contents",
+    "definitions",
+    "element",
+    "figure",
+    "folded",
+    "page",
+    "section",
+    "table",
+]
 
 
 class Markup(str):
@@ -27,14 +39,39 @@ def element(tag: str, *children: str, **attributes: str) -> Markup:
     return Markup(f"<{tag}{given}>{inside}</{tag}>")
 
 
-def section(title: str, *children: Markup) -> Markup:
-    return element("section", element("h2", title), *children)
+class Section(Markup):
+    """A section with its title and the id that links to it have."""
+
+    heading: str
+    anchor: str
+
+
+def section(title: str, *children: Markup) -> Section:
+    id_ = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    made = Section(element("section", element("h2", title), *children, id=id_))
+    made.heading, made.anchor = title, id_
+    return made
+
+
+def contents(sections: Iterable[Section]) -> Markup:
+    """Links to the sections."""
+    links = (element("li", element("a", s.heading, href=f"#{s.anchor}")) for s in sections)
+    return element("nav", element("ol", *links), aria_label="Contents")
+
+
+def folded(summary: str, *children: Markup, class_: str = "") -> Markup:
+    """What a reader opens by a click."""
+    more = {"class_": class_} if class_ else {}
+    return element("details", element("summary", summary), *children, **more)
 
 
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, words: int = 1
 ) -> Markup:
-    """A table with a caption below; the first `words` columns hold text, the others numbers."""
+    """A table with a caption below; the first `words` columns hold text, the others numbers.
+
+    On a narrow screen each row becomes a block, in which every cell shows its column's name.
+    """
     rows = [list(row) for row in rows]
     kinds = ["number"] * len(heads)
     for i in range(words):  # long texts need a minimum width
@@ -44,7 +81,13 @@ def table(
         *(element("th", h, scope="col", class_=k) for h, k in zip(heads, kinds, strict=True)),
     )
     body = [
-        element("tr", *(element("td", c, class_=k) for c, k in zip(row, kinds, strict=True)))
+        element(
+            "tr",
+            *(
+                element("td", cell, class_=kind, data_label=head_)
+                for cell, kind, head_ in zip(row, kinds, heads, strict=True)
+            ),
+        )
         for row in rows
     ]
     return element(
@@ -60,10 +103,12 @@ def definitions(pairs: Iterable[tuple[str, str]], *, class_: str = "facts") -> M
     return element("dl", *items, class_=class_)
 
 
-def figure(svg: str, *, label: str, caption: str) -> Markup:
-    """`svg` is trusted: the result of `gatekeeper.report.figures.inline_svg`."""
+def figure(svg: str, *, label: str, caption: str, values: Markup | None = None) -> Markup:
+    """`svg` is trusted: the result of `gatekeeper.report.figures.inline_svg`. `values` is a table
+    of what it shows, for those who cannot point at it."""
     drawing = element("div", Markup(svg), class_="drawing", role="img", aria_label=label)
-    return element("figure", drawing, element("figcaption", caption))
+    twin = () if values is None else (folded("Values of this figure", values),)
+    return element("figure", drawing, element("figcaption", caption), *twin)
 
 
 def page(title: str, *children: Markup) -> str:

@@ -1,19 +1,22 @@
 """The report: one self-contained HTML page about a record file or a gate's log.
 
 The page loads nothing from the network and has no script. Everything that comes from the file is
-escaped. The same file gives the same page. Needs the extra `plots`.
+escaped. The same file gives the same page, but for the date. Needs the extra `plots`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.report.data import read_data
 from gatekeeper.report.figures import check_installed
-from gatekeeper.report.html import element, page
+from gatekeeper.report.html import contents, element, page
 from gatekeeper.report.sections import SECTIONS
+from gatekeeper.report.sections.foot import foot
+from gatekeeper.report.sections.in_short import in_short
 
 __all__ = ["report"]
 
@@ -24,6 +27,7 @@ def report(
     beta: float | None = None,
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
+    made: datetime | None = None,
 ) -> str:
     """Make the page about a file, which is read once.
 
@@ -36,6 +40,8 @@ def report(
         of the log; 0.2 for records.
     skip_bad, on_bad
         As in `gatekeeper.io.records.load_records`.
+    made
+        The date to print at the foot; None: none, so that the same file gives the same page.
 
     Returns
     -------
@@ -51,10 +57,13 @@ def report(
     """
     check_installed()
     data = read_data(path, beta=beta, skip_bad=skip_bad, on_bad=on_bad)
-    sections = (section(data) for section in SECTIONS)
+    sections = [shown for section in SECTIONS if (shown := section(data)) is not None]
     return page(
         f"gatekeeper: {data.name}",
         element("h1", "gatekeeper report"),
         element("p", data.name, class_="subtitle"),
-        *(section for section in sections if section is not None),
+        in_short(data),
+        contents(sections),
+        *sections,
+        foot(data.origin, made),
     )

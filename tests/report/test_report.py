@@ -1,25 +1,29 @@
 """The page: whole, self-contained, honest about what is not known, and safe to open."""
 
+import hashlib
 import json
 import os
 import re
 import sqlite3
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gatekeeper import Budget, VerificationGate
+from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
 from gatekeeper.analysis.experiment import compare
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.io import jsonl
 from gatekeeper.io.records import load_records
 from gatekeeper.log import SQLiteLog
+from gatekeeper.log.run import read_run
 from gatekeeper.policies import built_in
 from gatekeeper.report import data as report_data
 from gatekeeper.report.report import report
@@ -183,6 +187,100 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert "only outputs that were selected for verification have a label" in shown
     assert "Not every output was verified" in shown
     assert re.search(r"Cannot be computed: \d+ of 200 records have no label", shown)
+
+
+def test_the_headline_of_a_run(tmp_path: Path) -> None:
+    """Found, at random, the ratio, and the checks that the same would take at random."""
+    n, path = 200, tmp_path / "run.db"
+    gate = run_log(path, n)
+    verified, found = gate.status().verified, gate.status().errors_found
+    page = check(report(path), drawings=4)
+    random = verified * gate.status().warmup_errors / gate.status().warmup_verified
+    assert f"wrong outputs found {found} at random, estimated {random:.0f}" in page.text
+    assert f"as many for the same cost {found / random:.1f} ×" in page.text
+    assert f"{verified} checks after the warm-up" in page.text
+    last = "In plain words: the gate found no more errors than chance explains."
+    assert (last in page.text) is (found <= random)
+    if found > random:
+        assert f"would take {found / random * verified:,.0f} checks" in page.text
+
+
+def test_the_headline_of_records(tmp_path: Path) -> None:
+    path = write(tmp_path / "records.jsonl", records(300))
+    page = check(report(path), drawings=4)
+    found = compare(load_records(path), [policy.name for policy in built_in()], [0.2])
+    ours, random = (found.estimate(p, 0.2, "recall").value for p in ("calibrated", "random"))
+    assert f"found by Calibrated {ours:.0%} at random {random:.0%}" in page.text
+    assert f"as many for the same cost {ours / random:.1f} ×" in page.text
+    assert "In plain words: with 20% of the cost of checking everything" in page.text
+
+
+def test_what_went_wrong_stands_at_the_top(tmp_path: Path) -> None:
+    nothing = np.empty(0)
+    with VerificationGate(
+        "cst",
+        budget=Budget(fraction=0.3, horizon=120),
+        verifier=lambda generation, task: None,
+        log=tmp_path / "run.db",
+        on_unavailable="pass",
+    ) as gate:
+        for i in range(160):
+            gate.maybe_verify(Generation(f"o{i}", "text", nothing, nothing, nothing))
+        notes = gate.status().notes
+    page = check(report(tmp_path / "run.db"), drawings=3)
+    assert len(notes) == 3
+    for note in notes:
+        assert note in page.text
+    assert "This was a random draw, because none of the 10 outputs" in page.text
+
+
+def test_wrong_outputs_can_be_opened(tmp_path: Path) -> None:
+    """Each with its text, as text, and what the verifier said."""
+
+    def verify(generation: Generation, task: object) -> Outcome:
+        wrong = int(generation.id[1:]) % 3 == 0
+        return Outcome(Verdict.FAILED if wrong else Verdict.PASSED, detail=f"<b>{generation.id}")
+
+    with VerificationGate(
+        "cst", budget=Budget(fraction=0.3), verifier=verify, log=tmp_path / "run.db"
+    ) as gate:
+        for i in range(60):
+            gate.maybe_verify(make_generation(f"o{i}", seed=i, text=f"{HOSTILE} of {i}"))
+    text = report(tmp_path / "run.db")
+    page = check(text, drawings=3)
+    wrong = [row for row in read_run(tmp_path / "run.db").rows() if row["error"] == 1]
+    assert 10 < len(wrong) <= 50
+    assert text.count('<details class="failure">') == len(wrong)
+    for row in wrong:
+        assert f"{row['id']}: <b>{row['id']}" in page.text
+        assert f"of {row['id'][1:]} verdict failed detail <b>{row['id']}" in page.text
+    assert "gatekeeper show run.db --wrong" in page.text
+
+
+def test_the_page_can_be_found_again(tmp_path: Path) -> None:
+    """A list of contents; at the foot version, command, hash and date."""
+    path = write(tmp_path / "my records.jsonl", records(80))
+    made = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    text = report(path, beta=0.3, made=made)
+    page = check(text, drawings=4)
+    links = re.findall(r'<a href="#([^"]+)">', text)
+    assert links == re.findall(r'<section id="([^"]+)">', text)
+    assert len(links) == 6
+    assert f"made by gatekeeper {version('llm-gatekeeper')}" in page.text
+    assert "gatekeeper report 'my records.jsonl' -o report.html --beta 0.3" in page.text
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in page.text
+    assert "made on 2026-01-02 03:04 UTC" in page.text
+
+
+def test_every_figure_has_its_values(tmp_path: Path) -> None:
+    """On hover, and in a table: for those who cannot point at anything."""
+    run_log(tmp_path / "run.db", 200)
+    text = report(tmp_path / "run.db")
+    for drawing in re.findall(r"<figure>.*?</figure>", text, re.DOTALL):
+        assert drawing.count("<g><title>") >= 3
+        assert "Values of this figure" in drawing or "The table above has the values" in drawing
+    cells = re.findall(r"<td[^>]*>", text)
+    assert all("data-label=" in cell for cell in cells)
 
 
 def test_the_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,11 @@ from gatekeeper.report.figures.style import (
     COLOURS,
     INK,
     MARKERS,
+    WIDTH,
     legend_above,
     new_figure,
     styled,
+    tip,
 )
 
 if TYPE_CHECKING:
@@ -34,12 +36,15 @@ class Correlations:
     name: str
     rho: Sequence[float]  # (K,), in [-1, 1]
     p_value: Sequence[float]  # (K,), two-sided
+    low: Sequence[float] = ()  # (K,), 95 % interval; empty: none is drawn
+    high: Sequence[float] = ()
 
 
 def correlation_figure(settings: Sequence[Correlations]) -> Figure:
     """Correlation of score and error in each stratum (the paper's Figure "quartile").
 
     Filled markers: p < 0.05; open markers: not significant. The band ρ < 0.10 is close to random.
+    With intervals there are bars, and no line between strata, which have nothing between them.
 
     Parameters
     ----------
@@ -47,7 +52,7 @@ def correlation_figure(settings: Sequence[Correlations]) -> Figure:
         One line each; drawn side by side. Without any, the axes stay empty.
     """
     with styled():
-        figure = new_figure(6.4, 3.9)
+        figure = new_figure(WIDTH if len(settings) == 1 else 6.4, 3.6)
         axes = figure.add_subplot()
         k = max((len(setting.rho) for setting in settings), default=0)
         axes.axhspan(-2.0, NEAR_RANDOM, color=INK, alpha=0.09, lw=0)
@@ -60,11 +65,20 @@ def correlation_figure(settings: Sequence[Correlations]) -> Figure:
         ):
             rho, p = np.asarray(setting.rho, float), np.asarray(setting.p_value, float)
             x = np.arange(1, rho.size + 1) + shift
-            axes.plot(x, rho, "-", color=colour, lw=1.2, alpha=0.6)
+            drawn.extend(rho[np.isfinite(rho)].tolist())
+            if len(setting.low):
+                bars = np.abs(np.array([setting.low, setting.high]) - rho)
+                axes.errorbar(x, rho, bars, fmt="none", ecolor=colour, elinewidth=1.6, capsize=5)
+                drawn.extend(v for v in (*setting.low, *setting.high) if v == v)
+            else:
+                axes.plot(x, rho, "-", color=colour, lw=1.2, alpha=0.6)
+            for i, (at, value, own) in enumerate(zip(x, rho, p, strict=True)):
+                between = f", {setting.low[i]:.2f} to {setting.high[i]:.2f}" if setting.low else ""
+                tip(axes, at, value, f"Q{i + 1}: ρ = {value:.3f}{between}, p {_p(own)}")
             for chosen, fill in ((p < SIGNIFICANT, colour), (~(p < SIGNIFICANT), "none")):
                 axes.plot(x[chosen], rho[chosen], marker, color=colour, mfc=fill, mew=1.6, ms=8)
-            axes.plot([], [], marker, ls="-", color=colour, label=setting.name)
-            drawn.extend(rho[np.isfinite(rho)].tolist())
+            line = "none" if len(setting.low) else "-"
+            axes.plot([], [], marker, ls=line, color=colour, label=setting.name)
         for label, fill in (("p < 0.05", INK), ("not significant", "none")):
             axes.plot([], [], "o", color=INK, mfc=fill, mew=1.6, label=label)
         axes.set_ylim(min(drawn) - 0.06, max(drawn) + 0.08)
@@ -84,3 +98,7 @@ def correlation_figure(settings: Sequence[Correlations]) -> Figure:
         axes.set_ylabel("correlation ρ of score and error")
         legend_above(figure, columns=3)
     return figure
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.report.figures.style import INK, styled
+from gatekeeper.report.figures.style import INK, TIP, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,6 +57,7 @@ def inline_svg(figure: Figure, *, prefix: str) -> str:
         figure.savefig(buffer, format="svg", transparent=True)
     svg = buffer.getvalue().decode()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(rf'<g id="{TIP}([^"]*)">', r"<g><title>\1</title>", svg)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
 

@@ -15,9 +15,11 @@ from gatekeeper.report.figures.style import (
     DASHES,
     INK,
     MARKERS,
+    WIDTH,
     legend_above,
     new_figure,
     styled,
+    tip,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def gain_figure(panels: Sequence[GainPanel]) -> Figure:
         columns = min(3, len(panels))
         rows = -(-len(panels) // columns)
         alone = len(panels) == 1  # as large as the other figures
-        figure = new_figure(*((6.4, 3.6) if alone else (0.8 + 3.1 * columns, 0.6 + 2.7 * rows)))
+        figure = new_figure(*((WIDTH, 3.4) if alone else (0.8 + 3.1 * columns, 0.6 + 2.7 * rows)))
         grid = list(figure.subplots(rows, columns, sharey=True, squeeze=False).flat)
         for axes, panel in zip(grid, panels, strict=False):
             beta = 100.0 * np.asarray(panel.beta, float)
@@ -74,6 +76,13 @@ def gain_figure(panels: Sequence[GainPanel]) -> Figure:
                 axes.plot(
                     beta, gain.mean, marker=marker, color=colour, ls=dash, ms=5, label=gain.policy
                 )
+                for x, y, low, high in zip(beta, gain.mean, gain.low, gain.high, strict=True):
+                    tip(
+                        axes,
+                        x,
+                        y,
+                        f"{gain.policy} at {x:g} %: {y:+.1f} pp, {low:+.1f} to {high:+.1f}",
+                    )
             axes.set_title(panel.setting)
             axes.set_xlabel("budget β, %")
         for axes in grid[len(panels) :]:

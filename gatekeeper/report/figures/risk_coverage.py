@@ -14,9 +14,11 @@ from gatekeeper.report.figures.style import (
     DASHES,
     INK,
     POINTS,
+    WIDTH,
     legend_above,
     new_figure,
     styled,
+    tip,
 )
 from gatekeeper.stats.risk_coverage import risk_coverage
 
@@ -47,7 +49,7 @@ def risk_coverage_figure(orderings: Mapping[str, ArrayLike], labels: ArrayLike) 
     """
     y = np.asarray(labels, dtype=np.float64)
     with styled():
-        figure = new_figure(6.4, 3.9)
+        figure = new_figure(WIDTH, 3.6)
         axes = figure.add_subplot()
         curves = {**orderings, FLOOR: np.zeros_like(y), CEILING: y}
         for (name, scores), colour, dash in zip(
@@ -63,6 +65,9 @@ def risk_coverage_figure(orderings: Mapping[str, ArrayLike], labels: ArrayLike) 
                 label=f"{name}, AURC {risk.mean():.3f}",
                 **extra,
             )
+            for share in range(10, 101, 10):
+                at = risk[max(round(share / 100 * risk.size), 1) - 1]
+                tip(axes, share, at, f"{name}: {at:.1%} wrong among the first {share} %")
         axes.set_xlim(0, 100)
         axes.set_ylim(bottom=0.0)
         axes.set_xlabel("coverage: share accepted, most certain first, %")

@@ -17,15 +17,20 @@ __all__ = [
     "INK",
     "MARKERS",
     "POINTS",
+    "TIP",
+    "WIDTH",
     "check_installed",
     "legend_above",
     "new_figure",
     "styled",
+    "tip",
 ]
 
 INK = "#3b3f46"  # `inline_svg` turns it into the page's text colour
 COLOURS = ("#2380BF", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "D", "^", "v", "P")
+WIDTH = 5.0  # inches: on a phone it is shown at three quarters of that, and still read
+TIP = "tip:"  # how the id of a shape begins that `inline_svg` gives a text to show on hover
 DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 POINTS = 400  # per curve: more cannot be seen
 STYLE: dict[Any, Any] = {
@@ -33,7 +38,7 @@ STYLE: dict[Any, Any] = {
     "axes.edgecolor": INK,
     "axes.grid": True,
     "axes.labelcolor": INK,
-    "axes.labelsize": 10.5,
+    "axes.labelsize": 10,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
@@ -43,7 +48,7 @@ STYLE: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 100,
     "font.family": "sans-serif",
-    "font.size": 10.5,
+    "font.size": 10,
     "grid.alpha": 0.18,
     "grid.color": INK,
     "legend.frameon": False,
@@ -84,6 +89,12 @@ def styled() -> Iterator[None]:
         yield
 
 
+def tip(axes: Any, x: float, y: float, text: str) -> None:
+    """A text that a page shows while the pointer is near this point."""
+    if x == x and y == y:
+        axes.plot([x], [y], "o", ms=15, mew=0, color=INK, alpha=0.0, gid=f"{TIP}{text}", zorder=9)
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure; size in inches. It has its own canvas (Agg): no window, no global state."""
     from matplotlib.figure import Figure
@@ -92,6 +103,10 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def legend_above(figure: Figure, *, columns: int) -> None:
+    """The legend, and then the final layout: it would change in the last bits with each file that
+    is written in another resolution."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")

@@ -14,9 +14,11 @@ from gatekeeper.report.figures.style import (
     DASHES,
     INK,
     POINTS,
+    WIDTH,
     legend_above,
     new_figure,
     styled,
+    tip,
 )
 from gatekeeper.stats.density import density
 
@@ -64,29 +66,35 @@ def threshold_figure(
     low, high = _range_of(everything[np.isfinite(everything)])
     grid = np.linspace(low, high, POINTS)
     with styled():
-        figure = new_figure(6.8, 0.9 + 0.95 * max(1, len(values)))
+        figure = new_figure(WIDTH, 0.9 + 0.95 * max(1, len(values)))
         panels: Any = figure.subplots(len(values), 1, sharex=True, squeeze=False)[:, 0]
         for axes, x, name, own in zip(panels, values, names, thresholds, strict=True):
             curve = density(x, grid)
             if np.isfinite(curve).all():
                 axes.fill_between(grid, curve, color=COLOURS[5], alpha=0.35, lw=0)
                 axes.plot(grid, curve, color=INK, lw=1.1)
-                axes.set_ylim(0.0, 1.12 * curve.max())
+                axes.set_ylim(0.0, 1.4 * curve.max())  # room for the note
             elif x.size:
                 axes.axvline(float(x[0]), color=INK, lw=3, alpha=0.5)
-            axes.axvline(global_threshold, color=COLOURS[1], ls=DASHES[1], label="common threshold")
-            axes.axvline(own, color=COLOURS[0], label="own threshold of the stratum")
+            below = {"ymax": 0.75}  # the note
+            axes.axvline(
+                global_threshold, color=COLOURS[1], ls=DASHES[1], label="common threshold", **below
+            )
+            axes.axvline(own, color=COLOURS[0], label="own threshold of the stratum", **below)
             note = "no scores"
             if x.size:
                 by_common, by_own = np.mean(x > global_threshold), np.mean(x > own)
                 note = f"selected: {by_common:.0%} by common, {by_own:.0%} by own"
             axes.text(1.0, 0.95, note, transform=axes.transAxes, ha="right", va="top", fontsize=9.5)
+            top = axes.get_ylim()[1]
+            for text, at in (("common", global_threshold), ("own", own)):
+                tip(axes, at, top / 2, f"{name}: {text} threshold {at:.4g}")
             axes.set_ylabel(name, rotation=0, ha="right", va="center", fontweight="bold")
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
         panels[-1].set_xlim(low, high)
         panels[-1].set_xlabel(xlabel)
-        legend_above(figure, columns=2)
+        legend_above(figure, columns=1)
     return figure
 
 

@@ -12,9 +12,11 @@ from gatekeeper.report.figures.style import (
     DASHES,
     INK,
     POINTS,
+    WIDTH,
     legend_above,
     new_figure,
     styled,
+    tip,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def timeline_figure(
     v, w = np.asarray(verified, dtype=bool), np.asarray(wrong, dtype=bool)
     shown = np.unique(np.linspace(0, v.size, 2 * POINTS).astype(int))
     with styled():
-        figure = new_figure(6.4, 3.6)
+        figure = new_figure(WIDTH, 3.4)
         axes = figure.add_subplot()
         if warmup:
             axes.axvspan(0, warmup, color=INK, alpha=0.09, lw=0, label="warm-up")
@@ -50,6 +52,8 @@ def timeline_figure(
         ):
             total = np.concatenate(([0], np.cumsum(values)))
             axes.plot(shown, total[shown], color=colour, ls=dash, label=name)
+            for at in np.unique(np.linspace(0, v.size, 21).astype(int)).tolist():
+                tip(axes, at, float(total[at]), f"{total[at]} {name} of the first {at}")
         if rate is not None:
             allowed = [v[:warmup].sum(), v[:warmup].sum() + rate * (v.size - warmup)]
             axes.plot(
@@ -64,5 +68,5 @@ def timeline_figure(
         axes.set_ylim(bottom=0)
         axes.set_xlabel("outputs seen")
         axes.set_ylabel("outputs, cumulative")
-        legend_above(figure, columns=4)
+        legend_above(figure, columns=2)
     return figure

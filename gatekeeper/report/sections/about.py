@@ -7,12 +7,12 @@ import numpy as np
 from gatekeeper.log.run import Run
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, definitions, element, section, table
+from gatekeeper.report.html import Markup, Section, definitions, element, section, table
 
 __all__ = ["about"]
 
 
-def about(data: ReportData) -> Markup:
+def about(data: ReportData) -> Section:
     records = data.records
     y = records.error[data.labelled]
     missing = np.isnan(records.h)

@@ -9,13 +9,13 @@ from gatekeeper.log.run import Run
 from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, definitions, figure, section, table
+from gatekeeper.report.html import Markup, Section, definitions, figure, section, table
 from gatekeeper.types import GateResult, Reason
 
 __all__ = ["budget"]
 
 
-def budget(data: ReportData) -> Markup | None:
+def budget(data: ReportData) -> Section | None:
     if data.run is None:
         return None
     run = data.run
@@ -77,4 +77,15 @@ def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:
         caption="Cumulative counts, in the order of arrival: outputs that the gate verified, and "
         "those of them that were wrong. Where the two lines are parallel, nearly every "
         "verification found an error.",
+        values=_values(mine, wrong),
+    )
+
+
+def _values(verified: Sequence[bool], wrong: Sequence[bool]) -> Markup:
+    n = len(verified)
+    ends = sorted({round(n * share / 10) for share in range(1, 11)})
+    return table(
+        ("outputs seen", "verified", "verified and wrong"),
+        [(f"{end:,}", f"{sum(verified[:end]):,}", f"{sum(wrong[:end]):,}") for end in ends],
+        caption="Cumulative counts.",
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, section, table
+from gatekeeper.report.html import Section, section, table
 from gatekeeper.report.labels import PARTITIONS
 
 __all__ = ["controls"]
 
 
-def controls(data: ReportData) -> Markup | None:
+def controls(data: ReportData) -> Section | None:
     found = data.diagnosis
     if found.partitions is None:
         return None

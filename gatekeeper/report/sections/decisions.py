@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from gatekeeper.log.run import Run
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, section, table
+from gatekeeper.report.html import Markup, Section, section, table
 from gatekeeper.report.labels import REASONS, VERDICTS
 from gatekeeper.types import GateResult, Reason, Verdict
 
 __all__ = ["decisions"]
 
 
-def decisions(data: ReportData) -> Markup | None:
+def decisions(data: ReportData) -> Section | None:
     if data.run is None:
         return None
     results = data.run.results

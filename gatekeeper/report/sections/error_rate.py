@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gatekeeper.analysis.estimates import interval, rates
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, element, section, table
+from gatekeeper.report.html import Section, element, section, table
 
 __all__ = ["error_rate"]
 
 
-def error_rate(data: ReportData) -> Markup | None:
+def error_rate(data: ReportData) -> Section | None:
     found = data.rate
     if found is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, definitions, section
+from gatekeeper.report.html import Section, definitions, section
 
 __all__ = ["glossary"]
 
@@ -37,5 +37,5 @@ TERMS = (
 )
 
 
-def glossary(data: ReportData) -> Markup:
+def glossary(data: ReportData) -> Section:
     return section("Glossary", definitions(TERMS, class_="words"))

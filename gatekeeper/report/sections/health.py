@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, definitions, element, section, table
+from gatekeeper.report.html import Section, definitions, element, section, table
 from gatekeeper.report.labels import DRIFTED, POLICY_HEALTH
 from gatekeeper.types import PolicyHealth
 
 __all__ = ["health"]
 
 
-def health(data: ReportData) -> Markup | None:
+def health(data: ReportData) -> Section | None:
     """None for older logs, which have no fingerprint."""
     if data.run is None or data.run.log.fingerprint is None:
         return None

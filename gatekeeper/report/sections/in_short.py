@@ -1,11 +1,12 @@
-"""The box at the top: the main results in a few sentences."""
+"""The top of the page: the result as three numbers, then in a few sentences."""
 
 from __future__ import annotations
 
 from gatekeeper.analysis.estimates import Estimates, interval
 from gatekeeper.analysis.summary import Summary
+from gatekeeper.policies import Calibrated, Random
 from gatekeeper.report import formatting as fmt
-from gatekeeper.report.data import ReportData
+from gatekeeper.report.data import PolicyReplays, ReportData
 from gatekeeper.report.html import Markup, element
 
 __all__ = ["in_short"]
@@ -14,15 +15,85 @@ SIGNIFICANT = 1.645  # standard deviations above random: p = 0.05, one-sided
 
 
 def in_short(data: ReportData) -> Markup:
-    sentences = []
     y = data.records.error[data.labelled]
     if data.run is None:
         of_these = f"; {y.mean():.1%} of these are wrong" if y.size else ""
-        sentences.append(f"{len(data.records):,} records, {y.size:,} with a known label{of_these}.")
+        sentences = [f"{len(data.records):,} records, {y.size:,} with a known label{of_these}."]
+        headline, last = _of_replays(data.replays, data.beta)
     else:
-        sentences.extend(_run_in_short(data.run.summary, data.rate))
+        sentences = _run_in_short(data.run.summary, data.rate)
+        headline, last = _of_run(data.run.summary)
     sentences.append(data.diagnosis.conclusion)
-    return element("div", *(element("p", s) for s in sentences), class_="short")
+    notes = () if data.run is None else data.run.notes
+    return element(
+        "div",
+        *headline,
+        *(element("p", note, class_="caution") for note in notes),
+        *(element("p", s) for s in sentences),
+        *(element("p", element("strong", s)) for s in last),
+        class_="short",
+    )
+
+
+def _of_run(summary: Summary) -> tuple[list[Markup], list[str]]:
+    """The numbers, and what they mean in one plain sentence; nothing where there are none."""
+    checks, found, random = summary.verified, summary.errors_found, summary.random_found
+    if not checks or random is None:
+        return [], []
+    about = "at random" if summary.all_checked else "at random, estimated"
+    numbers = [(f"{found:,}", "wrong outputs found"), (f"{random:.0f}", about)]
+    if not random:
+        return [_headline(numbers, f"{checks:,} checks after the warm-up.")], []
+    times = found / random
+    numbers.append((f"{times:.1f} ×", "as many for the same cost"))
+    below = f"{checks:,} checks after the warm-up."
+    if times > 1.0:
+        below += f" The same at random would take {found / random * checks:,.0f} checks."
+    if summary.above_random < SIGNIFICANT or times <= 1.0:
+        last = "In plain words: the gate found no more errors than chance explains."
+    else:
+        last = (
+            "In plain words: of the outputs that the gate chose to check, "
+            f"{fmt.share(found, checks)} were wrong; of outputs chosen at random it would be "
+            f"{fmt.share(random, checks)}."
+        )
+    return [_headline(numbers, below)], [last]
+
+
+def _of_replays(replays: PolicyReplays | None, beta: float) -> tuple[list[Markup], list[str]]:
+    """The same from replays: always of one policy, not of the one that was luckiest here."""
+    if replays is None or replays.without_learners:
+        return [], []
+    recall, random = (
+        replays.at_beta.estimate(name, beta, "recall").value
+        for name in (Calibrated.name, Random.name)
+    )
+    if not random > 0.0 or not recall > 0.0:
+        return [], []
+    numbers = [
+        (f"{recall:.0%}", "of all wrong outputs found by Calibrated"),
+        (f"{random:.0%}", "at random"),
+        (f"{recall / random:.1f} ×", "as many for the same cost"),
+    ]
+    below = (
+        f"In replays at a budget of {fmt.budget(beta)}. The same at random would take a budget of "
+        f"{fmt.budget(min(recall / random * beta, 1.0))}."
+    )
+    last = (
+        f"In plain words: with {fmt.budget(beta)} of the cost of checking everything, "
+        f"{recall:.0%} of the errors are found instead of {random:.0%}."
+    )
+    return [_headline(numbers, below)], [last]
+
+
+def _headline(numbers: list[tuple[str, str]], below: str) -> Markup:
+    items = (element("div", element("dt", name), element("dd", value)) for value, name in numbers)
+    return element(
+        "div",
+        element("dl", *items, class_="numbers"),
+        element("p", below, class_="caption"),
+        class_="headline",
+    )
 
 
 def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
@@ -56,10 +127,5 @@ def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
             "Not every output was verified, so the number of remaining errors is unknown. The "
             "error rate among verified outputs is not the model's error rate, because uncertain "
             "outputs were selected."
-        )
-    if summary.could_not_tell:
-        sentences.append(
-            f"For {summary.could_not_tell} selected outputs there is no verdict: the verifier "
-            "failed, or the run ended first. They count neither as wrong nor as correct."
         )
     return sentences

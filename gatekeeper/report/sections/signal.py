@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from gatekeeper.report import figures
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Markup, element, figure, section
-from gatekeeper.stats.risk_coverage import aurc
+from gatekeeper.report.html import Markup, Section, element, figure, section, table
+from gatekeeper.stats.risk_coverage import aurc, risk_coverage
+from gatekeeper.types import FloatArray
 
 __all__ = ["signal"]
 
 
-def signal(data: ReportData) -> Markup:
+def signal(data: ReportData) -> Section:
     s, records = data.scores, data.records
     # The score was fitted to the warm-up, so it looks better there than it is.
     after = np.arange(s.size) >= data.diagnosis.warmup
@@ -49,7 +50,18 @@ def signal(data: ReportData) -> Markup:
             label="Error rate among accepted outputs, by share accepted",
             caption=f"{y.size:,} labelled outputs after the warm-up. A lower curve is better. "
             "AURC, the area under the curve, is the mean error rate over all shares accepted.",
+            values=_values(orderings, y),
         ),
+    )
+
+
+def _values(orderings: Mapping[str, FloatArray], y: FloatArray) -> Markup:
+    curves = {name: risk_coverage(values, y) for name, values in orderings.items()}
+    ends = sorted({max(round(y.size * share / 10), 1) for share in range(1, 11)})
+    return table(
+        ("accepted", *curves),
+        [(f"{end:,}", *(f"{risk[end - 1]:.1%}" for risk in curves.values())) for end in ends],
+        caption="Error rate among the outputs accepted, the most certain first.",
     )
 
 

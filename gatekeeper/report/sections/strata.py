@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import atanh, isnan, nan, sqrt, tanh
 
 import numpy as np
 
-from gatekeeper.analysis.diagnosis import Diagnosis
+from gatekeeper.analysis.diagnosis import Diagnosis, StratumFigures
 from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import STRATA, ReportData
-from gatekeeper.report.html import Markup, element, figure, section, table
+from gatekeeper.report.html import Markup, Section, element, figure, section, table
+from gatekeeper.stats.interval import NORMAL
+from gatekeeper.types import FloatArray
 
 __all__ = ["strata"]
 
 
-def strata(data: ReportData) -> Markup:
+def strata(data: ReportData) -> Section:
     found = data.diagnosis
     names = [*(f"Q{j}" for j in range(1, STRATA + 1)), "all"]
     rows = [
@@ -26,36 +28,53 @@ def strata(data: ReportData) -> Markup:
             "–" if isnan(f.mean_cost) else fmt.cost(f.mean_cost),
             fmt.percent(f.error_rate),
             fmt.decimals(f.rho),
+            _between(_interval(f)),
             fmt.p_value(f.p_value),
         )
         for name, f in zip(names, [*found.strata, found.overall], strict=True)
     ]
     rho = [f.rho for f in found.strata]
     p_value = [f.p_value for f in found.strata]
+    low, high = zip(*map(_interval, found.strata), strict=True)
     correlations = figures.correlation_figure(
-        [figures.Correlations("score and error", rho, p_value)]
+        [figures.Correlations("score and error", rho, p_value, low, high)]
     )
     return section(
         "Can one score compare outputs of different cost?",
         element("p", found.conclusion),
         *(element("p", f"{note[:1].upper()}{note[1:]}.", class_="caution") for note in found.notes),
         table(
-            ("stratum", "outputs", "labelled", "mean cost ĉ", "wrong", "ρ", "p"),
+            ("stratum", "outputs", "labelled", "mean cost ĉ", "wrong", "ρ", "95 % interval", "p"),
             rows,
             caption="Strata: outputs by expected cost, cheapest first. The borders are quartiles "
             "of the warm-up, which is itself left out. ρ: correlation of score and error among "
-            "labelled outputs. p: probability of a correlation at least this strong by chance.",
+            "labelled outputs, with its interval on Fisher's scale. p: probability of a "
+            "correlation at least this strong by chance.",
         ),
         figure(
             figures.inline_svg(correlations, prefix="rho"),
             label="Correlation of score and error in each stratum",
-            caption="Filled markers: ρ differs from 0 with p < 0.05. In the grey band the score is "
-            "close to random. If the markers differ much, one ranking for all strata is "
-            "misleading. A stratum with fewer than two correct or two wrong outputs has no marker.",
+            caption="Bars: 95 % intervals. Filled markers: ρ differs from 0 with p < 0.05. In the "
+            "grey band the score is close to random. If the markers differ much, one ranking for "
+            "all strata is misleading. A stratum with fewer than two correct or two wrong outputs "
+            "has no marker. The table above has the values.",
         ),
         _differences(found),
         _densities(data),
     )
+
+
+def _interval(figures_: StratumFigures) -> tuple[float, float]:
+    """Of ρ_k: normal on Fisher's scale, where it stays within [-1, 1]."""
+    rho = figures_.rho
+    if isnan(rho) or isnan(figures_.variance) or abs(rho) >= 1.0:
+        return nan, nan
+    margin = NORMAL * sqrt(figures_.variance) / (1.0 - rho * rho)
+    return tanh(atanh(rho) - margin), tanh(atanh(rho) + margin)
+
+
+def _between(interval: tuple[float, float]) -> str:
+    return "–" if isnan(interval[0]) else " … ".join(fmt.decimals(v, 2) for v in interval)
 
 
 def _differences(found: Diagnosis) -> Markup:
@@ -89,10 +108,16 @@ def _densities(data: ReportData) -> Markup:
     usable = np.isfinite(z) & (np.arange(z.size) >= data.diagnosis.warmup)
     inside = [z[usable & (data.stratum == j)] for j in range(STRATA)]
     level = 1.0 - data.beta
-    drawn = figures.threshold_figure(
-        inside,
-        global_threshold=float(np.quantile(z[usable], level)) if usable.any() else nan,
-        thresholds=[float(np.quantile(own, level)) if own.size else nan for own in inside],
+    common = float(np.quantile(z[usable], level)) if usable.any() else nan
+    thresholds = [float(np.quantile(own, level)) if own.size else nan for own in inside]
+    drawn = figures.threshold_figure(inside, global_threshold=common, thresholds=thresholds)
+    values = table(
+        ("stratum", "outputs", "own threshold", "selected by it", "selected by the common one"),
+        [
+            (f"Q{k}", f"{x.size:,}", fmt.decimals(tau, 4), _above(x, tau), _above(x, common))
+            for k, (x, tau) in enumerate(zip(inside, thresholds, strict=True), start=1)
+        ],
+        caption=f"The common threshold is {fmt.decimals(common, 4)}.",
     )
     return figure(
         figures.inline_svg(drawn, prefix="densities"),
@@ -100,4 +125,9 @@ def _densities(data: ReportData) -> Markup:
         caption="Distribution of score ÷ cost in each stratum. Outputs to the right of a line are "
         f"verified at a budget of {fmt.budget(data.beta)}. Percentages: share of the stratum "
         "selected by the common threshold (policy Threshold) and by its own (policy CST).",
+        values=values,
     )
+
+
+def _above(values: FloatArray, threshold: float) -> str:
+    return fmt.share(float((values > threshold).sum()), values.size)

@@ -1,0 +1,62 @@
+"""The outputs that were found wrong, each to be opened."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from gatekeeper.log.rows import row_of
+from gatekeeper.report.data import ReportData
+from gatekeeper.report.html import Markup, Section, definitions, element, folded, section
+
+__all__ = ["failures"]
+
+MOST = 50  # in the order of deciding
+LONG = 4000  # characters of a text
+
+
+def failures(data: ReportData) -> Section | None:
+    if data.run is None:
+        return None
+    log = data.run.log
+    wrong = [id_ for id_, o in log.outputs.items() if o.outcome and o.outcome.error == 1]
+    name = shlex.quote(data.name)
+    if not wrong:
+        return section("Wrong outputs", element("p", "No output was found wrong."))
+    which = f"The first {MOST} of {len(wrong):,}" if len(wrong) > MOST else f"All {len(wrong)}"
+    shown = [row_of(log.outputs[id_], log.generations[id_]) for id_ in wrong[:MOST]]
+    return section(
+        "Wrong outputs",
+        element(
+            "p",
+            "Each opens by a click: the text, what the verifier said, and why it was selected. "
+            "On a terminal: ",
+            element("code", f"gatekeeper show {name} --wrong"),
+            class_="caption",
+        ),
+        folded(which, *(_failure(row, log.ledger.budget.unit) for row in shown)),
+    )
+
+
+def _failure(row: dict[str, Any], unit: str) -> Markup:
+    text = row["text"]
+    if len(text) > LONG:
+        text = f"{text[:LONG]} … ({len(text):,} characters)"
+    cost = "none" if row["cost"] is None else f"{row['cost']:g} {unit}"
+    numbers = [f"{name} {row[name]:.3g}" for name in ("h1", "h2", "h3") if row[name] is not None]
+    if row["score"] is not None:
+        numbers.append(f"score {row['score']:.3g}")
+    facts = [
+        ("verdict", row["verdict"] + (", external" if row["external"] else "")),
+        ("detail", row["detail"] or "none"),
+        ("selected because", row["reason"]),
+        ("signals", ", ".join(numbers) or "none"),
+        ("charged", cost),
+    ]
+    short = " ".join((row["detail"] or row["verdict"]).split())
+    return folded(
+        f"{row['id']}: {short[:90]}",
+        element("pre", text),
+        definitions(facts, class_="words"),
+        class_="failure",
+    )
