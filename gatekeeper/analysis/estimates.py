@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.notebook import as_html
 from gatekeeper.stats.error_model import ErrorModel, Known, Raw
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
@@ -70,6 +71,15 @@ class Estimates:
     covered: int  # outputs that had a chance to be verified: the estimates are about these
     why: str
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        found = [(name, rate) for name, rate in rates(self) if rate is not None]
+        return as_html(
+            f"error rate of {self.covered:,} of {self.outputs:,} outputs",
+            [(name, f"{rate.value:.1%}", interval(rate)) for name, rate in found],
+            heads=("", "estimate", "95 % interval"),
+            notes=(self.why, *self.notes),
+        )
 
 
 def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:

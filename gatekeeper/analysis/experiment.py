@@ -21,6 +21,7 @@ from gatekeeper.analysis.vectorised import Decisions, Stream
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
+from gatekeeper.notebook import as_html
 from gatekeeper.policies import T0, describe_policy
 from gatekeeper.policies.descriptor import Need
 from gatekeeper.stats.interval import Interval
@@ -171,6 +172,11 @@ class Comparison:
         b, m = list(self.betas).index(beta), METRICS.index(metric)
         values: FloatArray = self.values[names.index(str(contender)), b, :, m]
         return values
+
+    def _repr_html_(self) -> str:
+        pairs = [(str(c), beta) for c in self.contenders for beta in self.betas]
+        rows = [(*pair, *(self.estimate(*pair, m).value for m in METRICS)) for pair in pairs]
+        return as_html("replay", rows, heads=("policy", "budget", *METRICS))
 
 
 def needs_second_half(contenders: Sequence[Contender]) -> bool:

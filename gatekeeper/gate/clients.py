@@ -54,6 +54,11 @@ class ClientMethods:
         )
         return wrapped
 
+    def _repr_html_(self) -> str:
+        gate: Any = self  # a VerificationGate
+        shown: str = gate.status()._repr_html_()
+        return shown
+
     def watch(
         self,
         *,

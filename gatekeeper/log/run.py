@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,16 @@ from gatekeeper.log.events import Decided, FingerprintChanged, HealthChanged
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.log.rows import COLUMNS, encodable, row_of
 from gatekeeper.log.sqlite import SQLiteLog
+from gatekeeper.notebook import as_html
 from gatekeeper.types import GateResult, Generation, PolicyHealth
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["HealthChange", "Run", "read_run"]
+
+SHOWN = ("id", "verdict", "detail", "reason", "score", "cost", "text")  # in a notebook
+FIRST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,11 @@ class Run:
             raise BadInputError("this log was read without its texts: read_run(path) reads them")
         for id_, output in self.outputs.items():
             yield row_of(output, self.generations[id_])
+
+    def _repr_html_(self) -> str:
+        shown = [[row[name] for name in SHOWN] for row in islice(self.rows(), FIRST)]
+        title = f"{len(self.outputs):,} outputs, of which the first {len(shown)}"
+        return as_html(title, shown, heads=SHOWN)
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a table of pandas, with nullable columns.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatekeeper.notebook import as_html
 from gatekeeper.types.states import PolicyHealth
 
 __all__ = ["GateStatus"]
@@ -75,3 +76,17 @@ class GateStatus:
     health: PolicyHealth
     drift: str
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("phase", self.phase),
+            ("seen", self.seen),
+            ("warm-up: verified, wrong", f"{self.warmup_verified}, {self.warmup_errors}"),
+            ("then: verified, wrong", f"{self.verified}, {self.errors_found}"),
+            ("spent of what is allowed", f"{self.spent:g} of {self.cap:g}"),
+            ("reserved", self.reserved),
+            ("selected, no verdict", self.unresolved),
+            ("without log-probabilities", self.missing_signal),
+            ("policy health", f"{self.health}{': ' if self.drift else ''}{self.drift}"),
+        ]
+        return as_html("gate", rows, notes=self.notes)

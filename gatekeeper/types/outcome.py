@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.notebook import as_html
 from gatekeeper.types.candidate import Decision, Signals
 from gatekeeper.types.states import Label, UndecidedState, Verdict
 from gatekeeper.types.values import as_number
@@ -67,6 +68,20 @@ class GateResult:
     def verified(self) -> bool:
         """True where a verdict on right or wrong was reached."""
         return self.outcome is not None and self.outcome.error is not None
+
+    def _repr_html_(self) -> str:
+        decision, outcome, h = self.decision, self.outcome, self.signals
+        rows = [
+            ("verify", f"{'yes' if decision.verify else 'no'}: {decision.reason}"),
+            ("verdict", "not verified" if outcome is None else str(outcome.verdict)),
+            ("detail", outcome and outcome.detail),
+            ("h1, h2, h3", f"{h.h1:.4g}, {h.h2:.4g}, {h.h3:.4g}"),
+            ("score", decision.score),
+            ("threshold of score ÷ ĉ", decision.threshold),
+            ("propensity", decision.propensity),
+            ("cost", outcome and outcome.cost),
+        ]
+        return as_html(f"output {self.id}", rows)
 
 
 @dataclass(frozen=True, slots=True)

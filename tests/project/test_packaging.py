@@ -30,7 +30,7 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 # Every folder and module of the package, in the order in which they stand on each other: each one
 # may import itself and what is left of it.
 ORDER = """
-    limits errors types protocols arguments signals costs budget stats policies drift
+    limits errors notebook types protocols arguments signals costs budget stats policies drift
     log io verifiers testing gate __init__ analysis maths sandbox bundled adapters report paper
     programs cli __main__ examples
 """.split()  # noqa: SIM905
