@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from openai import OpenAI
 from openai_server import Server
+from serving import serving
 from wrapped_calls import ask
 
 from gatekeeper import (
@@ -28,8 +30,12 @@ from gatekeeper import (
 )
 from gatekeeper.adapters.harness.gate import GateOptions, open_gate
 from gatekeeper.adapters.harness.ordered_queue import OrderedQueue
+from gatekeeper.bundled import TASKS
+from gatekeeper.cli import main
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
+from gatekeeper.io.tasks import read_tasks
 from gatekeeper.log.run import read_run
+from gatekeeper.maths import MathChecker
 from gatekeeper.policies import T0, policy_names
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -397,3 +403,32 @@ def test_errors_of_a_watched_function(caplog: pytest.LogCaptureFixture) -> None:
         for wrong in (stream, 3, Calibrated):
             with pytest.raises(BadInputError):
                 gate.watch()(wrong)  # type: ignore[arg-type]
+
+
+# -- the command line -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_the_command_line(
+    broken: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A run of 59 tasks: with a checker that never works, or an endpoint without logprobs."""
+    tasks = [task for task in read_tasks(TASKS) if task["kind"] == "math"][: EARLY - 1]
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("".join(f"{json.dumps(task)}\n" for task in tasks))
+    if broken:
+        monkeypatch.setattr(MathChecker, "verify", lambda *_: never_works(*_[1:]))
+        assert main(["run", str(path), "--json"]) == 1
+        expected, note = "could not tell whether", "No output has a verdict"
+    else:
+        with serving(refuse_logprobs=True) as client:
+            endpoint = ["--base-url", str(client.base_url), "--model", "gatekeeper-bundled"]
+            options = ["--generator", "openai", "--max-tokens", "4", "--json"]
+            assert main(["run", str(path), *endpoint, *options]) == 0
+        expected, note = "there is nothing to rank it by", "This was a random draw, because"
+    assert sum(expected in text for text in caplog.messages) == 1
+    assert any(found.startswith(note) for found in json.loads(capsys.readouterr().out)["notes"])
