@@ -77,9 +77,10 @@ def _write(rows: Iterable[Row], kind: str, file: IO[bytes]) -> None:
 
 
 def _write_jsonl(rows: Iterable[Row], file: IO[bytes]) -> None:
+    from gatekeeper.log.rows import as_json
+
     for row in rows:
-        meta = json.loads(row["meta"]) if row["meta"] else {}
-        file.write(json.dumps(row | {"meta": meta}).encode() + b"\n")
+        file.write(json.dumps(as_json(row)).encode() + b"\n")
 
 
 def _write_csv(rows: Iterable[Row], file: IO[bytes]) -> None:

@@ -40,6 +40,7 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for an unknown id, LogError for a file that is no log."""
+    from gatekeeper.log.rows import as_json
     from gatekeeper.log.run import read_run
 
     if args.limit < 0:
@@ -54,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
         )
     shown = rows[: args.limit or None]
     if args.json:
-        print(json.dumps([row | {"meta": json.loads(row["meta"] or "{}")} for row in shown]))
+        print(json.dumps(list(map(as_json, shown))))
         return 0
     if args.id is None:
         print(_heading(every, rows, args))

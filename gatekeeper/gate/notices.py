@@ -33,7 +33,7 @@ class Shortfall:
     outputs, missing
         Decided on, and of these without any signal.
     evaluated, unscored
-        Decided on after the warm-up, and of these with no signal to rank them by.
+        Decided on after the warm-up, and of these without a score, there being no signal.
     verdicts, failed
         Selected outputs with a verdict, and those of which the verifier could not tell.
     why
@@ -83,7 +83,9 @@ class Shortfall:
             missing=len(missing),
             evaluated=len(after),
             unscored=sum(
-                r.id in without or r.decision.reason is Reason.MISSING_SIGNAL for r in after
+                r.id in without or r.decision.reason is Reason.MISSING_SIGNAL
+                for r in after
+                if r.decision.score != r.decision.score
             ),
             verdicts=len(selected) - len(failed),
             failed=len(failed),

@@ -9,8 +9,6 @@ from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 from uuid import uuid4
 
-import numpy as np
-
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
@@ -73,8 +71,7 @@ class Watched(Generic[P, R]):
         id_: Any = self._id(*args, **kwargs) if callable(self._id) else self._id
         task = self._task(*args, **kwargs) if callable(self._task) else self._task
         if isinstance(value, str):
-            none = np.empty(0)
-            return Generation(id_ or f"output-{uuid4().hex}", value, none, none, none), task
+            return Generation(id_ or f"output-{uuid4().hex}", value), task
         return as_generation(value, id=id_), task
 
     def _failed(self, value: object, error: Exception) -> GateResult | Undecided:

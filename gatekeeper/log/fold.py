@@ -171,5 +171,5 @@ class LogState:
         self.budget_exhausted += decision.reason is Reason.BUDGET_EXHAUSTED
         missing = candidate.signals.state is SignalState.MISSING
         self.missing_signal += missing
-        if not event.warmup:
+        if not event.warmup and decision.score != decision.score:
             self.unscored += missing or decision.reason is Reason.MISSING_SIGNAL

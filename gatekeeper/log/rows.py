@@ -9,7 +9,7 @@ from typing import Any
 from gatekeeper.log.fold import Output
 from gatekeeper.types import Generation
 
-__all__ = ["COLUMNS", "encodable", "row_of"]
+__all__ = ["COLUMNS", "as_json", "encodable", "row_of"]
 
 COLUMNS: dict[str, type] = {
     "id": str,
@@ -29,6 +29,7 @@ COLUMNS: dict[str, type] = {
     "h1": float,
     "h2": float,
     "h3": float,
+    "features": str,  # JSON, by name
     "n_tokens": int,
     "cost_estimate": float,
     "cost": float,  # charged, in the budget's unit
@@ -69,6 +70,7 @@ def row_of(output: Output, generation: Generation) -> dict[str, Any]:
         "h1": h.h1,
         "h2": h.h2,
         "h3": h.h3,
+        "features": json.dumps(dict(candidate.features)),
         "n_tokens": h.n_tokens,
         "cost_estimate": candidate.cost_estimate,
         "cost": outcome and outcome.cost,
@@ -91,3 +93,8 @@ def encodable(row: dict[str, Any]) -> dict[str, Any]:
         else value
         for name, value in row.items()
     }
+
+
+def as_json(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with objects in place of their JSON."""
+    return row | {name: json.loads(row[name] or "{}") for name in ("features", "meta")}

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from gatekeeper import Budget, Outcome, Verdict, VerificationGate
 from gatekeeper.cli import main
 from gatekeeper.errors import BadInputError, MissingDependencyError
-from gatekeeper.log.rows import COLUMNS
+from gatekeeper.log.rows import COLUMNS, as_json
 from gatekeeper.log.run import read_run
 from gatekeeper.testing import make_generation
 
@@ -46,7 +47,8 @@ def log(tmp_path: Path) -> Path:
     ) as gate:
         for i in range(N):
             text = BELL if i == 3 else f"text {i}"
-            gate.maybe_verify(make_generation(f"o{i}", seed=i, text=text))
+            output = make_generation(f"o{i}", seed=i, text=text)
+            gate.maybe_verify(replace(output, features={"length": i}))
         left = next(f"o{i}" for i in range(N) if not gate.find(f"o{i}").decision.verify)  # type: ignore[union-attr]
         gate.report_outcome(left, Outcome(Verdict.FAILED, detail="a person"))
     return path
@@ -105,9 +107,8 @@ def test_the_same_in_every_format(
 ) -> None:
     assert main(["export", str(log)]) == 0
     lines = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
-    assert lines == [
-        row | {"meta": json.loads(row["meta"] or "{}")} for row in read_run(log).rows()
-    ]
+    assert lines == list(map(as_json, read_run(log).rows()))
+    assert lines[2]["features"] == {"length": 2.0}
     assert main(["export", str(log), "--format", "csv", "-o", str(tmp_path / "run.csv")]) == 0
     assert f"{N} outputs".encode() in capfdbinary.readouterr().err
     with open(tmp_path / "run.csv", newline="", encoding="utf-8") as file:

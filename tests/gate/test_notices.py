@@ -40,11 +40,10 @@ from gatekeeper.policies import T0, policy_names
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
 EARLY = 60  # outputs before which a user has been told
-NONE = np.empty(0)
 
 
 def without_logprobs(id_: str) -> Generation:
-    return Generation(id_, f"text of {id_}", NONE, NONE, NONE)
+    return Generation(id_, f"text of {id_}")
 
 
 def never_works(generation: Generation, task: Any) -> bool:

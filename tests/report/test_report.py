@@ -216,7 +216,6 @@ def test_the_headline_of_records(tmp_path: Path) -> None:
 
 
 def test_what_went_wrong_stands_at_the_top(tmp_path: Path) -> None:
-    nothing = np.empty(0)
     with VerificationGate(
         "cst",
         budget=Budget(fraction=0.3, horizon=120),
@@ -225,7 +224,7 @@ def test_what_went_wrong_stands_at_the_top(tmp_path: Path) -> None:
         on_unavailable="pass",
     ) as gate:
         for i in range(160):
-            gate.maybe_verify(Generation(f"o{i}", "text", nothing, nothing, nothing))
+            gate.maybe_verify(Generation(f"o{i}", "text"))
         notes = gate.status().notes
     page = check(report(tmp_path / "run.db"), drawings=3)
     assert len(notes) == 3
