@@ -1,6 +1,6 @@
 """Makes a page of each executed notebook: cells as code, their outputs as they were stored.
 
-`NAME.ipynb` becomes `NAME.md` of the site; nothing is executed, and no package is needed.
+A notebook becomes the page of the same name. Nothing is executed, and no package is needed.
 """
 
 import json

@@ -266,25 +266,22 @@ class Lifecycle:
 
     def report(self, id_: str, outcome: Outcome) -> GateResult:
         """Take a verdict from outside. See `VerificationGate.report_outcome`."""
-        result = self._report(id_, outcome)
-        self._notices.send()
-        return result
-
-    def _report(self, id_: str, outcome: Outcome) -> GateResult:
         with self._lock, self._transaction:
             output = self._state.outputs.get(id_)
             if output is None:
                 return self._external(id_, outcome)
             if id_ in self._verifying or output.outcome is not None:
                 raise _RefusedError(f"id={id_!r} is being verified or has a verdict already")
-            if outcome.error is None:
-                if output.reserved:
-                    self._release(output, outcome.detail, outcome)
-                return output.result()
-            if not output.reserved and not self._reserve_again(output):
-                raise _RefusedError(f"id={id_!r}: the budget has no room for this verdict any more")
-            self._settle(output, outcome, learn=True)
-            return output.result()
+            if outcome.error is not None:
+                if not output.reserved and not self._reserve_again(output):
+                    raise _RefusedError(
+                        f"id={id_!r}: the budget has no room for this verdict any more"
+                    )
+                self._settle(output, outcome, learn=True)
+            elif output.reserved:
+                self._release(output, outcome.detail, outcome)
+        self._notices.send()
+        return output.result()
 
     # -- what is known --------------------------------------------------------------------------
 

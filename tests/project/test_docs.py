@@ -134,6 +134,7 @@ def test_what_is_cited_is_in_the_repository() -> None:
     """Pages and files, by name, wherever in code or prose."""
     wrong, cited = [], 0
     names = {file.name for file in texts()}
+    names |= {f"{notebook.stem}.md" for notebook in DOCS.rglob("*.ipynb")}  # pages of the site
     for file in texts():
         text = file.read_text(errors="ignore")
         for name in IN_A_FOLDER.findall(text):
