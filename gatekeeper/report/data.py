@@ -30,6 +30,7 @@ BETA = 0.2  # default budget for records
 STRATA = 4
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5)
 MANY = 20_000  # records: policies that learn from every label would take too long
+FEW = 5_000  # records up to which Calibrated is replayed at several budgets, which takes longest
 SEEDS, SEEDS_OF_MANY = 10, 3
 
 
@@ -124,7 +125,8 @@ def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyRe
     learners = [policy for policy in built_in() if policy.learns == "labels"]
     shown = quick if many else [*quick, *learners]
     shown = sorted(shown, key=lambda policy: policy.replay_only)  # the oracle is last
-    several = quick if many else [*quick, describe_policy(Calibrated.name)]
+    fast = many or len(known) > FEW
+    several = quick if fast else [*quick, describe_policy(Calibrated.name)]
     several = sorted(several, key=lambda policy: policy.replay_only)
     over = compare(known, [p.name for p in several], sorted({*BUDGETS, beta}), protocol)
     at_beta = over if many else compare(known, [p.name for p in shown], [beta], protocol)

@@ -26,7 +26,7 @@ def policies(data: ReportData) -> Section:
         figure(
             figures.inline_svg(figures.gain_figure([_gains(replays)]), prefix="gain"),
             label="Hit rate of other policies minus that of Threshold, by budget",
-            caption="Hit rate of CST, HGA and Calibrated minus that of Threshold, with 95 % "
+            caption="Hit rate of other policies minus that of Threshold, with 95 % "
             "intervals. At 0 they are as good as Threshold. Calibrated seeks the most errors for "
             "the cost, not the highest hit rate: compare recall above.",
             values=_gain_values(_gains(replays)),
@@ -66,8 +66,8 @@ def _over_budgets(policies: Sequence[PolicyDescriptor], over: Comparison) -> Mar
             )
             for policy in policies
         ],
-        caption="Same orders and noise. A small budget covers only the most uncertain outputs, so "
-        "hit rates fall as the budget grows if the score is informative.",
+        caption="Hit rates by budget. Same orders and noise. A small budget covers only the most "
+        "uncertain outputs, so hit rates fall as the budget grows if the score is informative.",
     )
 
 
