@@ -9,6 +9,7 @@ and Baselines").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
@@ -223,10 +224,12 @@ def compare(
     values = np.full((len(plan.contenders), len(betas), protocol.seeds, len(METRICS)), np.nan)
     gates = np.full(values.shape[:3], np.nan)
     work = partial(plan.measure, on_run=on_run)
-    for seed, found in in_processes(work, protocol.each_seed, workers if on_run is None else 1):
-        at = seed - protocol.first_seed
-        values[:, :, at], gates[:, :, at] = found
-        on_progress(1)
+    workers = workers if on_run is None else 1
+    with closing(in_processes(work, protocol.each_seed, workers)) as measured:
+        for seed, found in measured:
+            at = seed - protocol.first_seed
+            values[:, :, at], gates[:, :, at] = found
+            on_progress(1)
     return Comparison(plan.contenders, list(betas), protocol, plan.evaluate, values, gates)
 
 

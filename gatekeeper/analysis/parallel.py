@@ -1,31 +1,84 @@
-"""One piece of work per seed, in processes of their own."""
+"""Work in processes of their own, which end with the program, however it ends."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing.connection import wait
+from types import TracebackType
 from typing import Any
 
-__all__ = ["in_processes"]
+__all__ = ["WorkerPool", "in_processes"]
+
+
+class WorkerPool(ProcessPoolExecutor):
+    """Processes that end at once where the `with` block is left by an error or by Ctrl-C.
+
+    A `ProcessPoolExecutor` would first finish the work that has begun. Ctrl-C on a terminal
+    reaches the workers too: it is blocked there, so that they print no traceback.
+    """
+
+    def __init__(self, workers: int) -> None:
+        # "spawn": a fork would copy whatever threads the caller has, half alive
+        context = multiprocessing.get_context("spawn")
+        super().__init__(workers, mp_context=context, initializer=_end_with_parent)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with _interrupts_blocked():  # here processes are started, which inherit it
+            return super().submit(fn, *args, **kwargs)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        if kind is not None:
+            for process in list((self._processes or {}).values()):
+                process.kill()
+        self.shutdown(cancel_futures=True)
+        return None
 
 
 def in_processes(
     work: Callable[[int], Any], seeds: range, workers: int
-) -> Iterator[tuple[int, Any]]:
-    """(seed, work(seed)) as they are done; with one worker in this process."""
+) -> Generator[tuple[int, Any], None, None]:
+    """(seed, work(seed)) as they are done; with one worker in this process.
+
+    One piece of work per seed. Close the iterator if it is not read to its end.
+    """
     workers = min(workers, len(seeds))
     if workers < 2:
         for seed in seeds:
             yield seed, work(seed)
         return
-    # "spawn": a fork would copy whatever threads the caller has, half alive
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with WorkerPool(workers) as pool:
         waiting: dict[Future[Any], int] = {pool.submit(work, seed): seed for seed in seeds}
-        try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent has ended, `kill -9` included."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

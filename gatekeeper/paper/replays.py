@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gatekeeper.analysis.experiment import Comparison, Contender, Label, Protocol, compare, runs
+from gatekeeper.analysis.parallel import WorkerPool
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper import published
@@ -64,16 +64,17 @@ class Replays:
     """Replays of every setting's data sets, `seeds` of each, each computed once."""
 
     seeds: int
+    on_progress: Callable[[int], None] = lambda replays: None  # called with how many were just made
     _kept: dict[Any, Grid] = field(default_factory=dict)
-    _pool: ProcessPoolExecutor | None = None
+    _pool: WorkerPool | None = None
+    _opened: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Replays:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
+    def __exit__(self, *error: Any) -> None:
+        self._pool = None
+        self._opened.__exit__(*error)
 
     def grid(
         self,
@@ -117,12 +118,14 @@ class Replays:
         """Several data sets go side by side; of a single one, the seeds do."""
         processes = os.cpu_count() or 1
         if draws == 1:
-            return [one(0, workers=processes)]
+            return [one(0, workers=processes, on_progress=self.on_progress)]
         if self._pool is None:
-            # "spawn": a fork would copy whatever threads the caller has, half alive
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(processes, mp_context=context)
-        return list(self._pool.map(one, range(draws)))
+            self._pool = self._opened.enter_context(WorkerPool(processes))
+        found = []
+        for comparison in self._pool.map(one, range(draws)):
+            found.append(comparison)
+            self.on_progress(self.seeds)
+        return found
 
 
 def _compare(
@@ -132,9 +135,9 @@ def _compare(
     betas: Sequence[float],
     protocol: Protocol,
     number: int,
-    workers: int = 1,
+    **how: Any,
 ) -> Comparison:
-    return compare(_data_set(setting, change, number), policies, betas, protocol, workers=workers)
+    return compare(_data_set(setting, change, number), policies, betas, protocol, **how)
 
 
 def _data_set(setting: Setting, change: Change | None, number: int) -> RecordTable:
