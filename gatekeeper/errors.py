@@ -16,7 +16,9 @@ A wrong answer is not an error: it is an `Outcome` whose `error` is 1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gatekeeper.types import GateResult
@@ -31,6 +33,7 @@ __all__ = [
     "LogSchemaError",
     "MissingDependencyError",
     "SandboxUnavailableError",
+    "SettingDifference",
     "VerifierUnavailableError",
 ]
 
@@ -72,8 +75,28 @@ class LogSchemaError(LogError):
     """The log was written by a newer gatekeeper."""
 
 
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """A setting that a log and a gate do not share."""
+
+    group: str  # of the log's settings
+    name: str
+    stored: Any  # in the log
+    given: Any  # to the gate
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.stored!r} ({self.group}), this gate has {self.given!r}"
+
+
 class LogMismatchError(LogError):
-    """The log was written by a gate with another policy, budget or seed."""
+    """The log was written by a gate with another policy, budget or seed.
+
+    `differences` has the settings that differ; it is empty where decisions do.
+    """
+
+    def __init__(self, message: str, differences: Sequence[SettingDifference] = ()) -> None:
+        super().__init__(message)
+        self.differences = tuple(differences)
 
 
 class VerifierUnavailableError(GatekeeperError):

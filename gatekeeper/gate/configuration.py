@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class GateSettings:
     on_unavailable: OnUnavailable
     workers: int
     seed: int
+    warmup: int
     explore: float
     prompt_template: str | None
     on_drift: OnDrift
@@ -76,6 +77,8 @@ class GateSettings:
             raise BadInputError(f"workers={self.workers!r}: a whole number of threads, at least 1")
         if type(self.seed) is not int or self.seed < 0:
             raise BadInputError(f"seed={self.seed!r}: a whole number of at least 0")
+        if type(self.warmup) is not int or self.warmup < 1:
+            raise BadInputError(f"warmup={self.warmup!r}: a whole number of outputs, at least 1")
         is_number = isinstance(explore, int | float) and not isinstance(explore, bool)
         if not (is_number and 0 <= explore < 1):
             raise BadInputError(
@@ -92,7 +95,12 @@ class GateSettings:
     @property
     def epsilon(self) -> float:
         """ε, see `exploration_rate`."""
-        return exploration_rate(self.budget, self.explore)
+        return exploration_rate(self.budget, self.explore, warmup=self.warmup)
+
+    @property
+    def relearning(self) -> float | None:
+        """See `relearning_rate`."""
+        return relearning_rate(self.budget, self.epsilon, warmup=self.warmup)
 
     @property
     def model(self) -> str | None:
@@ -118,7 +126,9 @@ class GateSettings:
     def make_policy(self) -> Policy:
         """The policy given, or the one of that name."""
         if isinstance(self.policy, str):
-            return named_policy(self.policy, self.budget, self.epsilon, self.seed)
+            return named_policy(
+                self.policy, self.budget, self.epsilon, self.seed, warmup=self.warmup
+            )
         return self.policy
 
     def fingerprint(self) -> Fingerprint:
@@ -135,7 +145,7 @@ class GateSettings:
         }
 
 
-def exploration_rate(budget: Budget, explore: float) -> float:
+def exploration_rate(budget: Budget, explore: float, *, warmup: int = T0) -> float:
     """ε: probability with which a candidate after the warm-up is drawn whatever the policy says.
 
     `explore` times β where the budget has a rate β. A total without a horizon has none: it is used
@@ -144,29 +154,31 @@ def exploration_rate(budget: Budget, explore: float) -> float:
     """
     if budget.fraction == 1.0:
         return 1.0
-    return explore * (_beta(budget) or 0.0)
+    return explore * (_beta(budget, warmup) or 0.0)
 
 
-def named_policy(name: str, budget: Budget, epsilon: float, seed: int) -> Policy:
+def named_policy(
+    name: str, budget: Budget, epsilon: float, seed: int, *, warmup: int = T0
+) -> Policy:
     """A policy that, with draws of probability `epsilon` beside it, spends the budget's rate β.
 
     An observing policy sees what the draws spend, too, and compensates for it: it gets β. Any
     other gets what the draws leave.
     """
-    beta = _rate(budget, name)
+    make = partial(make_policy, name, horizon=budget.horizon, warmup=warmup, seed=seed)
+    beta = _rate(budget, name, warmup)
     if beta == 1.0:
-        return make_policy(name, ANY_RATE, horizon=budget.horizon, seed=seed)
-    policy = make_policy(name, beta, horizon=budget.horizon, seed=seed)
+        return make(ANY_RATE)
+    policy = make(beta)
     if isinstance(policy, ObservingPolicy) or not epsilon:
         return policy
-    left = _beside(beta, epsilon)
-    return make_policy(name, left, horizon=budget.horizon, seed=seed)
+    return make(_beside(beta, epsilon))
 
 
-def relearning_rate(budget: Budget, epsilon: float) -> float | None:
+def relearning_rate(budget: Budget, epsilon: float, *, warmup: int = T0) -> float | None:
     """Probability with which to draw, beside draws of probability `epsilon`, so that β is spent;
     None where the budget has no rate."""
-    beta = _beta(budget)
+    beta = _beta(budget, warmup)
     return beta if beta in (None, 1.0) else _beside(beta, epsilon)
 
 
@@ -175,8 +187,8 @@ def _beside(beta: float, epsilon: float) -> float:
     return (beta - epsilon) / (1.0 - epsilon)
 
 
-def _rate(budget: Budget, policy: str) -> float:
-    beta = _beta(budget)
+def _rate(budget: Budget, policy: str, warmup: int) -> float:
+    beta = _beta(budget, warmup)
     if beta is not None:
         return beta
     if budget.total is None or budget.horizon is None or budget.unit != "verifications":
@@ -185,19 +197,19 @@ def _rate(budget: Budget, policy: str) -> float:
             "verifications with horizon=..., or a policy instance with its own beta"
         )
     raise BadInputError(
-        f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {T0} the "
-        f"rest of the total must cover some, but not all, of the {max(budget.horizon - T0, 0)} "
+        f"total={budget.total!r} with horizon={budget.horizon!r}: after a warm-up of {warmup} the "
+        f"rest of the total must cover some, but not all, of the {max(budget.horizon - warmup, 0)} "
         "candidates to come; or give a policy instance with its own beta and warmup"
     )
 
 
-def _beta(budget: Budget) -> float | None:
+def _beta(budget: Budget, warmup: int) -> float | None:
     """The share of the candidates after the warm-up to verify, where the budget has that rate."""
     if budget.fraction is not None:
         return budget.fraction
     if budget.total is None or budget.horizon is None or budget.unit != "verifications":
         return None
-    left, to_come = budget.total - T0, budget.horizon - T0
+    left, to_come = budget.total - warmup, budget.horizon - warmup
     return left / to_come if 0 < left < to_come else None
 
 

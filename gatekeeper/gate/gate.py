@@ -15,7 +15,7 @@ from gatekeeper.gate import loop
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.best_of import Choice, abest_of, best_of
 from gatekeeper.gate.clients import ClientMethods
-from gatekeeper.gate.configuration import GateSettings, relearning_rate
+from gatekeeper.gate.configuration import GateSettings
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.micro_batch import MicroBatcher
@@ -24,6 +24,7 @@ from gatekeeper.gate.state import GateState, OnDrift
 from gatekeeper.gate.transaction import Transaction
 from gatekeeper.gate.verification import OnUnavailable, Verification
 from gatekeeper.log import Log, MemoryLog, SQLiteLog
+from gatekeeper.policies import T0
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
 from gatekeeper.verifiers import as_verifier
@@ -68,6 +69,9 @@ class VerificationGate(ClientMethods):
         Threads that run a synchronous verifier for `verify_batch` and asyncio, at least 1.
     seed
         Of a policy given by name, and of the draws of `explore`; at least 0.
+    warmup
+        How many outputs come first and are all verified, at least 1, for a policy given by name;
+        an instance keeps its own.
     explore
         Share of the budget, in [0, 1), for drawing candidates uniformly whatever the policy
         proposes. So each has a known probability of being verified, its decision's `propensity`,
@@ -104,6 +108,7 @@ class VerificationGate(ClientMethods):
         on_unavailable: OnUnavailable = "raise",
         workers: int = 4,
         seed: int = 0,
+        warmup: int = T0,
         explore: float = 0.1,
         prompt_template: str | None = None,
         on_drift: OnDrift = "relearn",
@@ -119,6 +124,7 @@ class VerificationGate(ClientMethods):
             on_unavailable=on_unavailable,
             workers=workers,
             seed=seed,
+            warmup=warmup,
             explore=explore,
             prompt_template=prompt_template,
             on_drift=on_drift,
@@ -130,7 +136,7 @@ class VerificationGate(ClientMethods):
         self._is_sync = isinstance(judge, Verifier | None)  # once: a protocol answers slowly
         guard = DriftGuard(
             self.policy,
-            rate=relearning_rate(budget, given.epsilon),
+            rate=given.relearning,
             relearns=on_drift == "relearn",
             seed=seed,
         )

@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from gatekeeper.drift.fingerprint import Fingerprint
-from gatekeeper.errors import LogMismatchError
+from gatekeeper.errors import LogMismatchError, SettingDifference
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.state import GateState, OnDrift
 from gatekeeper.log import Decided, FingerprintChanged, Log
 
-__all__ = ["check_settings", "resume"]
+__all__ = ["check_settings", "differences", "resume"]
 
 
 def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Store the settings in a new log, or compare them with those of an old one.
+    """Store the settings in a log without a decision, or compare them with those of the log.
 
     Parameters
     ----------
@@ -27,20 +27,40 @@ def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
     Raises
     ------
     LogMismatchError
-        For the first setting that differs, with both values.
+        For settings that differ, with all of them.
     """
-    if not log.settings():
+    if not any(isinstance(event, Decided) for event in log.events()):
         log.configure(settings)
+    elif found := differences(log.settings(), settings):
+        listed = "; ".join(map(str, found))
+        raise LogMismatchError(
+            f"the log was written with {listed}: use the same settings to go on, or a new log",
+            found,
+        )
+
+
+def differences(
+    stored: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Mapping[str, Any]]
+) -> list[SettingDifference]:
+    """In which settings a log and a gate differ.
+
+    Another budget or seed makes another policy: what follows from them is left out.
+
+    Parameters
+    ----------
+    stored, settings
+        Of the log, and of the gate: JSON values by group and name.
+    """
     # Logs from before there was any exploration do not name it.
-    stored = {"exploration": {"explore": 0.0, "seed": 0}} | log.settings()
-    for group, mine in settings.items():
-        theirs = stored.get(group, {})
-        for name in sorted(mine.keys() | theirs.keys()):
-            if mine.get(name) != theirs.get(name):
-                raise LogMismatchError(
-                    f"the log was written with {name}={theirs.get(name)!r} ({group}), this "
-                    f"gate has {mine.get(name)!r}: use the same settings to go on, or a new log"
-                )
+    stored = {"exploration": {"explore": 0.0, "seed": 0}} | dict(stored)
+    found = [
+        SettingDifference(group, name, stored.get(group, {}).get(name), mine.get(name))
+        for group, mine in settings.items()
+        for name in sorted(mine.keys() | stored.get(group, {}).keys())
+        if stored.get(group, {}).get(name) != mine.get(name)
+    ]
+    own = [d for d in found if d.group != "policy" or d.name in ("type", "warmup")]
+    return own or found
 
 
 def resume(
@@ -69,22 +89,25 @@ def resume(
         Where this policy decides otherwise than the log has it, or `on_drift` differs.
     """
     models: dict[str, None] = {}  # seen before logs had fingerprints
+    logged_on_drift, decided = str(on_drift), False
     for event in journal.replay():
+        if isinstance(event, FingerprintChanged):
+            logged_on_drift = event.on_drift
+        decided = decided or isinstance(event, Decided)
+        if decided and logged_on_drift != on_drift:
+            found = SettingDifference("drift", "on_drift", logged_on_drift, on_drift)
+            raise LogMismatchError(
+                f"the log was written with {found}: use the same to go on, or a new log", [found]
+            )
         if isinstance(event, Decided):
             if state.fingerprint is None and (model := state.model_of(event.generation)):
                 models[model] = None
             event = _decided_again(event, admission)
-        elif isinstance(event, FingerprintChanged) and event.on_drift != on_drift:
-            raise LogMismatchError(
-                f"the log was written with on_drift={event.on_drift!r}, this gate has "
-                f"{on_drift!r}: use the same to go on, or a new log"
-            )
         state.apply(event)
-    if state.fingerprint is None:
-        now = fingerprint.with_models(models)
-    else:
-        now = fingerprint.after(state.fingerprint.fingerprint)
-    if state.fingerprint is None or now != state.fingerprint.fingerprint:
+    before = state.fingerprint
+    now = fingerprint.with_models(models) if before is None else fingerprint.after(before.fingerprint)
+    # Without a decision the log takes another `on_drift`.
+    if before is None or (before.fingerprint, before.on_drift) != (now, on_drift):
         journal.append(state.advance(state.with_fingerprint(now)))
     journal.keep()
 

@@ -19,7 +19,10 @@ class Log(Protocol):
         ...
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Store the settings of the gate that writes this log: JSON values by name."""
+        """Store the settings of the gate that writes this log: JSON values by name.
+
+        A gate may replace those of a log that has no decision yet.
+        """
         ...
 
     def append(self, events: Iterable[Event]) -> None:

@@ -136,6 +136,10 @@ def read_run(path: str | Path, *, texts: bool = True) -> Run:
     generations: dict[str, Generation] = {}
     with SQLiteLog(path, read_only=True) as log:
         settings = log.settings()
+        if not settings:
+            raise LogError(
+                f"log {str(path)!r} has no run in it yet: give the log of a gate that has begun"
+            )
         try:
             budget, _ = Budget(**settings["budget"]), dict(settings["policy"])
         except (KeyError, TypeError, ValueError) as e:

@@ -134,7 +134,7 @@ class SQLiteLog:
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         self._write(
-            "INSERT INTO settings VALUES (?, ?)",
+            "INSERT OR REPLACE INTO settings VALUES (?, ?)",
             [(name, json.dumps(value)) for name, value in settings.items()],
         )
 

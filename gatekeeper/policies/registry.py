@@ -74,7 +74,9 @@ def describe_policy(name: str) -> PolicyDescriptor:
     raise BadInputError(f"policy={name!r} is unknown: choose one of {', '.join(replay_names())}")
 
 
-def make_policy(name: str, beta: float, *, horizon: int | None = None, seed: int = 0) -> Policy:
+def make_policy(
+    name: str, beta: float, *, horizon: int | None = None, warmup: int = T0, seed: int = 0
+) -> Policy:
     """The policy of that name with its defaults, for live use.
 
     Parameters
@@ -87,6 +89,8 @@ def make_policy(name: str, beta: float, *, horizon: int | None = None, seed: int
         Number of candidates to come, the warm-up included, where it is known. A policy that
         calibrates then does so on half of what follows the warm-up, as in the paper; one that
         paces its spending spends its budget by then.
+    warmup
+        How many candidates come first and are all verified, at least 1.
     seed
         Of its draws, at least 0.
 
@@ -104,9 +108,9 @@ def make_policy(name: str, beta: float, *, horizon: int | None = None, seed: int
         raise BadInputError(
             f"policy={name!r} knows the labels beforehand: it exists in replay only"
         )
-    stream: dict[Need, Any] = {}
+    stream: dict[Need, Any] = {"warmup": warmup}
     if horizon is not None:
-        stream = {"horizon": horizon, "calibration": max(horizon - T0, 0) // 2}
+        stream |= {"horizon": horizon, "calibration": max(horizon - warmup, 0) // 2}
     return policy.build(beta, seed=seed, stream=stream)
 
 

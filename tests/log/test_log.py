@@ -484,7 +484,8 @@ def test_other_settings_are_refused_by_name(
         "settings": {"model": "a"},
         "log": path,
     }
-    VerificationGate(**same).close()
+    with VerificationGate(**same) as gate:
+        gate.maybe_verify(make_generation("a1"))
     with pytest.raises(LogMismatchError, match=named):
         VerificationGate(**same | change)
     VerificationGate(**same | {"policy": CST(0.3, warmup=20, seed=4)}).close()
