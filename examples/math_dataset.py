@@ -23,10 +23,11 @@ from gatekeeper.io.tasks import Task
 from gatekeeper.maths import MathChecker
 from gatekeeper.programs import dataset_run
 from gatekeeper.programs.exit_code import exit_code_of
+from gatekeeper.programs.parser import Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="MATH through the gate.")
+    parser = Parser(description="MATH through the gate.")
     dataset_run.add_arguments(
         parser,
         name="HuggingFaceH4/MATH-500",
@@ -37,9 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="store_true",
         help="judge the data set's own solutions against its own answers",
     )
-    args = parser.parse_args(argv)
 
     def program() -> int:
+        args = parser.parse_args(argv)
         tasks = dataset_run.tasks_of(args, math_task)
         return (
             check_references(tasks, args) if args.check_references else dataset_run.run(tasks, args)

@@ -34,6 +34,7 @@ from gatekeeper.io.datasets import mbpp_task
 from gatekeeper.io.tasks import Task
 from gatekeeper.programs import dataset_run
 from gatekeeper.programs.exit_code import exit_code_of
+from gatekeeper.programs.parser import Parser
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 
 SANDBOXES = {"docker": DockerSandbox, "local": LocalSandbox}
@@ -43,7 +44,7 @@ QUICK_SECONDS = 0.5
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="MBPP through the gate.")
+    parser = Parser(description="MBPP through the gate.")
     dataset_run.add_arguments(
         parser,
         name="google-research-datasets/mbpp",
@@ -60,9 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--judge", action="store_true", help="let the sandbox's judge evaluate every assert"
     )
-    args = parser.parse_args(argv)
 
     def program() -> int:
+        args = parser.parse_args(argv)
         tasks = dataset_run.tasks_of(args, mbpp_task)
         return (
             check_references(tasks, args) if args.check_references else dataset_run.run(tasks, args)

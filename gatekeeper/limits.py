@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+from types import FrameType
 
 try:
     import resource
@@ -26,16 +28,19 @@ LEAST = 768 << 20  # bytes of address space with which every command starts
 
 
 def _check() -> None:
-    """Ends `gatekeeper`, the command, with exit code 2 where it could not even load what it needs.
+    """Ends `gatekeeper`, the command, with exit code 2 where it could not even load what it needs,
+    and, until it is loaded, with 130 at Ctrl-C.
 
     A program that imports the package decides for itself.
     """
+    is_command = os.path.basename(sys.argv[0]) in ("gatekeeper", "-m")
+    if is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
     limit = _limit("RLIMIT_AS")
     if limit is None:
         return
     # For each of its threads OpenBLAS takes space at the start, for each core it has a thread.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    is_command = os.path.basename(sys.argv[0]) in ("gatekeeper", "-m")
     if limit < LEAST and is_command:
         print(
             f"gatekeeper: {_space(limit)}, which is too little: give it at least "
@@ -43,6 +48,11 @@ def _check() -> None:
             file=sys.stderr,
         )
         raise SystemExit(2)
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    print("gatekeeper: interrupted", file=sys.stderr, flush=True)
+    os._exit(130)
 
 
 def cause_of(error: BaseException) -> str | None:

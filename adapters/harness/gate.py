@@ -65,7 +65,7 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         metavar="SHARE",
         help="share of the outputs to verify (default: %(default)s)",
     )
-    add("policy", help=f"one of {', '.join(policy_names())} (default: %(default)s)")
+    add("policy", metavar="NAME", help=f"one of {', '.join(policy_names())} (default: %(default)s)")
     add(
         "explore",
         type=float,
@@ -73,7 +73,7 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         help="share of the budget drawn at random, for the estimates (default: %(default)s)",
     )
     add("log", type=Path, metavar="FILE", help="SQLite file to write or to resume")
-    add("seed", type=int, help="seed of the random draws (default: %(default)s)")
+    add("seed", type=int, metavar="N", help="seed of the random draws (default: %(default)s)")
 
 
 def options_of(args: argparse.Namespace) -> GateOptions:

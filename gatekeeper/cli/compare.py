@@ -19,6 +19,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
 from gatekeeper.policies import Random, policy_names
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import input_file, number
 from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
@@ -26,21 +27,28 @@ __all__ = ["add", "main"]
 TINY = 1e-9  # an interval below this width is a known value
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "compare",
-        help="estimate what other policies would have found in a run",
-        description="Estimates, from a run's own log, the recall and the hit rate that each "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Estimates, from a run's own log, the recall and the hit rate that each "
         "policy would have had on the same outputs at the same budget, with 95 % intervals. The "
-        "gate must have explored: outputs with propensity 0 cannot be estimated.",
+        "gate must have explored: outputs with propensity 0 cannot be estimated."
     )
-    parser.add_argument("file", type=Path, help="a run's log, or JSONL records with propensities")
+    parser.add_argument(
+        "file",
+        type=input_file,
+        help="a run's log, or JSONL (or .jsonl.gz) of records with "
+        "propensities; - is standard input",
+    )
     parser.add_argument(
         "--policy", action="append", metavar="NAME",
         help="may be repeated (default: all). One of " + ", ".join(policy_names()),
     )  # fmt: skip
     parser.add_argument(
-        "--beta", type=float, metavar="SHARE", help="budget (default: the run's own)"
+        "--budget",
+        "--beta",
+        type=number("(0, 1)"),
+        metavar="SHARE",
+        help="share of the full cost (default: the run's own)",
     )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -50,12 +58,14 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for a file without the needed verdicts."""
     settings = settings_of(args.file)
-    if settings is None and args.beta is None:
-        raise BadInputError("records have no budget: give one with --beta, for example --beta 0.2")
+    if settings is None and args.budget is None:
+        raise BadInputError(
+            "records have no budget: give one with --budget, for example --budget 0.2"
+        )
     with skipped_lines() as bad:
         table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
-    beta = budget_share(settings or {}, evidence) if args.beta is None else args.beta
+    beta = budget_share(settings or {}, evidence) if args.budget is None else args.budget
     own = None if settings is None else own_policy(settings)
     first = [own or Random.name]
     names = list(dict.fromkeys(first + (args.policy or policy_names())))

@@ -6,7 +6,6 @@ import argparse
 import json
 from dataclasses import asdict
 from math import isnan
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -21,10 +20,10 @@ from gatekeeper.analysis.diagnosis import (
     diagnose,
     orders_for,
 )
-from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.io.records import load_records
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import input_file, number, whole
 from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
@@ -39,20 +38,33 @@ NAMES: dict[str, str] = {
 EXIT = {Advice.THRESHOLD: 0, Advice.CST: 3, Advice.UNKNOWN: 4}
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "diagnose",
-        help="test whether cost strata differ, and say which policy to use",
-        description="Compares the cost strata of records or of a run's log, and says which of the "
-        "policies threshold and cst to use.",
-        epilog="Exit code: 0 use threshold (no evidence that strata differ, or cst is no better); "
-        "3 use cst (strata differ); 4 unknown (too few labels or records); 2 bad input.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Compares the cost strata of records or of a run's log, and says which of the "
+        "policies threshold and cst to use."
     )
-    parser.add_argument("records", type=Path, help="JSONL (or .jsonl.gz), or a run's log")
-    parser.add_argument("--beta", type=float, default=0.2, help="budget, share of the full cost")
-    parser.add_argument("--strata", type=int, default=4, metavar="K", help="how many cost strata")
+    parser.epilog = (
+        "Exit code: 0 use threshold (no evidence that strata differ, or cst is no better); "
+        "3 use cst (strata differ); 4 unknown (too few labels or records); 2 bad input."
+    )
     parser.add_argument(
-        "--seeds", type=int, metavar="N",
+        "file",
+        type=input_file,
+        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
+    )
+    parser.add_argument(
+        "--budget",
+        "--beta",
+        type=number("(0, 1)"),
+        default=0.2,
+        metavar="SHARE",
+        help="share of the full cost",
+    )
+    parser.add_argument(
+        "--strata", type=whole(2), default=4, metavar="K", help="how many cost strata"
+    )
+    parser.add_argument(
+        "--seeds", type=whole(), metavar="N",
         help="orders in which policies are replayed (default: 10; 3 above 300,000 records)",
     )  # fmt: skip
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
@@ -61,26 +73,22 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    check_beta(args.beta)  # before the file is read, which may be long
-    check_count("strata", args.strata, least=2)
-    if args.seeds is not None:
-        check_count("seeds", args.seeds)
     with skipped_lines() as bad:
-        table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
+        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     orders = orders_for(len(table)) if args.seeds is None else args.seeds
     with progress("replay", orders) as advance:
         found = diagnose(
             table,
-            beta=args.beta,
+            beta=args.budget,
             strata=args.strata,
             orders=orders,
             on_progress=lambda done: advance(done, ""),
         )
     if args.json:
-        result = {"file": str(args.records), "skipped": len(bad), **asdict(found)}
+        result = {"file": str(args.file), "skipped": len(bad), **asdict(found)}
         print(json.dumps(_finite(result), indent=2, allow_nan=False))
     else:
-        _print(found, args.records.name)
+        _print(found, args.file.name)
     return EXIT[found.advice]
 
 

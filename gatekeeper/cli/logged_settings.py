@@ -20,7 +20,9 @@ def settings_of(path: Path) -> Mapping[str, Any] | None:
     if not is_log(path):
         return None
     with SQLiteLog(path, read_only=True) as log:
-        return log.settings()
+        if settings := log.settings():
+            return settings
+    raise BadInputError(f"log {path} has no run in it yet: give the log of a run that has begun")
 
 
 def own_policy(settings: Mapping[str, Any]) -> str | None:
@@ -48,6 +50,6 @@ def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
     if not 0.0 < share < rest:
         raise BadInputError(
             "the run's total budget is not between the cost of the warm-up and the cost of "
-            "verifying everything: give the share of the cost with --beta"
+            "verifying everything: give the share of the cost with --budget"
         )
     return float(share / rest)

@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
-from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.paper import TABLES, Replays, closing, write_figures
 from gatekeeper.paper.table import PaperTable
 from gatekeeper.programs.progress import progress
+from gatekeeper.programs.values import whole
 from gatekeeper.report.figures import check_installed
 
 __all__ = ["add", "main"]
@@ -21,13 +21,11 @@ __all__ = ["add", "main"]
 FILE_WIDTH = 240  # columns, without a terminal
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "paper",
-        help="replay the paper's tables, beside the paper's figures",
-        description="The paper's records are not published: each setting is a synthetic stream "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "The paper's records are not published: each setting is a synthetic stream "
         "fitted to the figures that the paper prints (--table parameters). A cell holds: ours (the "
-        "paper's, the difference).",
+        "paper's, the difference)."
     )
     parser.add_argument(
         "--table",
@@ -37,27 +35,38 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         help=f"only this table; may be repeated: {', '.join(TABLES)}",
     )
     parser.add_argument(
-        "--seeds", type=int, default=10, help="replays of each data set (default: 10)"
+        "--seeds", type=whole(2), default=10, metavar="N", help="replays of each data set"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="also write the tables and figures to this folder"
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="also write the tables and figures to this folder",
     )
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    check_count("seeds", args.seeds, least=2)
     if args.out:
         check_installed()
     names = args.table or list(TABLES)
     tables: list[PaperTable] = []
     with Replays(args.seeds) as replays:
         with progress("paper", len(names)) as advance:
+            name, made = "", 0
+
+            def replayed(count: int) -> None:
+                nonlocal made
+                made += count
+                advance(0, f"{name}: {made:,} replays so far")
+
+            replays.on_progress = replayed
             for name in names:
-                advance(0, name)
+                replayed(0)
                 tables += TABLES[name](replays)
-                advance(1, name)
+                advance(1, "")
         differences = closing(tables)
         document = {
             "seeds": args.seeds,

@@ -21,6 +21,7 @@ from gatekeeper.io.records import load_records
 from gatekeeper.policies import Random, describe_policy
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import input_file
 from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
@@ -29,15 +30,17 @@ USUAL = "cst"  # the gate's own default
 SHOWN = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "plan",
-        help="estimate the budget that a target recall or residual risk needs",
-        description="Estimates the budget that the next run of such outputs needs, with 95 % "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Estimates the budget that the next run of such outputs needs, with 95 % "
         "intervals, from a run's log (partly verified, by a gate that explores) or from records "
-        "with all labels. Budgets are shares of the cost of verifying all after the warm-up.",
+        "with all labels. Budgets are shares of the cost of verifying all after the warm-up."
     )
-    parser.add_argument("file", type=Path, help="a run's log, or JSONL (or .jsonl.gz) of records")
+    parser.add_argument(
+        "file",
+        type=input_file,
+        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
+    )
     parser.add_argument(
         "--recall", type=float, metavar="SHARE",
         help="share of all errors to find (default: 0.9, unless a risk is given)",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import isnan
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TextIO, get_args
 
 import numpy as np
 from rich.console import Console
@@ -26,11 +25,18 @@ from gatekeeper.analysis.experiment import (
     compare,
 )
 from gatekeeper.analysis.replay import Evaluate, Feedback
-from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import (
+    check_output,
+    input_file,
+    number,
+    open_output,
+    summary_stream,
+    whole,
+)
 from gatekeeper.stats.interval import Interval
 
 __all__ = ["add", "main"]
@@ -39,18 +45,18 @@ ALWAYS = (Random.name, Oracle.name)  # the lower and the upper bound in every ta
 SHOWN = ("hit_rate", "audit_rate", "utilisation", "recall", "yield")
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "replay",
-        help="compare policies on records whose outcomes are known",
-        description=(
-            "Replays policies on records (signals, costs, labels) under a budget of beta times "
-            "the cost of verifying everything. Every seed shuffles the records, flips a tenth of "
-            "the labels that policies learn from, and adds noise to the signals; the figures count "
-            "the true labels. Means over seeds with Student-t 95 % margins."
-        ),
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Replays policies on records (signals, costs, labels) under a budget, a share of "
+        "the cost of verifying everything. Every seed shuffles the records, flips a tenth of "
+        "the labels that policies learn from, and adds noise to the signals; the figures count "
+        "the true labels. Means over seeds with Student-t 95 % margins."
     )
-    parser.add_argument("records", type=Path, help="JSONL (or .jsonl.gz) of records, or a run log")
+    parser.add_argument(
+        "file",
+        type=input_file,
+        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
+    )
     parser.add_argument(
         "--policy",
         action="append",
@@ -59,19 +65,25 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         + ", ".join(replay_names()),
     )
     parser.add_argument(
+        "--budget",
         "--beta",
+        type=_shares,
         default="0.1,0.2,0.3,0.5",
-        metavar="B[,B…]",
-        help="shares of the full cost to spend, each in (0, 1) (default: 0.1,0.2,0.3,0.5)",
+        metavar="SHARE[,SHARE…]",
+        help="shares of the full cost to spend, each in (0, 1)",
     )
     parser.add_argument(
         "--seeds",
-        type=int,
+        type=whole(),
+        metavar="N",
         help="orders to average over (default: 10; 1 with --order given --no-noise, where all "
         "orders are equal)",
     )
     parser.add_argument(
-        "--order", choices=("shuffled", "given"), default="shuffled", help="of the records"
+        "--order",
+        choices=("shuffled", "given"),
+        default="shuffled",
+        help="order of the records",
     )
     parser.add_argument("--no-noise", action="store_true", help="exact labels and signals")
     parser.add_argument(
@@ -93,11 +105,15 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
         help="what to find: errors, or, for routing, outputs that an expensive model gets right",
     )
     parser.add_argument(
-        "--decisions", type=Path, metavar="OUT", help="JSONL to write: every decision"
+        "--decisions",
+        type=Path,
+        metavar="OUT",
+        help="JSONL (or .jsonl.gz) to write: every decision; - is standard output",
     )
     parser.add_argument(
         "--workers",
-        type=int,
+        type=whole(),
+        metavar="N",
         default=os.cpu_count() or 1,
         help="processes (default: one per processor)",
     )
@@ -108,11 +124,8 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for records or settings that cannot be replayed."""
-    if args.workers < 1:
-        raise BadInputError(f"--workers {args.workers}: give at least 1")
-    betas = _betas(args.beta)
     with skipped_lines() as bad:
-        table = load_records(args.records, skip_bad=args.skip_bad, on_bad=bad.append)
+        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]
@@ -131,31 +144,33 @@ def main(args: argparse.Namespace) -> int:
         comparison = compare(
             table,
             contenders,
-            betas,
+            args.budget,
             protocol,
             workers=args.workers,
             on_progress=lambda seeds: advance(seeds, f"{len(contenders)} policies"),
             on_run=write,
         )
+    out = summary_stream(args.decisions)
     if args.json:
-        print(json.dumps(_as_json(comparison, table, skipped=len(bad)), allow_nan=False))
+        found = _as_json(comparison, table, skipped=len(bad))
+        print(json.dumps(found, allow_nan=False), file=out)
     else:
-        _print(comparison, table)
+        _print(comparison, table, Console(file=out))
     return 0
 
 
-def _betas(text: str) -> list[float]:
+def _shares(text: str) -> list[float]:
+    parse = number("(0, 1)")
     try:
-        return list(dict.fromkeys(float(part) for part in text.split(",")))
-    except ValueError:
-        raise BadInputError(
-            f"--beta {text!r}: give numbers between 0 and 1, separated by commas"
+        return list(dict.fromkeys(parse(part) for part in text.split(",")))
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give numbers in (0, 1), separated by commas, such as 0.1,0.2"
         ) from None
 
 
-def _print(comparison: Comparison, table: RecordTable) -> None:
+def _print(comparison: Comparison, table: RecordTable, console: Console) -> None:
     protocol = comparison.protocol
-    console = Console()
     what = "benefits" if protocol.label == "benefit" else "errors"
     over = "one seed" if protocol.seeds == 1 else f"mean of {protocol.seeds} seeds ± 95 % margin"
     grid = Table(title=f"{len(table)} records, {over}")
@@ -313,22 +328,17 @@ def _decisions(
     if path is None:
         yield None
         return
-    if path.exists() and path.samefile(args.records):
-        raise BadInputError(f"--decisions {path} is the file of records itself")
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with ExitStack() as stack:
-            out: Any = None
+    check_output("--decisions", path, source=args.file)
+    with ExitStack() as stack:
+        out: TextIO | None = None
 
-            def write(run: PolicyRun) -> None:
-                nonlocal out
-                if out is None:
-                    out = stack.enter_context(opener(path, "wt", encoding="utf-8"))
-                out.writelines(_lines(run, table))
+        def write(run: PolicyRun) -> None:
+            nonlocal out
+            if out is None:
+                out = stack.enter_context(open_output("--decisions", path))
+            out.writelines(_lines(run, table))
 
-            yield write
-    except OSError as e:  # also where the file is closed
-        raise BadInputError(f"--decisions {path} cannot be written: {e.strerror}") from e
+        yield write
 
 
 def _lines(run: PolicyRun, table: RecordTable) -> Iterator[str]:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import argparse
-import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from gatekeeper.errors import BadInputError
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import (
+    check_output,
+    input_file,
+    number,
+    open_output,
+    summary_stream,
+)
 
 __all__ = ["add", "main"]
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "report",
-        help="write one HTML page with figures, from records or a run's log",
-        description="The page loads nothing from the network. It needs the extra plots.",
-    )
-    parser.add_argument("file", type=Path, help="JSONL (or .jsonl.gz) of records, or a run's log")
-    parser.add_argument("-o", "--out", type=Path, required=True, help="HTML file to write")
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = "The page loads nothing from the network. It needs the extra plots."
     parser.add_argument(
-        "--beta", type=float, metavar="SHARE",
-        help="budget of the figures (default: the log's own; 0.2 for records)",
+        "file",
+        type=input_file,
+        help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, help="HTML file to write; - is standard output"
+    )
+    parser.add_argument(
+        "--budget", "--beta", type=number("(0, 1)"), metavar="SHARE",
+        help="share of the full cost, for the figures (default: the log's own; 0.2 for records)",
     )  # fmt: skip
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.set_defaults(run=main)
@@ -34,21 +40,16 @@ def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError and LogError before anything is written."""
     from gatekeeper.report.report import report
 
-    if not os.access(args.out.parent, os.W_OK) or args.out.is_dir():
-        raise BadInputError(f"--out {args.out} cannot be written: give a file in a writable folder")
-    if args.out.exists() and args.file.exists() and args.out.samefile(args.file):
-        raise BadInputError(f"--out {args.out} is the file to report on: give another one")
+    check_output("--out", args.out, source=args.file)  # before the figures, which take a while
     with skipped_lines() as bad:
         page = report(
             args.file,
-            beta=args.beta,
+            beta=args.budget,
             skip_bad=args.skip_bad,
             on_bad=bad.append,
             made=datetime.now(UTC),
         )
-    try:
-        args.out.write_text(page, encoding="utf-8")
-    except OSError as e:
-        raise BadInputError(f"--out {args.out} cannot be written: {e.strerror}") from e
-    print(f"Report: {args.out}")
+    with open_output("--out", args.out) as out:
+        out.write(page)
+    print(f"Report: {args.out}", file=summary_stream(args.out))
     return 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
 
 from gatekeeper.io.datasets import FORMATS
 from gatekeeper.io.providers import generator_names
@@ -12,17 +10,17 @@ from gatekeeper.io.tasks import read_tasks
 from gatekeeper.programs import task_run
 from gatekeeper.programs.run_options import add_run_options, run_options_of
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import input_file, whole
 
 __all__ = ["add", "main"]
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="generate, decide, verify and learn over a task file",
-        description="After an interruption the same command with the same log continues.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = "After an interruption the same command with the same log continues."
+    parser.add_argument(
+        "tasks", type=input_file, help="JSONL: id, prompt, kind, tests | gold; - is standard input"
     )
-    parser.add_argument("tasks", type=Path, help="JSONL: id, prompt, kind, tests | gold")
+    parser.add_argument("--limit", type=whole(), metavar="N", help="only the first N tasks")
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -47,4 +45,4 @@ def main(args: argparse.Namespace) -> int:
     convert = FORMATS[args.format]
     with skipped_lines() as bad:
         tasks = read_tasks(args.tasks, convert=convert, skip_bad=args.skip_bad, on_bad=bad.append)
-    return task_run.run(tasks, run_options_of(args))
+    return task_run.run(tasks[: args.limit], run_options_of(args))

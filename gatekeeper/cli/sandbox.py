@@ -8,7 +8,6 @@ import sys
 from contextlib import closing
 from dataclasses import asdict
 from time import perf_counter
-from typing import Any
 
 from gatekeeper.cli.packages_option import add_with
 from gatekeeper.sandbox import image
@@ -17,8 +16,7 @@ from gatekeeper.sandbox.engine import connect
 __all__ = ["add", "main"]
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser("sandbox", help="prepare the Docker sandbox")
+def add(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="action")
     build = actions.add_parser(
         "build",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.programs.values import whole
 
 __all__ = ["add", "main"]
 
@@ -16,12 +17,8 @@ LIMIT = 20  # outputs shown without --limit
 SHORT = 400  # characters of a text in a list of several
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "show",
-        help="show a log's outputs with their verdicts",
-        description="Text, verdict, detail, reason, signals and cost of each output of a log.",
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Text, verdict, detail, reason, signals and cost of each output of a log."
     parser.add_argument("log", type=Path, help="a gate's log")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--wrong", action="store_true", help="only those with a verdict of wrong")
@@ -29,10 +26,10 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     which.add_argument("--id", metavar="ID", help="only this one, with its whole text")
     parser.add_argument(
         "--limit",
-        type=int,
+        type=whole(0),
         default=LIMIT,
         metavar="N",
-        help="show the first N; 0 for all (default: %(default)s)",
+        help="show the first N; 0 for all",
     )
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
     parser.set_defaults(run=main)
@@ -43,8 +40,6 @@ def main(args: argparse.Namespace) -> int:
     from gatekeeper.log.rows import as_json
     from gatekeeper.log.run import read_run
 
-    if args.limit < 0:
-        raise BadInputError(f"--limit {args.limit}: give a number of outputs, or 0 for all")
     run = read_run(args.log)
     every = list(run.rows())
     rows = [row for row in every if _is_chosen(row, args)]

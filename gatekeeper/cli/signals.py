@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,6 +21,12 @@ from gatekeeper.io.responses import as_generations
 from gatekeeper.log.events import json_number
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import (
+    check_output,
+    input_file,
+    open_output,
+    summary_stream,
+)
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Generation, SignalState
 
@@ -40,17 +44,19 @@ COLUMNS = {
 }
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser(
-        "signals",
-        help="the signals h1, h2, h3 of a file of responses",
-        description="Prints or writes one line per output, in input order. A line of the input is "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Prints or writes one line per output, in input order. A line of the input is "
         f"JSON: {'; '.join(response_names())}; or {{id, response}}, where the response may also be "
         "the list of chunks of a stream. Several choices of one response become id/0, id/1, …; "
-        "an id may occur once in a file. A signal that cannot be computed is null.",
+        "an id may occur once in a file. A signal that cannot be computed is null."
     )
-    parser.add_argument("responses", type=Path, help="JSONL (or .jsonl.gz)")
-    parser.add_argument("--out", type=Path, help="JSONL (or .jsonl.gz) to write")
+    parser.add_argument(
+        "responses", type=input_file, help="JSONL (or .jsonl.gz); - is standard input"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, help="JSONL (or .jsonl.gz) to write (default: standard output, -)"
+    )
     parser.add_argument(
         "--scope",
         choices=["content", "reasoning", "all"],
@@ -70,14 +76,14 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0 however few signals there are. Raises BadInputError before anything is written."""
-    if args.out and args.out.exists() and args.out.samefile(args.responses):
-        raise BadInputError(f"--out {args.out} is the file of responses itself")
+    if args.out:
+        check_output("--out", args.out, source=args.responses)
     with skipped_lines() as bad:
         lines = _read(args, bad.append)
     if not lines:
         raise BadInputError(f"{args.responses} has no outputs")
     if args.out is not None:
-        with _open(args.out) as out:
+        with open_output("--out", args.out) as out:
             _write(lines, out)
         _report(lines, len(bad), args)
     elif args.json or not sys.stdout.isatty():
@@ -150,25 +156,17 @@ def _write(lines: Sequence[Line], out: TextIO) -> None:
         out.write(json.dumps(line) + "\n")
 
 
-@contextmanager
-def _open(path: Path) -> Iterator[TextIO]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "wt", encoding="utf-8") as file:
-            yield file
-    except OSError as e:
-        raise BadInputError(f"--out {path} cannot be written: {e.strerror}") from e
-
-
 def _report(lines: Sequence[Line], skipped: int, args: argparse.Namespace) -> None:
     counts = Counter(line["signal"] for line in lines)
     states = {state.value: counts[state.value] for state in SignalState}
     if args.json:
-        print(json.dumps({"outputs": len(lines), **states, "skipped": skipped}))
+        counted = {"outputs": len(lines), **states, "skipped": skipped}
+        print(json.dumps(counted), file=summary_stream(args.out))
     else:
         found = ", ".join(f"{n} {name}" for name, n in states.items() if n)
         lost = f"; {skipped} bad lines skipped" if skipped else ""
-        print(f"{len(lines)} outputs: signals {found}{lost}. Records: {args.out}")
+        text = f"{len(lines)} outputs: signals {found}{lost}. Records: {args.out}"
+        print(text, file=summary_stream(args.out))
 
 
 def _table(lines: Sequence[Line]) -> Table:

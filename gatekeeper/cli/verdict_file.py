@@ -9,12 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import read_jsonl
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
+from gatekeeper.programs.values import (
+    check_output,
+    input_file,
+    open_output,
+    summary_stream,
+)
 from gatekeeper.types import Outcome, Verdict
 
 __all__ = ["Id", "add_common", "identity", "judge_file"]
@@ -27,8 +33,16 @@ Judge = Callable[[Iterable[Item]], Iterable[Outcome]]
 
 def add_common(parser: argparse.ArgumentParser, fields: str) -> None:
     """Add the arguments that all kinds of items have."""
-    parser.add_argument("items", type=Path, help=f"JSONL (or .jsonl.gz): {fields}")
-    parser.add_argument("--out", type=Path, required=True, help="JSONL of verdicts to write")
+    parser.add_argument(
+        "items", type=input_file, help=f"JSONL (or .jsonl.gz): {fields}; - is standard input"
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        required=True,
+        help="JSONL (or .jsonl.gz) of verdicts to write; - is standard output",
+    )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
@@ -80,8 +94,7 @@ def judge_file(
         total = sum(1 for _ in lines)
     if not total:
         raise BadInputError(f"{args.items} has no items")
-    if args.out.exists() and args.out.samefile(args.items):
-        raise BadInputError(f"--out {args.out} is the file of items itself")
+    check_output("--out", args.out, source=args.items)
     ids: deque[Id] = deque()  # of the items that were read ahead
     counts: Counter[Verdict] = Counter()
 
@@ -91,7 +104,11 @@ def judge_file(
             yield item
 
     started = perf_counter()
-    with open_judge() as judge, _open(args.out) as out, progress(title, total) as advance:
+    with (
+        open_judge() as judge,
+        open_output("--out", args.out) as out,
+        progress(title, total) as advance,
+    ):
         for outcome in judge(items()):
             out.write(json.dumps(_line(ids.popleft(), outcome, fields)) + "\n")
             counts[outcome.verdict] += 1
@@ -100,19 +117,13 @@ def judge_file(
     seconds = perf_counter() - started
     summary = {verdict.value: counts[verdict] for verdict in Verdict}
     if args.json:
-        print(json.dumps({"items": total, **summary, "skipped": len(bad), "seconds": seconds}))
+        text = json.dumps({"items": total, **summary, "skipped": len(bad), "seconds": seconds})
     else:
         found = ", ".join(f"{n} {name}" for name, n in summary.items() if n)
         left_out = f"; {len(bad)} bad lines skipped" if bad else ""
-        print(f"{total} items in {seconds:.1f} s: {found}{left_out}. Verdicts: {args.out}")
+        text = f"{total} items in {seconds:.1f} s: {found}{left_out}. Verdicts: {args.out}"
+    print(text, file=summary_stream(args.out))
     return 0
-
-
-def _open(path: Path) -> TextIO:
-    try:
-        return path.open("w", encoding="utf-8")
-    except OSError as e:
-        raise BadInputError(f"--out {path} cannot be written: {e.strerror}") from e
 
 
 def _line(id_: Id, outcome: Outcome, fields: Iterable[str]) -> dict[str, Any]:

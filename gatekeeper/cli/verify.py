@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from gatekeeper.cli import verify_code, verify_math
 
 __all__ = ["add"]
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    parser = commands.add_parser("verify", help="verify a file of outputs, all of them")
+def add(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(required=True, metavar="kind")
     verify_code.add(kinds)
     verify_math.add(kinds)

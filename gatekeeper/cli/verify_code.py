@@ -13,6 +13,7 @@ from gatekeeper.cli.packages_option import add_with
 from gatekeeper.cli.verdict_file import Id, Judge, add_common, identity, judge_file
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field
+from gatekeeper.programs.values import number, whole
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.sandbox.suite import read_suite
 from gatekeeper.types import Generation
@@ -38,13 +39,20 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="where untrusted code runs; there is no default",
     )
     parser.add_argument(
-        "--workers", type=int, help="candidates at the same time (default: by processors)"
+        "--workers",
+        type=whole(),
+        metavar="N",
+        help="candidates at the same time (default: by processors)",
     )
     parser.add_argument(
-        "--timeout", type=float, default=5.0, help="seconds for each candidate (default: 5)"
+        "--timeout",
+        type=number("(0, inf)"),
+        default=5.0,
+        metavar="S",
+        help="seconds for each candidate",
     )
     parser.add_argument(
-        "--memory-mb", type=int, default=512, help="MiB for each candidate (default: 512)"
+        "--memory-mb", type=whole(), default=512, metavar="M", help="MiB for each candidate"
     )
     parser.add_argument("--image", help="docker: the image to run (default: see `sandbox build`)")
     add_with(parser, "docker: packages that candidates may import, as pip takes them")

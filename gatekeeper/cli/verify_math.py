@@ -12,6 +12,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field
 from gatekeeper.maths import MathChecker
 from gatekeeper.maths.checker import reference
+from gatekeeper.programs.values import whole
 
 __all__ = ["add", "main"]
 
@@ -26,7 +27,10 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     add_common(parser, "id, gold, response")
     parser.add_argument(
-        "--workers", type=int, help="comparisons at the same time (default: by processors)"
+        "--workers",
+        type=whole(),
+        metavar="N",
+        help="comparisons at the same time (default: by processors)",
     )
     parser.set_defaults(run=main)
 

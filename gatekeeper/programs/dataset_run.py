@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gatekeeper.errors import BadInputError
 from gatekeeper.io.datasets import load_tasks
 from gatekeeper.io.tasks import Convert, Task, read_tasks
 from gatekeeper.programs import task_run
 from gatekeeper.programs.run_options import add_run_options, run_options_of
+from gatekeeper.programs.values import whole
 
 __all__ = ["add_arguments", "run", "tasks_of"]
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, name: str, fields: str) ->
     source.add_argument("--data", type=Path, metavar="FILE", help=f"JSONL (or .gz): {fields}")
     source.add_argument("--dataset", metavar="NAME", help=f"on the Hugging Face hub: {name}")
     parser.add_argument("--split", default="test", help="of --dataset (default: %(default)s)")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N tasks")
+    parser.add_argument("--limit", type=whole(), metavar="N", help="only the first N tasks")
     models = parser.add_mutually_exclusive_group()
     models.add_argument("--model", metavar="NAME", help="of an endpoint: see --base-url")
     models.add_argument("--vllm", metavar="MODEL", help="by vLLM in this process: name or folder")
@@ -40,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser, *, name: str, fields: str) ->
 
 def tasks_of(args: argparse.Namespace, convert: Convert) -> list[Task]:
     """The tasks that the arguments name. Raises BadInputError if there are none."""
-    if args.limit is not None and args.limit < 1:
-        raise BadInputError(f"limit={args.limit!r}: give at least 1")
     if args.data is not None:
         tasks = read_tasks(args.data, convert=convert)
     else:

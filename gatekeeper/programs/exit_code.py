@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.limits import cause_of
+from gatekeeper.programs.interrupt import interrupt_message, prompt_interrupts
 
 __all__ = ["exit_code_of"]
 
@@ -32,8 +33,9 @@ def exit_code_of(program: Callable[[], int]) -> int:
         Any other error, which is a bug.
     """
     try:
-        code = program()
-        sys.stdout.flush()
+        with prompt_interrupts():
+            code = program()
+            print(end="", flush=True)  # does nothing where standard output is closed
     except GatekeeperError as e:
         print(f"gatekeeper: {e}", file=sys.stderr)
         return 2
@@ -41,7 +43,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        print("gatekeeper: interrupted", file=sys.stderr)
+        print(f"gatekeeper: {interrupt_message()}", file=sys.stderr)
         return 130
     except Exception as e:
         cause = cause_of(e)

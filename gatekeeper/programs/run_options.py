@@ -7,11 +7,15 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_args
 
-from gatekeeper.budget import Unit
+from gatekeeper.budget import Budget, Unit
+from gatekeeper.errors import BadInputError
 from gatekeeper.gate.state import OnDrift
-from gatekeeper.policies import policy_names
+from gatekeeper.policies import T0, policy_names
+from gatekeeper.programs.values import number, whole
 
 __all__ = ["RunOptions", "add_run_options", "run_options_of"]
+
+USUAL_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +39,12 @@ class RunOptions:
     temperature : float
         At least 0; 0 is greedy.
     policy : str
-    budget : float
-        Share of the full cost, in (0, 1].
+    budget : float or None
+        Share of the full cost, in (0, 1]; None: 0.2, unless there is a total.
+    total : float or None
+        Most to spend, in `unit`, the warm-up included.
+    warmup : int
+        How many outputs come first and are all verified, at least 1.
     explore : float
         Share of the budget for outputs drawn at random, in [0, 1).
     on_drift : {"relearn", "report"}
@@ -51,6 +59,8 @@ class RunOptions:
     seed : int
     check_all : bool
         Afterwards verify the other outputs too, outside the budget.
+    dry_run : bool
+        Only say what would be verified and what it would cost.
     json : bool
         Print the report as JSON.
     """
@@ -63,7 +73,9 @@ class RunOptions:
     max_tokens: int | None = None
     temperature: float = 0.0
     policy: str = "cst"
-    budget: float = 0.2
+    budget: float | None = None
+    total: float | None = None
+    warmup: int = T0
     explore: float = 0.1
     on_drift: OnDrift = "relearn"
     unit: Unit = "verifications"
@@ -72,52 +84,116 @@ class RunOptions:
     log: Path | None = None
     seed: int = 0
     check_all: bool = False
+    dry_run: bool = False
     json: bool = False
+
+    @property
+    def share(self) -> float:
+        """The budget, or the default."""
+        return USUAL_SHARE if self.budget is None else self.budget
+
+    def budget_of(self, tasks: int) -> Budget:
+        """The budget of a run over that many tasks.
+
+        Raises
+        ------
+        BadInputError
+            For a total that leaves nothing after the warm-up, or that a policy cannot spread.
+        """
+        total, fraction = self.total, self.budget
+        if total is None:
+            fraction = self.share
+        elif self.unit == "verifications":
+            if total <= self.warmup < tasks:
+                raise BadInputError(
+                    f"--total {total:g}: the warm-up takes --warmup {self.warmup} of it; give more "
+                    "to verify some outputs after it, or a shorter warm-up"
+                )
+            if fraction is None and total >= tasks:
+                fraction = 1.0
+        elif fraction is None:
+            raise BadInputError(
+                f"--total {total:g} with --unit {self.unit}: give --budget too, the share of the "
+                "full cost that the policy is to spend"
+            )
+        return Budget(fraction=fraction, total=total, unit=self.unit, horizon=tasks)
+
+    def budget_text(self) -> str:
+        """The budget, as a user gave it."""
+        if self.total is None:
+            return f"--budget {self.share:g}"
+        total = f"--total {self.total:g}"
+        return total if self.budget is None else f"--budget {self.budget:g}, {total}"
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add all options but the generator and the model, which a program adds in its own way."""
     usual = RunOptions()
     add = parser.add_argument
-    add("--base-url", metavar="URL", help="openai: the endpoint, ending in /v1")
+    add(
+        "--base-url",
+        metavar="URL",
+        help="openai: the endpoint, ending in /v1 (default: OpenAI's)",
+    )
     add(
         "--api-key-env",
         default=usual.api_key_env,
         metavar="NAME",
-        help="openai: environment variable with the key (default: %(default)s)",
+        help="openai: environment variable with the key",
     )
     add(
         "--concurrency",
-        type=int,
+        type=whole(),
         default=usual.concurrency,
-        help="openai: requests at the same time (default: %(default)s)",
+        metavar="N",
+        help="openai: requests at the same time",
     )
-    add("--max-tokens", type=int, metavar="N", help="of an answer (default: the model's limit)")
+    add(
+        "--max-tokens",
+        type=whole(),
+        metavar="N",
+        help="tokens of an answer (default: the model's limit)",
+    )
     add(
         "--temperature",
-        type=float,
+        type=number("[0, inf)"),
         default=usual.temperature,
-        help="0 is greedy (default: %(default)s)",
+        metavar="T",
+        help="of the model; 0 is greedy",
     )
     add(
         "--policy",
         default=usual.policy,
-        help=f"one of {', '.join(policy_names())} (default: %(default)s)",
+        metavar="NAME",
+        help=f"one of {', '.join(policy_names())}",
     )
     add(
         "--budget",
-        type=float,
-        default=usual.budget,
+        type=number("(0, 1]"),
         metavar="SHARE",
-        help="share of the full cost; 1 verifies everything (default: %(default)s)",
+        help="share of the full cost after the warm-up; 1 verifies everything (default: "
+        f"{USUAL_SHARE}, unless there is a --total)",
+    )
+    add(
+        "--total",
+        type=number("(0, 1e18)"),
+        metavar="N",
+        help="most to spend, in --unit, the warm-up included (default: no limit but --budget)",
+    )
+    add(
+        "--warmup",
+        type=whole(),
+        default=usual.warmup,
+        metavar="N",
+        help="the first N outputs, which are all verified",
     )
     add(
         "--explore",
-        type=float,
+        type=number("[0, 1)"),
         default=usual.explore,
         metavar="SHARE",
         help="share of the budget for outputs drawn at random; with 0 there is no estimate of the "
-        "error rate of all outputs (default: %(default)s)",
+        "error rate of all outputs",
     )
     add(
         "--on-drift",
@@ -126,20 +202,31 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="what to do when the thresholds no longer fit the outputs: learn them again "
         "(default), or only report it",
     )
-    add("--unit", choices=get_args(Unit)[:2], default=usual.unit, help="of the budget")
+    add("--unit", choices=get_args(Unit)[:2], default=usual.unit, help="of budget and total")
     add("--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier")
     add(
         "--workers",
-        type=int,
+        type=whole(),
         default=usual.workers,
-        help="verifications at the same time (default: %(default)s)",
+        metavar="N",
+        help="verifications at the same time",
     )
-    add("--log", type=Path, help="SQLite file to write or to resume")
-    add("--seed", type=int, default=usual.seed, help="of all random draws (default: %(default)s)")
+    add(
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="SQLite file to write or to resume (default: none is kept)",
+    )
+    add("--seed", type=whole(0), default=usual.seed, metavar="N", help="of all random draws")
     add(
         "--check-all",
         action="store_true",
         help="afterwards verify the other outputs too, outside the budget, for comparison",
+    )
+    add(
+        "--dry-run",
+        action="store_true",
+        help="generate and verify nothing; say how many would be verified, and at what cost",
     )
     add("--json", action="store_true", help="print the report as JSON")
 

@@ -26,7 +26,8 @@ def report_as_json(
     """The report as a JSON object."""
     return {
         "policy": options.policy,
-        "budget": options.budget,
+        "budget": None if options.budget is None and options.total else options.share,
+        "total": options.total,
         "unit": options.unit,
         **asdict(summary),
         "above_random": None if isnan(summary.above_random) else summary.above_random,
@@ -45,7 +46,7 @@ def print_report(
     summary: Summary, status: GateStatus, rate: Estimates, options: RunOptions
 ) -> None:
     """Print the report."""
-    title = Text(f"gatekeeper: policy {options.policy}, budget {options.budget:.0%}")
+    title = Text(f"gatekeeper: policy {options.policy}, {_budget(options)}")
     table = Table(title=title, min_width=70)
     table.add_column("")
     table.add_column("outputs", justify="right")
@@ -102,6 +103,13 @@ def _after_drift(status: GateStatus, options: RunOptions) -> str:
     if status.health is PolicyHealth.DRIFTED:
         return "The policy is learning again."
     return "The policy has learned again."
+
+
+def _budget(options: RunOptions) -> str:
+    if options.total is None:
+        return f"budget {options.share:.0%}"
+    total = f"total {options.total:g} {options.unit}"
+    return total if options.budget is None else f"budget {options.budget:.0%}, {total}"
 
 
 def _number(value: float | None) -> str:

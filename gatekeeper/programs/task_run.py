@@ -9,22 +9,29 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Budget
-from gatekeeper.errors import BadInputError, GeneratorUnavailableError
+from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
 from gatekeeper.gate import VerificationGate
+from gatekeeper.gate.resume import differences
 from gatekeeper.gate.runner import Generate, check_the_rest, run_tasks
 from gatekeeper.io.providers import generator_names, generator_of
 from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import Task
+from gatekeeper.log import Log, MemoryLog
+from gatekeeper.log.run import read_run
+from gatekeeper.programs.interrupt import set_interrupt_message
+from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
+from gatekeeper.programs.run_plan import RunPlan, print_plan
 from gatekeeper.programs.run_report import print_report, report_as_json
 from gatekeeper.protocols import Verifier
-from gatekeeper.types import PolicyHealth
+from gatekeeper.types import Generation, PolicyHealth
 from gatekeeper.verifiers import ByKind, make_verifier
 
 __all__ = ["run"]
@@ -41,41 +48,32 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     Returns
     -------
     int
-        The exit code: 0; 1 if selected outputs have no verdict; 2 if the generator became
-        unavailable; 130 after Ctrl-C.
+        The exit code: 0; 1 if selected outputs have no verdict.
 
     Raises
     ------
     GatekeeperError
-        For impossible options, and for a log of another run.
+        For impossible options, a log of another run, and a generator that became unavailable.
     """
-    budget = Budget(fraction=options.budget, unit=options.unit, horizon=len(tasks))
+    budget = options.budget_of(len(tasks))
     verifier = _verifier(tasks, options)
+    _check_generator(options)
+    if options.dry_run:
+        return _dry_run(tasks, budget, verifier, options)
     generate = _generate(options)  # before the log: an unavailable model leaves no log behind
-    with VerificationGate(
-        options.policy,
-        budget=budget,
-        verifier=verifier,
-        log=options.log,
-        on_unavailable="pass",
-        workers=options.workers,
-        seed=options.seed,
-        explore=options.explore,
-        prompt_template=getattr(generate, "prompt_template", None),
-        on_drift=options.on_drift,
-        settings={
-            "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
-            "generator": options.generator,
-            "model": options.model,
-            "max_tokens": options.max_tokens,
-            "temperature": options.temperature,
-            "seed": options.seed,
-        },
-    ) as gate:
+    try:
+        opened = _gate(tasks, budget, verifier, options, generate=generate)
+    except LogMismatchError as e:
+        raise BadInputError(mismatch_text(options.log or Path(), e)) from e
+    with opened as gate:
+        known = gate.status().seen
+        print(f"gatekeeper: {RunPlan(len(tasks), known, budget, options)}", file=sys.stderr)
         try:
             _generate_and_verify(gate, tasks, generate, verifier, options)
-        except (KeyboardInterrupt, GeneratorUnavailableError) as stop:
-            return _stopped(stop, f"{gate.status().seen} of {len(tasks)} outputs", options)
+        except GeneratorUnavailableError as e:
+            raise GeneratorUnavailableError(
+                f"{e}; stopped after {_stopped(gate.status().seen, len(tasks), options)}"
+            ) from e
         results = [result for task in tasks if (result := gate.find(task["id"])) is not None]
         status = gate.status()
     summary = summarise(results)
@@ -88,6 +86,57 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     return 1 if summary.could_not_tell else 0
 
 
+def _gate(
+    tasks: Sequence[Task],
+    budget: Budget,
+    verifier: Verifier,
+    options: RunOptions,
+    *,
+    log: Log | None = None,
+    generate: Generate | None = None,
+) -> VerificationGate:
+    return VerificationGate(
+        options.policy,
+        budget=budget,
+        verifier=verifier,
+        log=options.log if log is None else log,
+        on_unavailable="pass",
+        workers=options.workers,
+        seed=options.seed,
+        warmup=options.warmup,
+        explore=options.explore,
+        prompt_template=getattr(generate, "prompt_template", None),
+        on_drift=options.on_drift,
+        settings={
+            "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
+            "generator": options.generator,
+            "model": options.model,
+            "max_tokens": options.max_tokens,
+            "temperature": options.temperature,
+            "seed": options.seed,
+        },
+    )
+
+
+def _dry_run(tasks: Sequence[Task], budget: Budget, verifier: ByKind, options: RunOptions) -> int:
+    """Print the plan; the settings are checked against the log, which is only read."""
+    run = read_run(options.log) if options.log is not None and options.log.exists() else None
+    asked = MemoryLog()
+    with _gate(tasks, budget, verifier, options, log=asked):
+        pass
+    found = differences(run.settings, asked.settings()) if run is not None and run.outputs else []
+    if found:
+        raise BadInputError(mismatch_text(options.log or Path(), LogMismatchError("", found)))
+    known = 0 if run is None else len(run.outputs)
+    print_plan(RunPlan(len(tasks), known, budget, options), tasks, run, verifier.max_seconds)
+    return 0
+
+
+def _stopped(seen: int, tasks: int, options: RunOptions) -> str:
+    later = "the same command continues" if options.log else "without --log nothing is kept"
+    return f"{seen} of {tasks} outputs; {later}"
+
+
 def _generate_and_verify(
     gate: VerificationGate,
     tasks: Sequence[Task],
@@ -95,22 +144,19 @@ def _generate_and_verify(
     verifier: Verifier,
     options: RunOptions,
 ) -> None:
+    def interruptible(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
+        stopped = _stopped(gate.status().seen, len(tasks), options)
+        set_interrupt_message(f"interrupted after {stopped}")
+        return generate(prompts, ids)
+
     with _gate_progress(gate, f"{options.policy}: answer, decide, verify", len(tasks)) as advance:
-        run_tasks(gate, tasks, generate, on_progress=advance)
+        run_tasks(gate, tasks, interruptible, on_progress=advance)
     if options.check_all:
         status = gate.status()
         known = status.verified + status.warmup_verified + status.external_verdicts
         rest = status.seen - known
         with _gate_progress(gate, "check the rest, to compare", rest) as advance:
             check_the_rest(gate, tasks, verifier, workers=options.workers, on_progress=advance)
-
-
-def _stopped(stop: BaseException, done: str, options: RunOptions) -> int:
-    interrupted = isinstance(stop, KeyboardInterrupt)
-    why = "interrupted" if interrupted else f"{stop}; stopped"
-    later = "the same command continues" if options.log else "without --log nothing is kept"
-    print(f"gatekeeper: {why} after {done}; {later}", file=sys.stderr)
-    return 130 if interrupted else 2
 
 
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
@@ -128,14 +174,9 @@ def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
     return ByKind(verifiers)
 
 
-def _generate(options: RunOptions) -> Generate:
-    """The generator, with those of the options that it takes."""
-    if not options.temperature >= 0:
-        raise BadInputError(f"temperature={options.temperature!r}: give a number >= 0; 0 is greedy")
-    if options.max_tokens is not None and options.max_tokens < 1:
-        raise BadInputError(f"max_tokens={options.max_tokens!r}: give at least 1")
-    make = generator_of(options.generator)
-    takes = signature(make).parameters
+def _check_generator(options: RunOptions) -> None:
+    """Raises BadInputError where the options do not fit the generator."""
+    takes = signature(generator_of(options.generator)).parameters
     if options.base_url and "base_url" not in takes:
         raise BadInputError(
             f"--base-url {options.base_url}: generator {options.generator!r} has no endpoint; "
@@ -144,8 +185,16 @@ def _generate(options: RunOptions) -> Generate:
     if bool(options.model) != ("model" in takes):
         others = [n for n in generator_names() if "model" in signature(generator_of(n)).parameters]
         raise BadInputError(
-            f"--model is needed with --generator {' or '.join(others)}, and only with these"
+            f"--model {options.model}: it is for --generator {' or '.join(others)}"
+            if options.model
+            else f"--generator {options.generator} needs --model, the model's name or folder"
         )
+
+
+def _generate(options: RunOptions) -> Generate:
+    """The generator, with those of the options that it takes."""
+    make = generator_of(options.generator)
+    takes = signature(make).parameters
     available: dict[str, Any] = {
         "model": options.model,
         "base_url": options.base_url,

@@ -336,7 +336,7 @@ def test_a_log_is_diagnosed(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--beta", "0"], ["--beta", "nan"], ["--strata", "1"], ["--seeds", "0"]]
+    "arguments", [["--budget", "0"], ["--budget", "nan"], ["--strata", "1"], ["--seeds", "0"]]
 )
 def test_bad_arguments(
     diagnosed: Callable[..., tuple[int, str, str]], arguments: list[str]

@@ -197,9 +197,9 @@ def test_the_command_refuses_in_one_line(
     for arguments, why in (
         ([str(logs / "blind.db")], "no chance to be verified"),
         ([str(logs / "missing.db")], "cannot be read"),
-        ([str(logs / "run.db"), "--beta", "2"], "beta"),
+        ([str(logs / "run.db"), "--budget", "2"], "--budget"),
         ([str(logs / "run.db"), "--policy", "best"], "unknown"),
-        ([str(records)], "--beta"),
+        ([str(records)], "--budget"),
     ):
         assert main(["compare", *arguments]) == 2
         said = capsys.readouterr()

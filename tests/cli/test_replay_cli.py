@@ -411,12 +411,12 @@ def test_files_that_cannot_be_read_or_written(shell: Shell, records: Path) -> No
     (folder / "bytes.jsonl").write_bytes(b"\xff\xfe\x00")
     assert "line 1: not UTF-8" in shell.refused(folder / "bytes.jsonl")
     nowhere = folder / "nowhere" / "out.jsonl"
-    assert f"--decisions {nowhere} cannot be written: No such file" in shell.refused(
+    assert f"--decisions {nowhere} cannot be written: its folder does not exist" in shell.refused(
         records, "--decisions", nowhere
     )
-    assert "cannot be written: Is a directory" in shell.refused(records, "--decisions", folder)
+    assert "cannot be written: it is a folder" in shell.refused(records, "--decisions", folder)
     before = records.read_bytes()
-    assert "is the file of records itself" in shell.refused(records, "--decisions", records)
+    assert "is the input file itself" in shell.refused(records, "--decisions", records)
     assert records.read_bytes() == before
     untouched = folder / "untouched.jsonl"
     shell.refused(records, "--decisions", untouched, "--beta", "2")
@@ -426,15 +426,15 @@ def test_files_that_cannot_be_read_or_written(shell: Shell, records: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--beta", "0"], "beta=0.0: the share of the cost to spend must lie strictly between"),
-        (["--beta", "1"], "beta=1.0: "),
-        (["--beta", "0.2,-0.1"], "beta=-0.1: "),
-        (["--beta", "nan"], "beta=nan: "),
-        (["--beta", "abc"], "--beta 'abc': give numbers between 0 and 1, separated by commas"),
+        (["--beta", "0"], "--budget/--beta '0': give numbers in (0, 1), separated by commas"),
+        (["--beta", "1"], "--beta '1': "),
+        (["--beta", "0.2,-0.1"], "--beta '0.2,-0.1': "),
+        (["--beta", "nan"], "--beta 'nan': "),
+        (["--beta", "abc"], "--beta 'abc': give numbers"),
         (["--beta", ""], "--beta '': give numbers"),
         (["--beta", "0.1,"], "--beta '0.1,': give numbers"),
-        (["--seeds", "0"], "seeds=0: must be a whole number of at least 1"),
-        (["--seeds", "-3"], "seeds=-3: "),
+        (["--seeds", "0"], "--seeds '0': give a whole number of at least 1"),
+        (["--seeds", "-3"], "--seeds '-3': "),
         (["--policy", "delphi"], "policy='delphi' is unknown: choose one of random, threshold"),
     ],
 )
@@ -444,7 +444,9 @@ def test_wrong_options(arguments: list[str], says: str, shell: Shell, records: P
 
 def test_wrong_workers(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(records), "--workers", "0"]) == 2
-    assert capsys.readouterr().err == "gatekeeper: --workers 0: give at least 1\n"
+    assert (
+        capsys.readouterr().err == "gatekeeper: --workers '0': give a whole number of at least 1\n"
+    )
 
 
 def test_the_reader_and_the_rows_agree(records: Path) -> None:

@@ -125,4 +125,4 @@ def test_the_commands_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (answer,) = generator_of("acme")("m", temperature=0.5)(["p"], ["t"])
     assert answer.text == "m at 0.5"
     assert main(command) == 2
-    assert "--model is needed with --generator acme or openai or vllm" in capsys.readouterr().err
+    assert "--generator acme needs --model" in capsys.readouterr().err

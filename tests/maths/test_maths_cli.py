@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from gatekeeper.cli import verify_math
 from gatekeeper.errors import BadInputError
+from gatekeeper.programs.parser import Parser
 
 ITEMS: list[dict[str, Any]] = [
     {"id": "right", "gold": "x^2+2x+1", "response": r"\boxed{(x+1)^2}"},
@@ -22,8 +22,8 @@ ITEMS: list[dict[str, Any]] = [
 
 
 def run(*args: object) -> int:
-    parser = argparse.ArgumentParser()
-    verify_math.add(parser.add_subparsers())
+    parser = Parser()
+    verify_math.add(parser.add_subparsers(metavar="kind"))
     parsed = parser.parse_args(["math", *map(str, args)])
     code: int = parsed.run(parsed)
     return code
@@ -80,9 +80,9 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     for args, words in [
         ((tmp_path / "absent.jsonl", "--out", tmp_path / "o"), "cannot be read"),
         ((empty, "--out", tmp_path / "o"), "has no items"),
-        ((items, "--out", items), "items itself"),
+        ((items, "--out", items), "input file itself"),
         ((items, "--out", tmp_path / "nowhere" / "o"), "cannot be written"),
-        ((items, "--out", tmp_path / "o", "--workers", 0), "at least one worker"),
+        ((items, "--out", tmp_path / "o", "--workers", 0), "at least 1"),
     ]:
         with pytest.raises(BadInputError, match=words):
             run(*args)

@@ -81,9 +81,9 @@ def test_one_line_registers_a_policy(
     assert main([*command, "--workers", "1"]) == 0
     assert "twin" in capsys.readouterr().out
     parser = argparse.ArgumentParser()
-    replay_command.add(parser.add_subparsers())
+    replay_command.add(parser)
     with pytest.raises(SystemExit):
-        parser.parse_args(["replay", "--help"])
+        parser.parse_args(["--help"])
     assert "twin" in capsys.readouterr().out
 
 

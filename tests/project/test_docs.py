@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from gatekeeper import Budget, VerificationGate
-from gatekeeper.cli import main
+from gatekeeper.cli import main, parser
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
 ROOT = Path(__file__).parents[2]
@@ -171,25 +171,16 @@ def test_the_tests_that_pages_name_are_there() -> None:
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command that does something, by its full name."""
-    caught: list[argparse.ArgumentParser] = []
 
-    def walk(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-        below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    def walk(one: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+        below = [a for a in one._actions if isinstance(a, argparse._SubParsersAction)]
         if not below:
-            yield parser.prog, parser
+            yield one.prog, one
         for action in below:
             for child in action.choices.values():
                 yield from walk(child)
 
-    def catch(self: argparse.ArgumentParser, *args: object) -> None:
-        caught.append(self)
-        raise SystemExit
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(argparse.ArgumentParser, "parse_args", catch)
-        with pytest.raises(SystemExit):
-            main([])
-    yield from walk(caught[0])
+    yield from walk(parser())
 
 
 def test_the_page_on_the_command_line_has_every_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,15 +189,15 @@ def test_the_page_on_the_command_line_has_every_option(capsys: pytest.CaptureFix
     commands = dict(parsers())
     assert sections.keys() == commands.keys()
     assert len(commands) > 10
-    for name, parser in commands.items():
-        options = {option for a in parser._actions for option in a.option_strings or [a.dest]} - {
+    for name, one in commands.items():
+        options = {option for a in one._actions for option in a.option_strings or [a.dest]} - {
             "-h",
             "--help",
         }
         listed = set(re.findall(r"`(--?[\w-]+)", sections[name]))
-        listed |= {a.dest for a in parser._actions if f"| `{a.dest}` |" in sections[name]}
+        listed |= {a.dest for a in one._actions if f"| `{a.dest}` |" in sections[name]}
         assert listed == options, name
-        for action in parser._actions:
+        for action in one._actions:
             for choice in action.choices or ():
                 assert f"`{choice}`" in sections[name], f"{name}: {choice}"
 

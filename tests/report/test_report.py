@@ -398,11 +398,11 @@ def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with VerificationGate("cst", budget=Budget(fraction=0.2), log=tmp_path / "new.db"):
         pass
     assert "has not decided on any output yet" in refused(capsys, tmp_path / "new.db", "-o", out)
-    assert "beta=1.0" in refused(capsys, good, "-o", out, "--beta", "1")
+    assert "--budget/--beta '1'" in refused(capsys, good, "-o", out, "--beta", "1")
     assert not out.exists()
     assert "cannot be written" in refused(capsys, good, "-o", tmp_path / "none" / "r.html")
     assert "cannot be written" in refused(capsys, good, "-o", tmp_path)
-    assert "is the file to report on" in refused(capsys, good, "-o", good)
+    assert "is the input file itself" in refused(capsys, good, "-o", good)
     if os.path.exists("/dev/full"):
         assert "cannot be written" in refused(capsys, good, "-o", "/dev/full")
 

@@ -1,0 +1,57 @@
+"""A log that was written with other settings, in the words of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gatekeeper.errors import LogMismatchError, SettingDifference
+from gatekeeper.policies import built_in
+
+__all__ = ["mismatch_text"]
+
+TASKS = "the tasks"
+OPTIONS = {
+    "fraction": "--budget",
+    "total": "--total",
+    "unit": "--unit",
+    "max_cost": "--sandbox",
+    "explore": "--explore",
+    "seed": "--seed",
+    "type": "--policy",
+    "warmup": "--warmup",
+    "generator": "--generator",
+    "model": "--model",
+    "max_tokens": "--max-tokens",
+    "temperature": "--temperature",
+    "on_drift": "--on-drift",
+    "horizon": TASKS,
+    "tasks": TASKS,
+}
+
+
+def mismatch_text(log: Path, error: LogMismatchError) -> str:
+    """All differences, each by its option: the log's value, and the one that was given now."""
+    found: dict[str, str] = {}
+    for d in error.differences:
+        option = OPTIONS.get(d.name)
+        if option is None:
+            return f"--log {log}: {error}"
+        if option == TASKS:
+            found[option] = "other tasks (another file, --format or --limit)"
+        else:
+            found.setdefault(option, f"{option} {_value(d.stored, d)} (now {_value(d.given, d)})")
+    if not found:
+        return f"--log {log}: {error}"
+    return (
+        f"--log {log} was written with {', '.join(found.values())}: give the same to continue it, "
+        "or another log"
+    )
+
+
+def _value(value: object, difference: SettingDifference) -> str:
+    if value is None:
+        return "none"
+    if difference.name == "type":
+        names = {f"{p.make.__module__}.{p.make.__qualname__}": p.name for p in built_in()}
+        return names.get(str(value), str(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,130 @@
+"""Values of options and files, for argparse's `type`: an error says what to give."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from gatekeeper.errors import BadInputError
+
+__all__ = ["check_output", "input_file", "number", "open_output", "summary_stream", "whole"]
+
+STDIN = Path("/dev/stdin")
+
+
+def whole(least: int = 1) -> Callable[[str], int]:
+    """A parser of whole numbers of at least `least`."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least {least}")
+        return value
+
+    return parse
+
+
+def number(interval: str) -> Callable[[str], float]:
+    """A parser of the numbers in an interval such as "(0, 1]"."""
+    low, high = (float(end) for end in interval[1:-1].split(","))
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        is_above = value > low or (interval[0] == "[" and value == low)
+        is_below = value < high or (interval[-1] == "]" and value == high)
+        if not (is_above and is_below):
+            example = "such as 0.2" if high == 1 else "such as 5"
+            raise argparse.ArgumentTypeError(f"{text!r}: give a number in {interval}, {example}")
+        return value
+
+    return parse
+
+
+def input_file(text: str) -> Path:
+    """The path of a file to read; "-" is standard input, which may then be read again and again."""
+    if text != "-":
+        return Path(text)
+    if sys.stdin is None:  # closed; descriptor 0 may be another file by now
+        raise argparse.ArgumentTypeError("'-': standard input is closed: give a file")
+    try:
+        if not stat.S_ISREG(os.fstat(0).st_mode):  # a pipe gives its bytes only once
+            with open(0, "rb", closefd=False) as pipe, tempfile.TemporaryFile() as kept:
+                shutil.copyfileobj(pipe, kept)
+                kept.flush()
+                os.dup2(kept.fileno(), 0)
+    except OSError as e:
+        raise argparse.ArgumentTypeError(
+            f"'-': standard input cannot be read: {e.strerror}; give a file"
+        ) from e
+    return STDIN
+
+
+def check_output(option: str, path: Path, *, source: Path) -> None:
+    """Refuse, before the work begins, a file that cannot be written or that is read.
+
+    Parameters
+    ----------
+    option : str
+        That names the file, for errors.
+    path : Path
+        "-" is standard output.
+    source : Path
+        The file that is read.
+
+    Raises
+    ------
+    BadInputError
+    """
+    if str(path) == "-":
+        return
+    if path.exists() and source.exists() and path.samefile(source):
+        raise BadInputError(f"{option} {path} is the input file itself: give another one")
+    if path.is_dir():
+        why = "it is a folder"
+    elif not path.parent.is_dir():
+        why = "its folder does not exist"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "permission denied"
+    else:
+        return
+    raise BadInputError(f"{option} {path} cannot be written: {why}; give another file")
+
+
+@contextmanager
+def open_output(option: str, path: Path) -> Iterator[TextIO]:
+    """Open a text file to write: gzip by suffix; "-" is standard output.
+
+    Raises
+    ------
+    BadInputError
+        If it cannot be written.
+    """
+    if str(path) == "-":
+        yield sys.stdout
+        return
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "wt", encoding="utf-8") as file:
+            yield file
+    except OSError as e:  # also where the file is closed
+        raise BadInputError(f"{option} {path} cannot be written: {e.strerror}") from e
+
+
+def summary_stream(out: Path | None) -> TextIO:
+    """Where the closing line goes: standard error, where standard output has the data."""
+    return sys.stderr if str(out) == "-" else sys.stdout

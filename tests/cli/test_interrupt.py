@@ -1,0 +1,157 @@
+"""Ctrl-C, as a terminal sends it: to the command and all its processes, at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 60.0  # seconds: every command here would run for longer
+TASKS = Path(__file__).parents[2] / "gatekeeper" / "bundled" / "tasks.jsonl"
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def processes(group: int) -> list[int]:
+    """Of the group, those that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(of) == group and state != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def has_loaded(process: int, library: str) -> bool:
+    try:
+        return library in Path(f"/proc/{process}/maps").read_text()
+    except OSError:
+        return False
+
+
+class Command:
+    """A running command, leader of its own process group."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gatekeeper", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # A job in a shell's background inherits that SIGINT is ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+    def loaded(self, library: str, count: int = 1) -> bool:
+        """Waits until that many processes of the group have loaded a library."""
+        group = self.process.pid
+        return eventually(
+            lambda: sum(has_loaded(pid, library) for pid in processes(group)) >= count
+        )
+
+    def interrupted(self, *, everywhere: bool = True) -> str:
+        """What it has printed on standard error; nothing of it is left."""
+        (os.killpg if everywhere else os.kill)(self.process.pid, signal.SIGINT)
+        _, err = self.process.communicate(timeout=PATIENCE)
+        assert (self.process.returncode, "Traceback" in err) == (130, False), err
+        assert eventually(lambda: not processes(self.process.pid))
+        *_, last = err.splitlines()
+        assert last.startswith("gatekeeper: interrupted")
+        assert err.count("interrupted") == 1
+        return err
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path, rng = tmp_path_factory.mktemp("records") / "records.jsonl", random.Random(0)
+    with path.open("w") as file:
+        for i in range(20_000):
+            h = {f"h{j}": rng.random() for j in (1, 2, 3)}
+            costs = {"cost_estimate": 1 + rng.random(), "cost": 1 + rng.random()}
+            file.write(json.dumps({"id": f"{i}", **h, **costs, "error": i % 3 // 2}) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_replay_ends_with_its_workers(records: Path, everywhere: bool) -> None:
+    command = Command("replay", records, "--seeds", 1000, "--workers", 2)
+    assert command.loaded("_multiarray_umath", 3)
+    command.interrupted(everywhere=everywhere)
+
+
+def test_paper_ends_with_its_workers() -> None:
+    command = Command("paper", "--seeds", 100)
+    assert command.loaded("_multiarray_umath", 2)
+    command.interrupted()
+
+
+def test_workers_end_with_a_parent_that_was_killed(records: Path) -> None:
+    command = Command("replay", records, "--seeds", 1000, "--workers", 2)
+    assert command.loaded("_multiarray_umath", 3)
+    command.process.kill()
+    command.process.communicate()
+    assert eventually(lambda: not processes(command.process.pid))
+
+
+def test_programs_that_never_end(tmp_path: Path) -> None:
+    item = {"code": "def f():\n    while True: pass", "tests": ["assert f()"]}
+    items, out = tmp_path / "items.jsonl", tmp_path / "out.jsonl"
+    items.write_text("".join(json.dumps({"id": i, **item}) + "\n" for i in range(9)))
+    command = Command(
+        *("verify", "code", items, "--sandbox", "local", "--timeout", PATIENCE, "--out", out)
+    )
+    assert eventually(out.exists)
+    command.interrupted()
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A server that takes requests and never answers."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        server.settimeout(PATIENCE)
+        yield server
+
+
+def test_a_server_that_never_answers(silent: socket.socket, tmp_path: Path) -> None:
+    """The message says how far the run is, and how to continue."""
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+    command = Command(
+        *("run", TASKS, "--generator", "openai", "--model", "m", "--base-url", url),
+        *("--sandbox", "local", "--log", tmp_path / "run.db"),
+    )
+    connection, _ = silent.accept()
+    with connection:
+        plan, last = command.interrupted().splitlines()
+    assert re.search("the first 50 are verified to warm up, then at most 110 of the other", plan)
+    assert last.endswith("interrupted after 0 of 600 outputs; the same command continues")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_at_any_moment_of_the_start(seed: int, tmp_path: Path) -> None:
+    """From the first import on, also in a library of C, in which the model answers."""
+    command = Command("run", TASKS, "--sandbox", "local", "--log", tmp_path / "run.db")
+    assert command.loaded("_multiarray_umath")
+    time.sleep(random.Random(seed).random() * 3)
+    command.interrupted()

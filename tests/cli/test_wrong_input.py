@@ -1,0 +1,316 @@
+"""Wrong input of every kind, through the command line: exit code 2, one message with a remedy."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gatekeeper.cli import COMMANDS, main
+from gatekeeper.errors import LogError
+from gatekeeper.log import SQLiteLog
+
+RNG = random.Random(0)
+MATH = {"id": "m1", "prompt": "Compute 1 + 1.", "kind": "math", "gold": "2"}
+CODE = {"id": "c1", "prompt": "Write f.", "kind": "code", "tests": ["assert f(1) == 1"]}
+ITEM = {"id": "i1", "code": "def f(x): return x", "tests": ["assert f(1) == 1"]}
+RECORDS = [
+    {
+        "id": f"r{i}",
+        **{f"h{j}": RNG.random() for j in (1, 2, 3)},
+        "cost_estimate": 1 + RNG.random(),
+        "cost": 1 + RNG.random(),
+        "error": RNG.randrange(2),
+    }
+    for i in range(80)
+]
+
+
+def write(path: Path, *lines: object) -> None:
+    text = "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
+    path.write_text(text)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the arguments name, in a folder of their own."""
+    folder = tmp_path_factory.mktemp("wrong")
+    write(folder / "tasks", MATH)
+    write(folder / "code", CODE)
+    write(folder / "items", ITEM)
+    write(folder / "maths", {"id": 1, "gold": "2", "response": "2"})
+    write(folder / "records", *RECORDS)
+    write(folder / "few", *RECORDS[:30])
+    write(folder / "unlabelled", *({**r, "error": None} for r in RECORDS))
+    write(folder / "empty", "\n")
+    write(folder / "prose", "To be, or not to be.\n")
+    write(folder / "list", "[1, 2]\n")
+    write(folder / "twice", MATH, MATH)
+    write(folder / "essay", {**MATH, "kind": "essay"})
+    write(folder / "syntax", {**CODE, "tests": ["assert ("]})
+    write(folder / "costless", *RECORDS[:60], {**RECORDS[0], "id": "x", "cost_estimate": -1})
+    write(folder / "unsure", *RECORDS[:60], {**RECORDS[0], "id": "x", "error": 0.5})
+    write(folder / "nan", *RECORDS[:60], '{"id": "x", "h1": "high"}\n')
+    write(folder / "response", {"error": {"message": "quota"}})
+    write(folder / "itemless", {"id": "i", "code": "x"})
+    write(folder / "goldless", {"id": "i", "response": "2"})
+    (folder / "bytes").write_bytes(b"\xff\xfe\x00")
+    (folder / "plain.gz").write_bytes(b"plain")
+    (folder / "cut.gz").write_bytes(gzip.compress(json.dumps(MATH).encode() * 99)[:-9])
+    (folder / "database").write_bytes(b"SQLite format 3\0" + bytes(4080))
+    (folder / "a folder").mkdir()
+    SQLiteLog(folder / "blank.db").close()
+    assert quiet(["run", str(folder / "tasks"), "--log", str(folder / "run.db")]) == 0
+    return folder
+
+
+def quiet(arguments: Sequence[str]) -> int:
+    command = [sys.executable, "-m", "gatekeeper", *arguments]
+    return subprocess.run(command, capture_output=True).returncode
+
+
+EVALPLUS = ("evalplus", "--samples", "records", "--dataset", "humaneval")
+CODE_OUT = ("verify", "code", "items", "--sandbox", "local", "--out", "out")
+# The arguments, and what the message must have: the value, and what to do about it.
+WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
+    # commands and options
+    (("rnu",), ("'rnu'", "did you mean 'run'?")),
+    (("diagnoze", "records"), ("'diagnoze'", "did you mean 'diagnose'?")),
+    (("Replay", "records"), ("'Replay'", "did you mean 'replay'?")),
+    (("help",), ("'help'", "gatekeeper --help")),
+    (("--verson",), ("'--verson'", "did you mean '--version'?")),
+    (("-v",), ("'-v'", "gatekeeper --help")),
+    (("verify",), ("kind is missing", "code, math")),
+    (("verify", "maths"), ("'maths'", "did you mean 'math'?")),
+    (("sandbox",), ("action is missing", "build")),
+    (("sandbox", "biuld"), ("'biuld'", "did you mean 'build'?")),
+    (("run",), ("required: tasks", "usage: gatekeeper run tasks")),
+    (("run", "tasks", "more"), ("'more'", "usage: gatekeeper run tasks")),
+    (("run", "--polcy", "cst", "tasks"), ("'--polcy'", "did you mean '--policy'?")),
+    (("run", "tasks", "--bugdet=0.2"), ("'--bugdet'", "did you mean '--budget'?")),
+    (("run", "tasks", "--pol", "cst"), ("'--pol'", "gatekeeper run --help")),
+    (("run", "tasks", "--policy"), ("--policy", "expected one argument")),
+    (("replay", "--seed", "3", "records"), ("'--seed'", "did you mean '--seeds'?")),
+    (("verify", "code", "items", "--tmeout", "3"), ("'--tmeout'", "'--timeout'?")),
+    (("verify", "code", "items"), ("--out, --sandbox", "usage: gatekeeper verify code")),
+    (("report", "run.db"), ("--out", "usage: gatekeeper report")),
+    (("doctor", "--jsn"), ("'--jsn'", "did you mean '--json'?")),
+    (("completion",), ("required: shell", "usage: gatekeeper completion")),
+    (("completion", "basic"), ("'basic'", "bash")),
+    (("paper", "--table", "mian"), ("'mian'", "main")),
+    # values of options
+    (("run", "tasks", "--budget", "0"), ("--budget '0'", "(0, 1]")),
+    (("run", "tasks", "--budget", "20%"), ("--budget '20%'", "such as 0.2")),
+    (("run", "tasks", "--budget", "1.01"), ("--budget '1.01'", "(0, 1]")),
+    (("run", "tasks", "--budget", "-inf"), ("'-inf'", "gatekeeper run --help")),
+    (("run", "tasks", "--budget", "0,2"), ("--budget '0,2'", "such as 0.2")),
+    (("run", "tasks", "--total", "0"), ("--total '0'", "give a number")),
+    (("run", "tasks", "--total", "inf"), ("--total 'inf'", "give a number")),
+    (("run", "tasks", "--total", "9", "--unit", "seconds"), ("--total 9", "--budget too")),
+    (("run", "tasks", "--unit", "minutes"), ("'minutes'", "verifications, seconds")),
+    (("run", "tasks", "--unit", "usd"), ("'usd'", "verifications, seconds")),
+    (("run", "tasks", "--warmup", "0"), ("--warmup '0'", "at least 1")),
+    (("run", "tasks", "--warmup", "ten"), ("--warmup 'ten'", "whole number")),
+    (("run", "tasks", "--limit", "0"), ("--limit '0'", "at least 1")),
+    (("run", "tasks", "--limit", "1e3"), ("--limit '1e3'", "whole number")),
+    (("run", "tasks", "--explore", "1"), ("--explore '1'", "[0, 1)")),
+    (("run", "tasks", "--explore", "-0.1"), ("--explore '-0.1'", "[0, 1)")),
+    (("run", "tasks", "--seed", "-1"), ("--seed '-1'", "at least 0")),
+    (("run", "tasks", "--seed", "0.5"), ("--seed '0.5'", "whole number")),
+    (("run", "tasks", "--workers", "0"), ("--workers '0'", "at least 1")),
+    (("run", "tasks", "--concurrency", "-8"), ("--concurrency '-8'", "at least 1")),
+    (("run", "tasks", "--max-tokens", "0"), ("--max-tokens '0'", "at least 1")),
+    (("run", "tasks", "--temperature", "warm"), ("--temperature 'warm'", "give a number")),
+    (("run", "tasks", "--temperature", "nan"), ("--temperature 'nan'", "give a number")),
+    (("run", "tasks", "--policy", "best"), ("'best'", "choose one of", "cst")),
+    (("run", "tasks", "--policy", "oracle"), ("'oracle'", "replay only")),
+    (("run", "tasks", "--on-drift", "stop"), ("'stop'", "relearn, report")),
+    (("run", "tasks", "--format", "csv"), ("'csv'", "tasks, math, mbpp")),
+    (("run", "tasks", "--generator", "gpt"), ("'gpt'", "bundled, openai")),
+    (("run", "tasks", "--generator", "openai"), ("openai", "--model")),
+    (("run", "tasks", "--model", "m"), ("--model m", "--generator openai")),
+    (("run", "tasks", "--base-url", "http://x/v1"), ("http://x/v1", "choose one that has")),
+    (
+        ("run", "tasks", "--generator", "openai", "--model", "m", "--api-key-env", "NO_KEY"),
+        ("NO_KEY", "set it"),
+    ),
+    (("run", "code"), ("'code'", "--sandbox docker or --sandbox local")),
+    (("run", "code", "--sandbox", "podman"), ("'podman'", "docker, local")),
+    (("replay", "records", "--budget", "0.1,,0.2"), ("'0.1,,0.2'", "such as 0.1,0.2")),
+    (("replay", "records", "--beta", "1"), ("'1'", "(0, 1)")),
+    (("replay", "records", "--seeds", "0"), ("--seeds '0'", "at least 1")),
+    (("replay", "records", "--workers", "many"), ("--workers 'many'", "whole number")),
+    (("replay", "records", "--order", "random"), ("'random'", "shuffled, given")),
+    (("replay", "records", "--policy", "cts"), ("'cts'", "choose one of")),
+    (("replay", "records", "--feedback", "none"), ("'none'", "full, partial")),
+    (("replay", "records", "--label", "wrong"), ("'wrong'", "error, benefit")),
+    (("replay", "records", "--evaluate", "half"), ("'half'", "second-half")),
+    (("diagnose", "records", "--strata", "1"), ("--strata '1'", "at least 2")),
+    (("diagnose", "records", "--budget", "2"), ("'2'", "(0, 1)")),
+    (("compare", "run.db", "--budget", "1"), ("'1'", "(0, 1)")),
+    (("compare", "records", "--budget", "0.2", "--policy", "x"), ("'x'", "choose one of")),
+    (("compare", "records"), ("no budget", "--budget 0.2")),
+    (("plan", "records", "--recall", "1.5"), ("1.5", "--recall")),
+    (("plan", "records", "--residual-risk", "0"), ("0", "--residual-risk")),
+    (("plan", "records", "--policy", "x"), ("'x'", "choose one of")),
+    (("report", "records", "-o", "r", "--budget", "0"), ("'0'", "(0, 1)")),
+    (("paper", "--seeds", "1"), ("--seeds '1'", "at least 2")),
+    ((*CODE_OUT, "--timeout", "0"), ("--timeout '0'", "give a number")),
+    ((*CODE_OUT, "--memory-mb", "0"), ("--memory-mb '0'", "at least 1")),
+    ((*CODE_OUT, "--workers", "-1"), ("--workers '-1'", "at least 1")),
+    ((*CODE_OUT, "--with", "numpy"), ("--with", "--sandbox docker")),
+    ((*CODE_OUT[:3], "--sandbox", "none", "--out", "o"), ("'none'", "docker, local")),
+    ((*CODE_OUT, "--image", "x"), ("--image", "--sandbox docker")),
+    (("signals", "records", "--scope", "both"), ("'both'", "content, reasoning")),
+    ((*EVALPLUS, "--workers", "0"), ("--workers '0'", "at least 1")),
+    ((*EVALPLUS, "--base-url", "http://x/v1"), ("http://x/v1", "needs --model")),
+    (("evalplus", "--samples", "nowhere", "--dataset", "mbpp"), ("nowhere", "--model")),
+    (("evalplus", "--samples", "records", "--dataset", "apps"), ("'apps'", "humaneval, mbpp")),
+    # files to read
+    (("run", "nowhere"), ("nowhere", "No such file")),
+    (("run", "a folder"), ("a folder", "Is a directory")),
+    (("run", "empty"), ("empty", "no task")),
+    (("run", "prose"), ("prose, line 1", "not JSON")),
+    (("run", "list"), ("list, line 1", "a JSON object is needed")),
+    (("run", "bytes"), ("bytes, line 1", "not UTF-8")),
+    (("run", "plain.gz"), ("plain.gz", "cannot be read")),
+    (("run", "cut.gz"), ("cut.gz", "cannot be read")),
+    (("run", "twice"), ("twice, line 2", "unique id")),
+    (("run", "essay"), ("'essay'", "choose 'code' or 'math'")),
+    (("run", "syntax", "--sandbox", "local"), ("'assert ('", "not Python")),
+    (("run", "records"), ("records, line 1", "'prompt' is missing")),
+    (("run", "tasks", "--format", "mbpp"), ("tasks, line 1", "missing")),
+    (("replay", "nowhere"), ("nowhere", "No such file")),
+    (("replay", "few"), ("30 records", "warm-up of 50")),
+    (("replay", "unlabelled"), ("80 of 80 records", "needs all")),
+    (("replay", "costless"), ("costless, line 61", "-1")),
+    (("replay", "unsure"), ("unsure, line 61", "0.5")),
+    (("replay", "nan"), ("nan, line 61", "'high'")),
+    (("replay", "database"), ("database", "log")),
+    (("diagnose", "prose"), ("prose, line 1", "not JSON")),
+    (("plan", "blank.db"), ("blank.db", "give the log")),
+    (("plan", "few"), ("30 outputs", "warm-up of 50")),
+    (("compare", "blank.db"), ("blank.db", "give the log")),
+    (("report", "blank.db", "-o", "r"), ("blank.db", "give the log")),
+    (("report", "tasks", "-o", "r"), ("tasks, line 1", "missing")),
+    (("signals", "response"), ("response, line 1", "no known shape")),
+    (("signals", "empty"), ("empty", "no outputs")),
+    (
+        ("verify", "code", "itemless", "--sandbox", "local", "-o", "v"),
+        ("itemless, line 1", "give a list"),
+    ),
+    (
+        ("verify", "code", "tasks", "--sandbox", "local", "-o", "v"),
+        ("tasks, line 1", "give a list"),
+    ),
+    (("verify", "math", "goldless", "-o", "v"), ("goldless, line 1", "'gold' is missing")),
+    (("verify", "math", "empty", "-o", "v"), ("empty", "no items")),
+    # files to write
+    (("run", "tasks", "--log", "no/run.db"), ("no/run.db", "does not exist")),
+    (("run", "tasks", "--log", "a folder"), ("a folder", "no regular file")),
+    (("run", "tasks", "--log", "prose"), ("prose", "not a log")),
+    (("run", "tasks", "--log", "run.db", "--budget", "0.3"), ("--budget 0.2 (now 0.3)", "give")),
+    (("run", "code", "--sandbox", "local", "--log", "run.db"), ("other tasks", "--limit")),
+    (("replay", "records", "--decisions", "records"), ("records", "give another one")),
+    (("replay", "records", "--decisions", "no/d"), ("no/d", "give another file")),
+    (("verify", "math", "maths", "-o", "maths"), ("maths", "give another one")),
+    (("verify", "math", "maths", "-o", "a folder"), ("a folder", "give another file")),
+    (("signals", "response", "-o", "no/s"), ("no/s", "give another file")),
+    (("report", "records", "-o", "a folder"), ("a folder", "give another file")),
+    (("report", "records", "-o", "records"), ("records", "give another one")),
+    (("paper", "--table", "parameters", "-o", "prose"), ("prose", "cannot be written")),
+]
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len({arguments for arguments, _ in WRONG}) == len(WRONG) >= 100
+    assert {arguments[0] for arguments, _ in WRONG} >= COMMANDS.keys()
+
+
+@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=lambda value: " ".join(value)[:60])
+def test_wrong_input(
+    arguments: tuple[str, ...],
+    says: tuple[str, ...],
+    folder: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One message, on standard error, after the usage where the arguments are at fault."""
+    monkeypatch.chdir(folder)
+    before = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
+    assert main(arguments) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    *usage, message = re.sub(r"\n +", " ", err).splitlines()
+    assert message.startswith("gatekeeper: ")
+    assert [line for line in usage if not line.startswith("usage: gatekeeper ")] == []
+    for part in says:
+        assert part in err
+    after = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
+    assert {p: n for p, n in after.items() if p.suffix not in (".lock", ".db-shm")} == {
+        p: n for p, n in before.items() if p.suffix not in (".lock", ".db-shm")
+    }
+
+
+def test_a_log_in_use(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = folder / "used.db"
+    with SQLiteLog(log):
+        assert main(["run", str(folder / "tasks"), "--log", str(log)]) == 2
+    assert "in use by another gate: close it" in capfd.readouterr().err
+    with pytest.raises(LogError):
+        SQLiteLog(folder / "prose")
+
+
+@pytest.mark.parametrize(
+    ("setup", "arguments", "code", "says"),
+    [
+        ("exec 0<&-", "run -", 2, "standard input"),
+        ("exec 0</dev/null", "run -", 2, "/dev/stdin holds no task"),
+        ("exec 0<prose", "replay -", 2, "/dev/stdin, line 1: not JSON"),
+        ("exec >&-", "run tasks", 0, "all of them verified"),
+        ("exec >/dev/full", "signals good", 2, "No space left"),
+        ("ulimit -v 500000", "doctor", 2, "768 MiB"),
+        ("ulimit -f 1", "verify math maths -o big", 0, ""),
+        ("export LC_ALL=C PYTHONUTF8=0", "run nö", 2, "No such file"),
+        ("export COLUMNS=1", "doctor --jsn", 2, "did you mean '--json'?"),
+        ("export TERM=dumb NO_COLOR=1", "run nowhere", 2, "No such file"),
+        ("export OPENAI_API_KEY=", "run tasks --generator openai --model m", 2, "OPENAI_API_KEY"),
+        (
+            "export OPENAI_API_KEY=k",
+            "run tasks --generator openai --model m --base-url http://127.0.0.1:9/v1",
+            2,
+            "the same command continues",
+        ),
+    ],
+)
+def test_wrong_surroundings(setup: str, arguments: str, code: int, says: str, folder: Path) -> None:
+    entries = [{"token": "a", "logprob": -0.5, "top_logprobs": []}]
+    choice = {"index": 0, "message": {"content": "a"}, "logprobs": {"content": entries}}
+    write(folder / "good", {"id": "a", "choices": [choice]})
+    if "continues" in says:
+        arguments += " --log unreachable.db"
+    shell = f"{setup}; exec {sys.executable} -m gatekeeper {arguments}"
+    ran = subprocess.run(
+        ["bash", "-c", shell], cwd=folder, capture_output=True, text=True, errors="replace"
+    )
+    assert (ran.returncode, "Traceback" in ran.stderr) == (code, False), ran.stderr
+    assert says in ran.stderr
+
+
+def test_names_that_are_no_text(folder: Path) -> None:
+    """A file's name may have any byte."""
+    name = os.fsdecode(b"r\xe9ponse")
+    (folder / "maths").read_text()
+    for arguments in (["run", name], ["verify", "math", "maths", "-o", name]):
+        command = [sys.executable, "-m", "gatekeeper", *arguments]
+        ran = subprocess.run(command, cwd=folder, capture_output=True)
+        assert b"Traceback" not in ran.stderr
+        assert ran.returncode == (2 if arguments[0] == "run" else 0)
