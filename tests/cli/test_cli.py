@@ -184,3 +184,39 @@ def test_a_reader_that_stops_listening_is_no_error(tmp_path: Path) -> None:
     child.stdout.close()
     _, err = child.communicate()
     assert (child.returncode, err.count(b"\n")) == (141, 1)  # what it will verify
+
+
+def test_the_plan_is_what_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--dry-run` writes nothing; the run spends what it said, on as many tasks as asked for."""
+    tasks = lines(tmp_path / "tasks.jsonl", *({**MATH, "id": f"m{i}"} for i in range(30)))
+    log = tmp_path / "run.db"
+    how = ["run", str(tasks), "--limit", "20", "--warmup", "4", "--total", "9", "--log", str(log)]
+    assert main([*how, "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert not log.exists()
+    assert (plan["tasks"], plan["warmup"], plan["after_warmup_at_most"]) == (20, 4, 5)
+    assert (plan["to_generate"], plan["to_verify_at_most"]) == (20, 9)
+    assert main([*how, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == (
+        "gatekeeper: 20 tasks: the first 4 are verified to warm up, then at most 5 of the other 16 "
+        "(--total 9): 9 in all\n"
+    )
+    done = json.loads(out)
+    assert (done["outputs"], done["warmup_verified"], done["cap"]) == (20, 4, 5)
+    assert done["verified"] <= 5
+    assert main([*how, "--dry-run"]) == 0
+    assert "To generate: 0 answers" in capsys.readouterr().out
+
+
+def test_a_log_without_a_decision_takes_other_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one that a run leaves which ended before its first output."""
+    tasks, log = lines(tmp_path / "tasks.jsonl", MATH), tmp_path / "run.db"
+    unreachable = ["--generator", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+    assert main(["run", str(tasks), "--log", str(log), *unreachable]) == 2
+    assert "stopped after 0 of 1 outputs; the same command continues" in capsys.readouterr().err
+    how = ["--policy", "random", "--seed", "3", "--on-drift", "report"]
+    assert main(["run", str(tasks), "--log", str(log), *how]) == 0
+    assert main(["run", str(tasks), "--log", str(log), *how]) == 0
