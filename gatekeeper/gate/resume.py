@@ -105,9 +105,10 @@ def resume(
             event = _decided_again(event, admission)
         state.apply(event)
     before = state.fingerprint
-    now = (
-        fingerprint.with_models(models) if before is None else fingerprint.after(before.fingerprint)
-    )
+    if before is None:
+        now = fingerprint.with_models(models)
+    else:
+        now = fingerprint.after(before.fingerprint)
     # Without a decision the log takes another `on_drift`.
     if before is None or (before.fingerprint, before.on_drift) != (now, on_drift):
         journal.append(state.advance(state.with_fingerprint(now)))
