@@ -10,6 +10,8 @@ import numpy as np
 
 from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.budget import Budget, Ledger
+from gatekeeper.drift.guard import DriftGuard
+from gatekeeper.gate.admission import decision_of
 from gatekeeper.gate.configuration import exploration_rate
 from gatekeeper.io.records import RecordTable
 from gatekeeper.protocols import ObservingPolicy, Policy
@@ -34,6 +36,8 @@ def go_through(
     epsilon = exploration_rate(budget, EXPLORE)
     observe = policy.observe if isinstance(policy, ObservingPolicy) else None
     ledger = Ledger(budget, 1.0, explore=epsilon)
+    if isinstance(policy, DriftGuard):
+        policy.behind = ledger.behind
     lots = np.random.default_rng((seed, 1)).random(n) < epsilon
     outcomes = [outcome_of(label, 1.0) for label in (0, 1)]
     propensity, verified = np.empty(n), np.empty(n, dtype=bool)
@@ -53,10 +57,9 @@ def go_through(
         admitted = room >= (0 if warmup else ledger.spare())
         rate = epsilon if not warmup and room >= 0 else 0.0
         hold = ledger.see(cost_estimate, warmup=warmup)
-        p = proposal.propensity if admitted else 0.0
-        propensity[t] = p + rate * (1.0 - p)
-        verified[t] = verify = (proposal.verify and admitted) or (drawn and rate > 0.0)
-        decision = proposal if verify == proposal.verify else replace(proposal, verify=verify)
+        decision = decision_of(proposal, admitted=admitted, explored=drawn, epsilon=rate)
+        propensity[t] = decision.propensity
+        verified[t] = verify = decision.verify
         if verify:
             ledger.reserve(id_, hold)
         if observe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, inf, isfinite, sqrt
+from math import floor, inf, isfinite, nan, sqrt
 from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -193,6 +193,24 @@ class Ledger:
         if self._total is not None:
             caps.append((self._total - self._spent[True] - self._held[True]) / TICKS)
         return min(caps)
+
+    @property
+    def allowed(self) -> float:
+        """What of the cap is meant for the candidates seen so far after the warm-up: all of it, or
+        with a horizon their share of the stream. NaN for a budget that has no rate."""
+        after, horizon = self.seen - self._warmup_seen, self.budget.horizon
+        if horizon is None:
+            return nan if self.budget.fraction is None else self.cap
+        return self.cap * min(after / max(horizon - self._warmup_seen, 1), 1.0)
+
+    def behind(self) -> float:
+        """How many verifications, at the mean cost so far, are allowed by now beyond those made.
+
+        Below 0 where more were made; 0 for a budget that has no rate.
+        """
+        gap = self.allowed - self.spent - self.held
+        mean = self._known_cost / self._known if self._known else self._max_cost
+        return gap * TICKS / mean if mean and gap == gap else 0.0
 
     def room(self, cost_estimate: float, *, warmup: bool) -> float:
         """Ticks that the caps would leave beside the verification of a candidate not yet seen.

@@ -20,11 +20,13 @@ from gatekeeper.analysis.diagnosis import (
     diagnose,
     orders_for,
 )
-from gatekeeper.io.records import load_records
+from gatekeeper.io.records import is_log, load_records
+from gatekeeper.log.run import read_run
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import input_file, number, whole
 from gatekeeper.stats.interval import Interval
+from gatekeeper.types import PolicyHealth
 
 __all__ = ["add", "main"]
 
@@ -89,6 +91,8 @@ def main(args: argparse.Namespace) -> int:
         print(json.dumps(_finite(result), indent=2, allow_nan=False))
     else:
         _print(found, args.file.name)
+        if is_log(args.file):
+            _print_drift(args.file)
     return EXIT[found.advice]
 
 
@@ -125,6 +129,13 @@ def _print(d: Diagnosis, name: str) -> None:
         console.print(_choices([(NAMES[c.name], c) for c in d.partitions], title))
         console.print(_choices([(c.name, c) for c in d.sweep], "CST with K strata"))
     console.print(Text(d.conclusion, style="bold"))
+
+
+def _print_drift(log: Path) -> None:
+    """Where the log says that outputs drifted: all of them together may then not be one stream."""
+    for change in read_run(log).health_changes:
+        if change.health is PolicyHealth.DRIFTED:
+            Console().print(Text(f"Note: drifted by output {change.after:,}: {change.why}."))
 
 
 def _strata(d: Diagnosis, name: str) -> Table:

@@ -1,15 +1,19 @@
-"""The reaction to drift: what a policy learned is dropped once outcomes contradict predictions."""
+"""The reaction to drift: what a policy learned is dropped once outputs are not as they were."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from math import nan
 from typing import Any
 
 import numpy as np
 
 from gatekeeper.drift.monitor import Monitor
+from gatekeeper.drift.pace import STARVES, PaceTest
+from gatekeeper.drift.scores import ScoreRanks
 from gatekeeper.policies import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.stats.error_model import (
@@ -25,27 +29,38 @@ from gatekeeper.stats.error_model import (
 from gatekeeper.stats.shrinkage import as_seen
 from gatekeeper.types import Candidate, Decision, Label, Outcome, PolicyHealth, Reason
 
-__all__ = ["RELEARNING", "DriftGuard"]
+__all__ = ["RELEARNING", "TESTS", "DriftGuard"]
+
+TESTS = 2  # number of the definition of the tests; another one may find drift elsewhere
 
 GROWTH = 1.3  # labels between fits, as a factor: a fit that follows each change at once hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
 # Who decided on a candidate whose label is to come, see `_pending`: the policy itself, a draw that
 # became its warm-up, or the policy before it was restored.
 OWN, HANDED, OLD = 0, 1, 2
+# After a drift: how many verifications to be behind the budget before drawing beside the policy,
+# for chance alone makes it a few; and over how many outputs to catch up.
+LAG, CATCH_UP = 5.0, 40.0
 
 
 class DriftGuard:
-    """A policy that decides as the one given does, for as long as outcomes are as predicted.
+    """A policy that decides as the one given does, for as long as outputs are as they were.
 
-    P(error) is fitted to the labels known so far (`ErrorModel`: signals, ĉ, stratum). Each new
-    label is compared with its prediction from the earlier ones, and `Monitor` tests whether the
-    differences are chance. Labels of forced verifications are left out, because they are no fair
-    sample, and so are candidates without signals.
+    Three tests, which together give a false alarm on at most 1 % of the streams that do not change,
+    as far as their assumptions hold:
+
+    - scores: signals and sizes of each output are compared with those of earlier ones (`Monitor`);
+      of several outputs of one task in a row (`task/1`, `task/2`, equal ĉ) only the first is;
+    - labels: P(error) is fitted to the labels known so far (`ErrorModel`: signals, ĉ, stratum), and
+      each new label is compared with its prediction (`Monitor`). Labels of forced verifications
+      are left out, because they are no fair sample, and so are candidates without signals;
+    - pace: as many outputs are verified as were before (`PaceTest`), while the policy is steady.
 
     On drift what was learned is dropped. The policy is restored to the state in which it was
     handed in, and candidates are drawn uniformly; those that are verified, by whichever uniform
     draw, are its new warm-up. After that it decides again. None of this counts as warm-up: a draw
-    has `Reason.EXPLORE` and its exact propensity.
+    has `Reason.EXPLORE` and its exact propensity. From the first drift on the guard also draws
+    candidates beside the policy as far as the budget is more than `LAG` verifications ahead of it.
 
     Parameters
     ----------
@@ -58,6 +73,14 @@ class DriftGuard:
         False: drift is only reported; `health` then stays "drifted".
     seed
         Of the draws.
+
+    Attributes
+    ----------
+    behind
+        Says how many verifications the budget would have paid for by now beyond those made; None:
+        unknown, and nothing is drawn beside the policy.
+    testing
+        False: drift is only what `drift` is told. For logs that were written with other tests.
     """
 
     def __init__(
@@ -67,7 +90,12 @@ class DriftGuard:
         self._observer = policy if isinstance(policy, ObservingPolicy) else None
         self._initial = deepcopy(policy.state())
         self._rng = np.random.default_rng((seed, 3))  # other draws than a policy's or a gate's
-        self._monitor = Monitor()
+        self._seed = seed
+        self.behind: Callable[[], float] | None = None
+        self.testing = True
+        self._monitor, self._ranks, self._pace = Monitor(), ScoreRanks(seed), PaceTest(rate)
+        self._task: tuple[str, float] | None = None  # of the last output: its id's first part, ĉ
+        self._paced = False  # something drifted: draw beside the policy where it is behind
         self._model: ErrorModel | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)
@@ -91,16 +119,23 @@ class DriftGuard:
 
     @property
     def why(self) -> str:
-        """In words, what the test found when it last found drift; "" if it never did."""
+        """In words, what the tests found when they last found drift; "" if they never did."""
         return self._why
+
+    @property
+    def shift(self) -> float:
+        """Evidence that the scores are not exchangeable with earlier ones, see `Monitor.shift`."""
+        return self._monitor.shift
 
     def decide(self, candidate: Candidate) -> Decision:
         raw = raw_of(candidate)
         if has_signal(raw):
             self._recent.append(raw)
-        if not self._relearning:
-            return self._policy.decide(candidate)
         rate = self._rate or (1 + self._verified) / (2 + self._after)
+        more = self._more(rate)
+        if not self._relearning:
+            return self._beside(self._policy.decide(candidate), more)
+        rate = min(rate + more, 1.0)
         verify = bool(self._rng.random() < rate)
         reason = Reason.EXPLORE if verify else Reason.POLICY
         return Decision(verify, reason, propensity=rate, version=self._labels)
@@ -113,8 +148,12 @@ class DriftGuard:
         if decision.reason is not Reason.WARMUP:
             self._after += 1
             self._verified += decision.verify
-        if not decision.verify:
-            return
+        if decision.verify:
+            self._to_verify(candidate, decision)
+        if self.testing and not self._given_up:
+            self._test_output(candidate, decision)
+
+    def _to_verify(self, candidate: Candidate, decision: Decision) -> None:
         drawn = self._relearning and decision.reason is not Reason.FORCED
         if drawn:
             proposal = self._policy.decide(candidate)
@@ -132,7 +171,15 @@ class DriftGuard:
         elif not self._relearning:
             self._policy.update(candidate, decision, outcome)
         if outcome.error is not None and decision.reason is not Reason.FORCED:
-            self._test(raw_of(candidate), outcome.error)
+            self._test_label(raw_of(candidate), outcome.error)
+
+    def drift(self, why: str) -> None:
+        """Take it that outputs have drifted: relearn, or only report it."""
+        self._why = why
+        if self._relearns:
+            self.relearn()
+        else:
+            self._health = PolicyHealth.DRIFTED
 
     def restart(self) -> None:
         """Begin with the policy's warm-up again, as if no candidate had come."""
@@ -140,9 +187,12 @@ class DriftGuard:
         self._pending = dict.fromkeys(self._pending, OLD)
 
     def relearn(self) -> None:
-        """Drop what was learned, for a reason outside the labels: another model, say."""
+        """Drop what was learned, for a reason outside the tests: another model, say."""
         self.restart()
         self._monitor.reset()
+        self._ranks = ScoreRanks(self._seed)
+        self._pace.reset()
+        self._paced = self.testing
         self._model = None
         self._recent.clear()
         self._known.clear()
@@ -150,23 +200,49 @@ class DriftGuard:
         self._health = PolicyHealth.DRIFTED
         self._relearning = self._policy.phase == "warmup"
 
-    def _test(self, raw: Raw, error: Label) -> None:
+    @property
+    def _given_up(self) -> bool:
+        return self._health is PolicyHealth.DRIFTED and not self._relearns
+
+    def _more(self, most: float) -> float:
+        """Probability of drawing a candidate beside the policy, so that the budget is spent."""
+        if not self._paced or self.behind is None:
+            return 0.0
+        return min(max((self.behind() - LAG) / CATCH_UP, 0.0), most)
+
+    def _beside(self, proposal: Decision, more: float) -> Decision:
+        if not more or proposal.reason is Reason.WARMUP:
+            return proposal
+        drawn, p = bool(self._rng.random() < more), proposal.propensity
+        reason = Reason.EXPLORE if drawn and not proposal.verify else proposal.reason
+        verify = proposal.verify or drawn
+        return replace(proposal, verify=verify, reason=reason, propensity=p + more * (1.0 - p))
+
+    def _test_output(self, candidate: Candidate, decision: Decision) -> None:
+        """Compare the output with earlier ones, and the pace with what it was."""
+        before, self._task = self._task, _task_of(candidate)
+        if self._task is None or self._task != before:
+            scores = self._ranks(raw_of(candidate))
+            if scores is not None and decision.reason is not Reason.WARMUP:
+                self._monitor.observe_output(scores)
+        if self.phase not in ("warmup", "calibration", RELEARNING):
+            self._pace.observe(decision.verify or decision.reason is Reason.BUDGET_EXHAUSTED)
+        if self._monitor.drifted or self._pace.starved:
+            self.drift(self._monitor.why or STARVES)
+
+    def _test_label(self, raw: Raw, error: Label) -> None:
         """Compare the label with its prediction, then learn it."""
-        given_up = self._health is PolicyHealth.DRIFTED and not self._relearns
-        if given_up or not has_signal(raw):
+        if self._given_up or not has_signal(raw):
             return
-        if self._labels >= self._next_fit:
+        if self.testing and self._labels >= self._next_fit:
             self._next_fit = min(int(self._labels * GROWTH) + 1, self._labels + AT_MOST)
             self._model = ErrorModel.fit(self._recent, self._known)
-        if self._model is not None:
+        if self.testing and self._model is not None:
             p, _, _ = self._model(raw)
-            self._monitor.observe(error, as_seen(p))
+            seen = as_seen(p)  # if labels are as noisy as the fit assumes; they may be clean
+            self._monitor.observe_label(error, min(p, seen), max(p, seen))
             if self._monitor.drifted:
-                self._why = self._monitor.why
-                if self._relearns:
-                    self.relearn()
-                else:
-                    self._health = PolicyHealth.DRIFTED
+                self.drift(self._monitor.why)
                 return
         self._known.append(Known(raw, error, nan))
         self._labels += 1
@@ -176,7 +252,12 @@ class DriftGuard:
     def state(self) -> dict[str, Any]:
         return {
             "policy": self._policy.state(),
+            "testing": self.testing,
             "monitor": self._monitor.state(),
+            "ranks": self._ranks.state(),
+            "pace": self._pace.state(),
+            "task": None if self._task is None else list(self._task),
+            "paced": self._paced,
             "estimates": None if self._model is None else self._model.state(),
             "recent": [list(raw) for raw in self._recent],
             "known": [[list(known.raw), known.error] for known in self._known],
@@ -192,7 +273,12 @@ class DriftGuard:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._policy.restore(state["policy"])
+        self.testing = state["testing"]
         self._monitor.restore(state["monitor"])
+        self._ranks.restore(state["ranks"])
+        self._pace.restore(state["pace"])
+        self._task = None if state["task"] is None else (state["task"][0], state["task"][1])
+        self._paced = state["paced"]
         estimates = state["estimates"]
         self._model = None if estimates is None else ErrorModel.restored(estimates)
         self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
@@ -202,3 +288,9 @@ class DriftGuard:
         self._relearning, self._pending = state["relearning"], dict(state["pending"])
         self._after, self._verified = state["account"]
         self._rng.bit_generator.state = state["rng"]
+
+
+def _task_of(candidate: Candidate) -> tuple[str, float] | None:
+    """What several outputs of one task have in common; None for an id that names no task."""
+    task, slash, _ = candidate.id.rpartition("/")
+    return (task, candidate.cost_estimate) if slash else None

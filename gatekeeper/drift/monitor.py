@@ -1,44 +1,82 @@
-"""The test for drift: a sequential test of labels against their predictions.
+"""The test for drift: a sequential test of scores against earlier ones, of labels against theirs.
 
-Testing by betting, started again at every label so that a late change is noticed, too: a mixture
+Testing by betting, started again at every output so that a late change is noticed, too: a mixture
 over the start times.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from gatekeeper.drift.scores import STATISTICS
 from gatekeeper.errors import BadInputError
-from gatekeeper.types import Label
+from gatekeeper.types import FloatArray, Label
 
 __all__ = ["ALPHA", "TOLERANCE", "Monitor"]
 
-ALPHA = 0.01  # probability of a false alarm, ever, on a stream that follows its predictions
-# By how much predictions may be off, because they rest on few labels. The fits of policies treat
-# 10 % of the labels as wrong, so they never predict less; with a smaller tolerance a stream without
-# errors would be drift.
-TOLERANCE = 0.1
-STAKES = (0.1, 0.25, 0.5)  # κ, share of the wealth on the next label: for small changes and large
-PATIENCE = 100  # labels over which half the wealth comes into play
+ALPHA = 0.008  # probability of a false alarm, ever; with the test of the pace it is 0.01
+TOLERANCE = 0.03  # by how much predictions may be off, because they rest on few labels
+STAKES = (0.15, 0.4)  # κ, share of the wealth on the next label: for small changes and large
+CLEAR = 4.0  # evidence of a change by that of none, for it to be named as a cause
+PATIENCE = 1000  # outputs over which half the wealth comes into play
+
+# Normal scores after a change, N(μ, σ²): μ, σ and prior. Statistics share the wealth unequally: the
+# mean of the signals sees a change in all of them best.
+CHANGES = (
+    (-1.5, 1.0, 0.08),
+    (-0.7, 1.0, 0.17),
+    (-0.3, 1.0, 0.2),
+    (0.3, 1.0, 0.2),
+    (0.7, 1.0, 0.17),
+    (1.5, 1.0, 0.08),
+    (0.0, 0.5, 0.05),
+    (0.0, 2.0, 0.05),
+)
+SHARES = (0.06, 0.06, 0.06, 0.45, 0.25, 0.12)  # by statistic
+_MU, _SIGMA, _PRIOR = np.array(CHANGES).T
+# log of the density of N(μ, σ²) by that of N(0, 1), as a polynomial of the normal score
+_SQUARE = 0.5 - 0.5 / _SIGMA**2
+_LINEAR = _MU / _SIGMA**2
+_CONSTANT = -0.5 * (_MU / _SIGMA) ** 2 - np.log(_SIGMA)
+_SAME = 0  # row and column of what has not changed
+_LABELS = np.r_[1.0, np.full(2 * len(STAKES), 0.5 / len(STAKES))]
+_SCORES = np.r_[1.0, np.outer(SHARES, _PRIOR).ravel()]
+# A quarter of the wealth for a change of the labels alone, a quarter for one of the scores alone,
+# half for both at once.
+_BETS = np.outer(_LABELS, _SCORES) / 2.0
+_BETS[_SAME] /= 2.0
+_BETS[1:, _SAME] /= 2.0
+_BETS[_SAME, _SAME] = 0.0
 
 
 class Monitor:
-    """Becomes `drifted` once labels differ from their predictions by more than chance explains.
+    """Becomes `drifted` once scores or labels differ from earlier ones by more than chance.
 
-    Null hypothesis: whatever came before, P(y_t = 1 | past) lies within δ of the prediction p_t,
-    which was made before y_t was known. Guarantee: under it P(drifted, ever) <= α, however long
-    the stream, whenever one looks, whatever chose which outputs were verified. After `reset` the
-    same holds for what follows, so k resets may cause k + 1 false alarms of α each.
+    Null hypothesis: outputs are exchangeable before verification, so that the normal scores of
+    their ranks (`ScoreRanks`) are independent N(0, 1); and whatever came before, P(y = 1 | past)
+    lies within δ of the predicted range, which was made before y was known.
 
-    It does not guarantee that a change is noticed: one of less than δ may never be, others the
-    later the smaller they are. It cannot distinguish a stream that changed from predictions that
-    were bad from the start.
+    Guarantee: the wealth bet on the scores alone, and that bet on the labels alone, are e-processes
+    under the null: P(either reaches 1 / α, ever) <= α for each, however long the stream, whenever
+    one looks, whatever chose which outputs were verified (Ville's inequality). Bets on both at once
+    multiply the two, which helps where neither alone is enough. Their mean is at most 1 at any
+    given time; that it is at alarms, too, is not proven, because ranks among few outputs are not
+    independent of earlier labels. `benchmarks/drift.py` counts false alarms. After `reset` the same
+    holds for what follows, so k resets may cause k + 1 false alarms of α each.
 
-    Method: a wealth of 1 is bet on labels. A share κ of it on "wrong" at odds of 1 / (p + δ)
-    becomes 1 - κ + κ y / (p + δ) of itself, which under the null is no gain on average; on "right"
-    the odds are 1 / (1 - p + δ). A share w_t of the wealth, Σ w_t <= 1, is bet for the first time
-    on label t, divided among both sides and every κ. The wealth reaches 1 / α with a probability
-    of at most α (Ville's inequality).
+    It does not guarantee that a change is noticed: one of the labels of less than δ may never be,
+    others the later the smaller they are. It cannot distinguish a stream that changed from one that
+    is in an order, nor from predictions that were bad from the start.
+
+    Method: a wealth of 1 is bet. Scores: the likelihood ratio of N(μ, σ²) to N(0, 1), for eight
+    (μ, σ) and six statistics. Labels: a share κ on "wrong" at odds of 1 / (q + δ), with q the upper
+    end of the predicted range, becomes 1 - κ + κ y / (q + δ) of itself, which under the null is no
+    gain on average; on "right" the odds are 1 / (1 - q + δ), with q the lower end. A share w_t of
+    the wealth, Σ w_t <= 1, is bet for the first time on output t, divided among all combinations of
+    a change of the scores and one of the labels.
 
     Parameters
     ----------
@@ -49,6 +87,8 @@ class Monitor:
 
     References
     ----------
+    Vovk et al. (2021), "Retrain or not retrain: conformal test martingales for change-point
+    detection".
     Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting".
     Shin, Ramdas and Rinaldo (2023), "E-detectors": the mixture over start times.
     """
@@ -59,9 +99,13 @@ class Monitor:
         if not 0.0 < tolerance < 1.0:
             raise BadInputError(f"tolerance={tolerance!r}: a difference of rates lies in (0, 1)")
         self.alpha, self.tolerance = alpha, tolerance
+        self._drifted = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again: forget what was observed so far."""
         self._seen = 0
-        self._more = [0.0] * len(STAKES)  # wealth on its way, by κ
-        self._fewer = [0.0] * len(STAKES)
+        self._wealth: FloatArray = np.zeros_like(_BETS)  # in play, by labels' change and scores'
         self._drifted = False
 
     @property
@@ -71,52 +115,83 @@ class Monitor:
 
     @property
     def wealth(self) -> float:
-        """Evidence against the null, >= 0, 1 at the start: an e-value at every label."""
-        cash = PATIENCE / (self._seen + PATIENCE)
-        return cash + (sum(self._more) + sum(self._fewer)) / (2 * len(STAKES))
+        """Evidence against the null, >= 0, 1 at the start."""
+        return self._cash + float(self._wealth.sum())
+
+    @property
+    def shift(self) -> float:
+        """Evidence against exchangeable scores, whatever the labels: an e-value at every output,
+        1 at the start. Under the null it reaches x with a probability of at most 1 / x."""
+        share = float(_BETS[_SAME].sum())
+        return self._cash + float(self._wealth[_SAME].sum()) / share
 
     @property
     def why(self) -> str:
         """What was found, in words; "" while nothing has drifted."""
         if not self._drifted:
             return ""
-        side = "more" if sum(self._more) > sum(self._fewer) else "fewer"
-        return f"{side} errors than predicted"
+        labels, scores = self._wealth.sum(axis=1), self._wealth.sum(axis=0)
+        more = labels[1 : 1 + len(STAKES)].sum() > labels[1 + len(STAKES) :].sum()
+        by_labels = f"{'more' if more else 'fewer'} errors than predicted"
+        by_scores = f"scores shifted: {_shift(scores[1:])}"
+        # Without evidence of its own, a change of the one is as good a bet as none.
+        if labels[1:].sum() < CLEAR * labels[_SAME]:
+            return by_scores
+        if scores[1:].sum() < CLEAR * scores[_SAME]:
+            return by_labels
+        return f"{by_labels}; {by_scores}"
 
-    def observe(self, error: Label, p: float) -> None:
+    def observe_output(self, scores: Sequence[float]) -> None:
+        """Bet on the normal scores of one more output, in the order of `STATISTICS`."""
+        if self._drifted:
+            return
+        t = self._seen = self._seen + 1
+        begun = PATIENCE / ((t + PATIENCE - 1) * (t + PATIENCE))  # w_t, 1 in sum
+        g = np.array(scores)[:, None]
+        self._wealth += begun * _BETS
+        self._wealth[:, 1:] *= np.exp(_CONSTANT + g * (_LINEAR + g * _SQUARE)).ravel()
+        self._test()
+
+    def observe_label(self, error: Label, least: float, most: float) -> None:
         """Bet on one more label.
 
         Parameters
         ----------
         error
             The label: 1 wrong, 0 right.
-        p
-            P(error) in [0, 1], as it was predicted without this label.
+        least, most
+            Range of P(error), in [0, 1], as it was predicted without this label.
         """
         if self._drifted:
             return
-        t = self._seen = self._seen + 1
-        begun = PATIENCE / ((t + PATIENCE - 1) * (t + PATIENCE))  # w_t, 1 in sum
-        on_wrong = error / min(p + self.tolerance, 1.0)  # what 1 becomes that is bet on it
-        on_right = (1 - error) / min(1.0 - p + self.tolerance, 1.0)
-        for i, kappa in enumerate(STAKES):
-            self._more[i] = (self._more[i] + begun) * (1.0 - kappa + kappa * on_wrong)
-            self._fewer[i] = (self._fewer[i] + begun) * (1.0 - kappa + kappa * on_right)
-        self._drifted = self.wealth * self.alpha >= 1.0
+        on_wrong = error / min(most + self.tolerance, 1.0)  # what 1 becomes that is bet on it
+        on_right = (1 - error) / min(1.0 - least + self.tolerance, 1.0)
+        gains = [1.0]
+        for odds in (on_wrong, on_right):
+            gains += [1.0 - kappa + kappa * odds for kappa in STAKES]
+        self._wealth *= np.array(gains)[:, None]
+        self._test()
 
-    def reset(self) -> None:
-        """Start again: forget what was observed so far."""
-        self.restore(Monitor().state())
+    @property
+    def _cash(self) -> float:
+        return PATIENCE / (self._seen + PATIENCE)
+
+    def _test(self) -> None:
+        self._drifted = self.wealth * self.alpha >= 1.0
 
     def state(self) -> dict[str, Any]:
         """A snapshot of values that `json` takes."""
-        return {
-            "seen": self._seen,
-            "more": list(self._more),
-            "fewer": list(self._fewer),
-            "drifted": self._drifted,
-        }
+        return {"seen": self._seen, "wealth": self._wealth.tolist(), "drifted": self._drifted}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._drifted = state["seen"], state["drifted"]
-        self._more, self._fewer = list(state["more"]), list(state["fewer"])
+        self._wealth = np.array(state["wealth"], dtype=np.float64)
+
+
+def _shift(wealth: FloatArray) -> str:
+    """The change with the most evidence, in words."""
+    by = wealth.reshape(len(STATISTICS), len(CHANGES))
+    of = by.sum(axis=1).argmax()
+    mu, sigma, _ = CHANGES[by[of].argmax()]
+    how = ("higher" if mu > 0 else "lower") if mu else ("wider" if sigma > 1 else "narrower")
+    return f"{STATISTICS[of]} {how}"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gatekeeper.drift.fingerprint import Fingerprint
+from gatekeeper.drift.guard import TESTS
 from gatekeeper.errors import LogMismatchError, SettingDifference
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.journal import Journal
@@ -74,7 +75,9 @@ def resume(
     """Bring a fresh state to where the log is, then to what has changed since it was written.
 
     Each decision after the snapshot, or all where there is none, is made again, which brings the
-    policy and the draws to where they were, and compared with the logged one.
+    policy and the draws to where they were, and compared with the logged one. Drift is tested
+    again, too, except where the log was written with other tests: there it is what the log says,
+    and today's tests begin after it.
 
     Parameters
     ----------
@@ -109,8 +112,9 @@ def resume(
         now = fingerprint.with_models(models)
     else:
         now = fingerprint.after(before.fingerprint)
-    # Without a decision the log takes another `on_drift`.
-    if before is None or (before.fingerprint, before.on_drift) != (now, on_drift):
+    # Without a decision the log takes another `on_drift`; and logs may be of earlier tests.
+    settled = (now, on_drift, TESTS)
+    if before is None or (before.fingerprint, before.on_drift, before.tests) != settled:
         journal.append(state.advance(state.with_fingerprint(now)))
     journal.keep()
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from gatekeeper.budget import Ledger
 from gatekeeper.drift.fingerprint import Fingerprint
-from gatekeeper.drift.guard import DriftGuard
+from gatekeeper.drift.guard import TESTS, DriftGuard
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -78,6 +78,7 @@ class GateState(LogState):
     ) -> None:
         super().__init__(ledger)
         self.guard = guard
+        guard.behind = ledger.behind
         self.decider: Policy = policy
         self._observer = policy if isinstance(policy, ObservingPolicy) else None
         self._on_drift, self._model = on_drift, model
@@ -105,6 +106,7 @@ class GateState(LogState):
                 if self.fingerprint is None:
                     self.decider = self._observer = self.guard
                 super().apply(event)
+                self.guard.testing = event.tests == TESTS
                 if event.why and self._on_drift == "relearn":
                     self.guard.relearn()
                 elif event.why:
@@ -112,6 +114,10 @@ class GateState(LogState):
             case WarmupRepeated():
                 self.guard.restart()
                 super().apply(event)
+            case HealthChanged():
+                super().apply(event)
+                if event.health is PolicyHealth.DRIFTED and not self.guard.testing:
+                    self.guard.drift(event.why)
             case _:
                 super().apply(event)
 
@@ -165,7 +171,7 @@ class GateState(LogState):
         why = ""
         if self.fingerprint is not None and self.health is not PolicyHealth.COLD:
             why = fingerprint.since(self.fingerprint.fingerprint)
-        return FingerprintChanged(fingerprint, self._on_drift, why)
+        return FingerprintChanged(fingerprint, self._on_drift, why, TESTS)
 
     def model_of(self, generation: Generation) -> str | None:
         """The model that an output is from; None: unknown."""

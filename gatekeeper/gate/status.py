@@ -12,6 +12,7 @@ __all__ = ["status_of"]
 def status_of(state: GateState, *, verifying: int) -> GateStatus:
     """The status of a gate, called under its lock; `verifying` outputs are at its verifier."""
     ledger = state.ledger
+    allowed = ledger.allowed
     return GateStatus(
         phase=state.decider.phase,
         seen=ledger.seen,
@@ -32,6 +33,8 @@ def status_of(state: GateState, *, verifying: int) -> GateStatus:
         warmup_spent=ledger.warmup_spent,
         warmup_held=ledger.warmup_held,
         overrun=ledger.overrun,
+        pace=(ledger.spent + ledger.held) / allowed if allowed else None,
+        shift=state.guard.shift,
         health=state.health,
         drift=state.drift,
         notes=Shortfall.of_state(state).notes(),

@@ -278,15 +278,17 @@ class FingerprintChanged:
     fingerprint: Fingerprint
     on_drift: str  # the gate's reaction: "relearn" or "report"
     why: str  # what has changed, in words, where that is drift; else ""
+    tests: int = 1  # number of the definition of the tests for drift, from here on
 
     def row(self) -> Row:
         """The event as it is stored."""
-        more = {"on_drift": self.on_drift, "why": self.why}
+        more = {"on_drift": self.on_drift, "why": self.why, "tests": self.tests}
         return Row(self.kind, self.id, self.fingerprint.data() | more)
 
     @classmethod
     def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        return cls(Fingerprint.of_data(data), data["on_drift"], data["why"])
+        tests = data.get("tests", 1)  # early logs do not store it
+        return cls(Fingerprint.of_data(data), data["on_drift"], data["why"], tests)
 
 
 @dataclass(frozen=True, slots=True)

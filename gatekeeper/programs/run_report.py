@@ -37,6 +37,8 @@ def report_as_json(
         "health": status.health,
         "drift": status.drift,
         "notes": list(status.notes),
+        "pace": status.pace,
+        "shift": status.shift,
         "error_rate": as_json(rate),
         "log": None if options.log is None else str(options.log),
     }

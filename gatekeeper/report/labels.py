@@ -26,8 +26,8 @@ VERDICTS = {
 }
 POLICY_HEALTH = {
     PolicyHealth.COLD: "cold: too few labels so far",
-    PolicyHealth.VALID: "valid: labels agree with predictions",
-    PolicyHealth.DRIFTED: "drifted: labels or their conditions changed",
+    PolicyHealth.VALID: "valid: outputs and labels are as before",
+    PolicyHealth.DRIFTED: "drifted: outputs, labels or their conditions changed",
 }
 DRIFTED = {
     "relearn": " The policy then learned from scratch, from outputs drawn at random within the "

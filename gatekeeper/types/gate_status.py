@@ -45,6 +45,12 @@ class GateStatus:
         The same for the warm-up, an account of its own.
     overrun
         What verifications took beyond their reservations.
+    pace
+        `spent + held` as a share of what the budget allows for the outputs so far; None where it
+        has no rate, or nothing is allowed yet.
+    shift
+        Evidence that signals, cost estimates and lengths are not as in earlier outputs: an e-value,
+        1 at the start. While outputs do not change it reaches x with a probability of at most 1/x.
     health
         Whether what the policy learned still holds.
     drift
@@ -73,6 +79,8 @@ class GateStatus:
     warmup_spent: float
     warmup_held: float
     overrun: float
+    pace: float | None
+    shift: float
     health: PolicyHealth
     drift: str
     notes: tuple[str, ...] = ()

@@ -52,8 +52,8 @@ class PolicyHealth(StrEnum):
     """Whether what a policy learned still describes the outputs that come."""
 
     COLD = "cold"  # unknown: too few labels
-    VALID = "valid"  # labels are as predicted
-    DRIFTED = "drifted"  # no longer: another model, say, or labels that contradict the predictions
+    VALID = "valid"  # outputs and labels are as before
+    DRIFTED = "drifted"  # no longer: another model, say, or scores or labels unlike earlier ones
 
 
 class UndecidedState(StrEnum):

@@ -1,4 +1,4 @@
-"""Drift: the test's guarantee, what it notices, and what gate and policies do about it."""
+"""Drift: what a guard, a gate and the command line do about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import inf, prod
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ import pytest
 
 from gatekeeper import Budget, Candidate, Decision, Generation, Policy, Reason, VerificationGate
 from gatekeeper.analysis.replay import outcome_of
+from gatekeeper.budget import Ledger
 from gatekeeper.cli import main as cli
+from gatekeeper.costs import prompt_length
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.drift.guard import RELEARNING, DriftGuard
-from gatekeeper.drift.monitor import ALPHA, PATIENCE, STAKES, TOLERANCE, Monitor
-from gatekeeper.errors import BadInputError, LogMismatchError
+from gatekeeper.errors import LogMismatchError
 from gatekeeper.io.records import RecordTable, records_of_log
 from gatekeeper.log import Log, MemoryLog, Row, SQLiteLog
 from gatekeeper.log.run import read_run
@@ -32,87 +33,6 @@ from gatekeeper.report.report import report
 from gatekeeper.testing import ScriptedVerifier, check_policy, make_generation
 from gatekeeper.types import GateStatus, PolicyHealth
 from gatekeeper.verifiers import ByKind
-
-
-def test_the_wealth_is_that_of_bets_begun_at_every_label() -> None:
-    """Against the mixture written out: a product for each start, side and stake."""
-    rng = np.random.default_rng(3)
-    labels, ps = rng.integers(0, 2, 60).tolist(), rng.random(60).tolist()
-    monitor = Monitor(alpha=1e-9)
-    for label, p in zip(labels, ps, strict=True):
-        monitor.observe(label, p)
-
-    def gain(kappa: float, label: int, p: float) -> float:
-        return 1.0 + kappa * (label - min(p + TOLERANCE, 1.0)) / min(p + TOLERANCE, 1.0)
-
-    wealth = 1.0
-    for start in range(60):
-        begun = PATIENCE / (start + PATIENCE) - PATIENCE / (start + 1 + PATIENCE)
-        bets = [
-            prod(gain(kappa, label, p) for label, p in side)
-            for kappa in STAKES
-            for side in (
-                list(zip(labels, ps, strict=True))[start:],
-                [(1 - label, 1.0 - p) for label, p in zip(labels, ps, strict=True)][start:],
-            )
-        ]
-        wealth += begun * (float(np.mean(bets)) - 1.0)
-    assert monitor.wealth == pytest.approx(wealth, rel=1e-12)
-
-
-@pytest.mark.parametrize("side", [1, -1])
-def test_false_alarms_stay_below_alpha_at_the_edge_of_the_tolerance(side: int) -> None:
-    """1,000 streams of 400 labels, each off by the whole tolerance; looked at after every one."""
-    rng = np.random.default_rng(7)
-    alarms = 0
-    for _ in range(1000):
-        p = rng.uniform(0.1, 0.9, 400)
-        labels = (rng.random(400) < p + side * TOLERANCE).astype(int)
-        monitor = Monitor()
-        for label, predicted in zip(labels.tolist(), p.tolist(), strict=True):
-            monitor.observe(label, predicted)
-        alarms += monitor.drifted
-    assert alarms <= 1000 * ALPHA
-
-
-@pytest.mark.parametrize(("before", "after", "why"), [(0.3, 0.7, "more"), (0.7, 0.3, "fewer")])
-def test_a_late_change_is_noticed(before: float, after: float, why: str) -> None:
-    rng = np.random.default_rng(11)
-    for _ in range(20):
-        monitor = Monitor()
-        for label in (rng.random(1000) < before).tolist():
-            monitor.observe(int(label), before)
-        assert (monitor.drifted, monitor.why) == (False, "")
-        for label in (rng.random(200) < after).tolist():
-            monitor.observe(int(label), before)
-        assert (monitor.drifted, monitor.why) == (True, f"{why} errors than predicted")
-
-
-def test_a_monitor_goes_on_from_its_state_and_begins_anew() -> None:
-    rng = np.random.default_rng(5)
-    labels = (rng.random(300) < 0.6).astype(int).tolist()
-    whole, halves = Monitor(), Monitor()
-    for i, label in enumerate(labels):
-        if i == 20:
-            state = json.loads(json.dumps(halves.state()))
-            halves = Monitor()
-            halves.restore(state)
-        whole.observe(label, 0.2)
-        halves.observe(label, 0.2)
-        assert (whole.state(), whole.wealth) == (halves.state(), halves.wealth)
-    assert whole.drifted
-    at_alarm = whole.state()
-    whole.observe(0, 0.2)
-    assert whole.state() == at_alarm  # it stays, and takes no more bets
-    whole.reset()
-    assert (whole.state(), whole.wealth) == (Monitor().state(), 1.0)
-
-
-@pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"alpha": 1.0}, {"tolerance": 0.0}])
-def test_a_test_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(BadInputError, match=next(iter(bad))):
-        Monitor(**bad)
-
 
 # -- a policy under watch -------------------------------------------------------------------------
 
@@ -193,7 +113,7 @@ def test_on_drift_it_draws_uniformly_and_learns_again() -> None:
         known.append(guard.health)
     first = known.index(PolicyHealth.DRIFTED)
     assert first > 800
-    assert guard.why == "more errors than predicted"
+    assert guard.why.startswith("more errors than predicted")
     begun, ended = phases.index(RELEARNING), 1600 - phases[::-1].index(RELEARNING)
     assert phases[begun:ended] == [RELEARNING] * (ended - begun)
     fresh = guard.state()["policy"]["warmup"]
@@ -275,9 +195,10 @@ def test_another_model_is_drift_at_once(policy: str) -> None:
     results = [gate.maybe_verify(output) for output in stream[n // 2 :]]
     relearning = [r for r in results if gate.phase_of(r.id) == RELEARNING]
     assert relearning == results[: len(relearning)]
-    granted = {0.3: True, 0.03: False}  # what is drawn beside, where the budget has no room
+    beside = 0.03  # what is drawn beside, where the budget has no room
     for result in relearning:
-        assert round(result.decision.propensity, 12) in granted
+        propensity = round(result.decision.propensity, 12)
+        assert propensity >= 0.3 or propensity == beside
         assert result.decision.reason in (
             *(Reason.EXPLORE, Reason.POLICY),
             Reason.BUDGET_EXHAUSTED,
@@ -312,13 +233,21 @@ def test_labels_against_all_predictions_are_drift() -> None:
 
 def test_report_only_says_so() -> None:
     n, stream = 1600, outputs(1600)
-    plain = VerificationGate(
-        "threshold", budget=Budget(fraction=0.3), verifier=ScriptedVerifier(labels(n, 0.1, 0.9))
-    )
-    gate = gate_of(n, MemoryLog(), (0.1, 0.9), on_drift="report")
-    plain._life._state.decider = plain.policy  # without a guard
-    for output in stream:
-        assert repr(gate.maybe_verify(output).decision) == repr(plain.maybe_verify(output).decision)
+    gate = gate_of(n, MemoryLog(), (0.1, 0.9), on_drift="report", explore=0.0)
+    plain, ledger = make_policy("threshold", 0.3), Ledger(Budget(fraction=0.3), 1.0)
+    for output in stream:  # without a guard
+        result = gate.maybe_verify(output)
+        candidate = Candidate(result.id, result.signals, prompt_length(output, None))
+        proposal = plain.decide(candidate)
+        hold = ledger.see(candidate.cost_estimate, warmup=proposal.reason is Reason.WARMUP)
+        verified = proposal.verify and ledger.reserve(result.id, hold)
+        assert (result.decision.verify, result.decision.score) == pytest.approx(
+            (verified, proposal.score), nan_ok=True
+        )
+        if verified:
+            assert result.outcome is not None
+            ledger.settle(result.id, 1.0)
+            plain.update(candidate, proposal, result.outcome)
     status = gate.status()
     assert (status.health, status.drift) == (PolicyHealth.DRIFTED, "more errors than predicted")
 
@@ -365,7 +294,7 @@ def test_a_resume_in_a_drift_goes_on_as_if_nothing_had_been(policy: str, size: i
     whole = run([])
     at = [i for i, event in enumerate(whole) if event.data.get("status") == "drifted"]
     cuts = [sum(e.kind == "decided" for e in whole[:i]) // size * size + 2 * size for i in at]
-    assert len(cuts) == (2 if policy == "threshold" else 1)
+    assert len(cuts) in (1, 2)
     assert settled(run([320, *cuts])) == settled(whole)
 
 
@@ -437,12 +366,17 @@ def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
 # -- what people see of it -------------------------------------------------------------------------
 
 
-def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) -> None:
+def test_a_report_says_what_drifted_and_what_labels_depend_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     n, path = 400, tmp_path / "run.db"
     verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
     with gate_of(n, SQLiteLog(path), prompt_template="Q: {}", verifier=verifier) as gate:
         for output in outputs(n, "ab"):
             gate.maybe_verify(output, {"kind": "math"})
+    assert cli(["diagnose", str(path), "--seeds", "1"]) in (0, 3, 4)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Note: drifted by output 200: model 'b' instead of 'a'." in said
     run = read_run(path)
     assert [s.health for s in run.health_changes] == ["valid", "drifted", "valid"]
     assert (run.health_changes[1].after, run.health_changes[1].why) == (
@@ -456,7 +390,7 @@ def test_a_report_says_what_drifted_and_what_labels_depend_on(tmp_path: Path) ->
     for text in (
         "Policy health",
         "number 201",
-        "drifted: labels or their conditions changed",
+        "drifted: outputs, labels or their conditions changed",
         "model &#x27;b&#x27; instead of &#x27;a&#x27;",
         "a, b",
         "math: ScriptedVerifier",

@@ -1,4 +1,4 @@
-"""Whether labels still agree with what the policy learned, and what they depend on."""
+"""Whether outputs and labels still are as the policy learned them, and what they depend on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def health(data: ReportData) -> Section | None:
     ]
     caption = (
         "What a policy learns depends on the model, the prompt and the verifier. It has drifted "
-        "if one of them changes, or if labels differ significantly from predictions."
+        "if one of them changes, if signals or costs are not distributed as before, if labels "
+        "differ significantly from predictions, or if the policy does not spend its budget."
     )
     if any(s.why for s in run.health_changes):
         caption += DRIFTED[changed.on_drift]

@@ -1,0 +1,69 @@
+"""The test of the pace: whether a policy still verifies as many outputs as the budget pays for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["PaceTest"]
+
+ALPHA = 0.002  # probability of a false alarm, ever
+SLOW = 0.7  # of its usual rate: below that a policy starves
+STAKES = (0.3, 0.6, 0.9)  # share of the wealth on "not verified"
+PATIENCE = 1000  # outputs over which half the wealth comes into play
+KNOWN = 100  # outputs that the budget's rate is worth beside the policy's own
+STARVES = "fewer outputs verified than the budget pays for"
+
+
+class PaceTest:
+    """Becomes `starved` once outputs are verified at less than 70 % of the usual rate.
+
+    Null hypothesis: whatever came before, P(verified | past) >= 0.7 p, where p is the policy's own
+    rate so far, which starts as the budget's. A proposal that the budget refused counts as
+    verified: that policy does not starve. An e-process as in `Monitor`, with a = 1 for a verified
+    output: a share κ bet on a = 0 becomes 1 - κ + κ (1 - a) / (1 - 0.7 p) of itself.
+
+    Parameters
+    ----------
+    rate
+        The budget's, in (0, 1]; None where it has none: the test then begins after 100 outputs.
+
+    References
+    ----------
+    Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting".
+    """
+
+    def __init__(self, rate: float | None) -> None:
+        self._rate = rate
+        self.reset()
+
+    def reset(self) -> None:
+        """Start again: forget what was observed so far."""
+        self._seen = self._verified = 0
+        self._wealth = [0.0] * len(STAKES)
+        self.starved = False
+
+    def observe(self, verified: bool) -> None:
+        """Bet on one more output; with "verified" as defined above."""
+        if self.starved:
+            return
+        known, t = (0, self._seen - KNOWN) if self._rate is None else (KNOWN, self._seen)
+        if t >= 0:
+            p = (known * (self._rate or 0.0) + self._verified) / (known + self._seen)
+            odds = 0.0 if verified else 1.0 / (1.0 - SLOW * p)
+            begun = PATIENCE / ((t + PATIENCE) * (t + 1 + PATIENCE))
+            cash = PATIENCE / (t + 1 + PATIENCE)
+            self._wealth = [
+                (wealth + begun) * (1.0 - kappa + kappa * odds)
+                for wealth, kappa in zip(self._wealth, STAKES, strict=True)
+            ]
+            self.starved = (cash + sum(self._wealth) / len(STAKES)) * ALPHA >= 1.0
+        self._seen += 1
+        self._verified += verified
+
+    def state(self) -> list[Any]:
+        """A snapshot of values that `json` takes."""
+        return [self._seen, self._verified, list(self._wealth), self.starved]
+
+    def restore(self, state: list[Any]) -> None:
+        self._seen, self._verified, wealth, self.starved = state
+        self._wealth = list(wealth)
