@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, inf, isfinite, nan, sqrt
+from math import floor, inf, isfinite, sqrt
 from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -195,12 +195,12 @@ class Ledger:
         return min(caps)
 
     @property
-    def allowed(self) -> float:
+    def allowed(self) -> float | None:
         """What of the cap is meant for the candidates seen so far after the warm-up: all of it, or
-        with a horizon their share of the stream. NaN for a budget that has no rate."""
+        with a horizon their share of the stream. None for a budget that has no rate."""
         after, horizon = self.seen - self._warmup_seen, self.budget.horizon
         if horizon is None:
-            return nan if self.budget.fraction is None else self.cap
+            return None if self.budget.fraction is None else self.cap
         return self.cap * min(after / max(horizon - self._warmup_seen, 1), 1.0)
 
     def behind(self) -> float:
@@ -208,9 +208,11 @@ class Ledger:
 
         Below 0 where more were made; 0 for a budget that has no rate.
         """
-        gap = self.allowed - self.spent - self.held
+        allowed = self.allowed
         mean = self._known_cost / self._known if self._known else self._max_cost
-        return gap * TICKS / mean if mean and gap == gap else 0.0
+        if allowed is None or not mean:
+            return 0.0
+        return (allowed - self.spent - self.held) * TICKS / mean
 
     def room(self, cost_estimate: float, *, warmup: bool) -> float:
         """Ticks that the caps would leave beside the verification of a candidate not yet seen.

@@ -83,8 +83,8 @@ class VerificationGate(ClientMethods):
         another verifier, or a model that the log has not seen.
     on_drift
         What to do where what the policy learned no longer holds (`status().health`): "relearn"
-        drops it and draws uniformly, within the same budget, until it is learned again; "report"
-        only reports it.
+        drops it and draws uniformly, within the same budget, until it is learned again, and then
+        beside the policy where that lags behind the budget; "report" only reports it.
     settings
         Further settings that a resumed log must have been written with, JSON values: the model,
         the task file. A "model" is that of outputs that do not name theirs.
