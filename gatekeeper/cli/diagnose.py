@@ -6,6 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
