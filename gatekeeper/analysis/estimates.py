@@ -34,16 +34,15 @@ from gatekeeper.notebook import as_html
 from gatekeeper.stats.error_model import ErrorModel, Known, Raw
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
-from gatekeeper.stats.profile_likelihood import Part
 from gatekeeper.types import FloatArray, GateResult, Record, Signals
 
 __all__ = [
     "Estimates",
     "as_json",
+    "by_propensity",
     "estimate",
     "interval",
     "log_odds_of",
-    "parts_of",
     "rate_of_all",
     "rates",
     "show",
@@ -126,7 +125,7 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     return Estimates(
         naive,
         rate_of_all(p, drawn, label, flat),
-        rate_of_all(p, drawn, label, log_odds_of(raw, drawn, label)),
+        rate_of_all(p, drawn, label, _cross_fitted(raw, drawn, label)),
         len(rows),
         p.size,
         _why(p),
@@ -233,12 +232,20 @@ def _naive(label: FloatArray) -> Interval | None:
     return replace(midp_interval(rate, label.size), n=label.size)
 
 
+class Part(NamedTuple):
+    """Outputs whose rate of errors is estimated by itself."""
+
+    size: int
+    rate: float  # in [low, high]; any where labels is 0
+    labels: float  # their effective number; 0 without a verdict, inf where the rate is known
+
+
 def rate_of_all(
     p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
 ) -> Interval:
     """All outputs from their parts. `p` > 0, `drawn` means with a label; arrays of shape (N,)."""
     value = below = above = 0.0
-    for part in parts_of(p, drawn, label, log_odds):
+    for part in _parts_of(p, drawn, label, log_odds):
         found = _interval(part)
         share = part.size / p.size
         value += share * part.rate
@@ -254,11 +261,12 @@ def rate_of_all(
     )
 
 
-def parts_of(
+def _parts_of(
     p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
 ) -> list[Part]:
     """Of the same arrays; at least one is drawn. A part without a verdict has the rate of all."""
-    masks = _parts(p)
+    which = by_propensity(p)
+    masks = [which == k for k in np.unique(which).tolist()]
     weight = np.zeros(p.size)
     for mask in masks:
         n, of_n = int(mask.sum()), int((mask & drawn).sum())
@@ -276,12 +284,12 @@ def parts_of(
         rate, labels = crude, 0.0
         if mine.any():
             rate, labels = _part(weight[mine], label[mine], log_odds[mine], log_odds[mask])
-        found.append(Part(n, min(max(rate, low), high), labels, low, high))
+        found.append(Part(n, min(max(rate, low), high), labels))
     return found
 
 
-def _parts(p: FloatArray) -> list[NDArray[np.bool_]]:
-    """The outputs certain to be verified, and the others by propensity: masks (N,)."""
+def by_propensity(p: FloatArray) -> NDArray[np.intp]:
+    """The part of each output (N,): those certain to be verified, and the others by propensity."""
     edges: list[float] = []
     values = np.unique(p[p < 1.0]).tolist()
     start = values[0] if values else 1.0
@@ -289,8 +297,7 @@ def _parts(p: FloatArray) -> list[NDArray[np.bool_]]:
         if value > WITHIN * start:
             edges.append(value)
             start = value
-    which = np.searchsorted([*edges, 1.0], p, side="right")
-    return [which == k for k in np.unique(which).tolist()]
+    return np.searchsorted([*edges, 1.0], p, side="right")
 
 
 def _part(
@@ -332,17 +339,28 @@ def _interval(part: Part) -> Interval:
 
 
 def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
-    """Predicted log odds of an error (N,), each from the verdicts on outputs of other folds."""
-    rows = np.array(raw)
-    reference = raw[:: -(-len(raw) // REFERENCE)]
+    """Predicted log odds of an error (N,), from the verdicts on the outputs drawn."""
+    everything = np.ones(len(raw), dtype=bool)
+    return _log_odds(raw, drawn, label, everything)
+
+
+def _cross_fitted(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+    """The same, each from the verdicts on outputs of other folds."""
     found = np.empty(len(raw))
     fold = np.arange(len(raw)) % FOLDS
     for k in range(FOLDS):
-        others = np.flatnonzero(drawn & (fold != k)).tolist()
-        known = [Known(raw[i], int(label[i]), nan) for i in others]
-        p = ErrorModel.fit(reference, known).of_rows(rows[fold == k])[0].clip(SURE, 1.0 - SURE)
-        found[fold == k] = np.log(p) - np.log1p(-p)
+        found[fold == k] = _log_odds(raw, drawn & (fold != k), label, fold == k)
     return found
+
+
+def _log_odds(
+    raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
+) -> FloatArray:
+    known = [Known(raw[i], int(label[i]), nan) for i in np.flatnonzero(drawn).tolist()]
+    model = ErrorModel.fit(raw[:: -(-len(raw) // REFERENCE)], known)
+    asked = [raw[i] for i in np.flatnonzero(of).tolist()]
+    p = model.of_rows(asked)[0].clip(SURE, 1.0 - SURE)
+    return np.asarray(np.log(p) - np.log1p(-p))
 
 
 # -- sentences about the estimates --------------------------------------------------------------

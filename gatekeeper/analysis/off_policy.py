@@ -7,11 +7,10 @@ independently of whether the log has the next verdict, and what S would have fou
 
     A = Σ S y,    B = Σ (1 - S) y,    recall = A / (A + B),    hit rate = A / Σ S
 
-of which A and B are estimated by `gatekeeper.analysis.estimates` among the outputs chosen and among
-those left out: weighted by propensity (self-normalised, Hájek), and assisted by a prediction of
-every output's error (doubly robust: right on average if either the propensities or the prediction
-are). Outputs that were certain to be verified are known, verdicts on the others independent; the
-95 % intervals of sums and ratios over them come from one likelihood (`stats.profile_likelihood`).
+Verdicts in the log are known; those it lacks are drawn from their posterior
+(`stats.label_posterior`), given predictions from signals and ĉ, cost strata, the propensity, and
+whether the policy chose the output: what predictions miss among its choices, or among the rest, is
+estimated from the verdicts there. A value is the mean over draws, its interval holds 95 % of them.
 
 For policies that learn from nothing after the warm-up S is what they would have chosen. Those that
 learn or calibrate after it (`PolicyDescriptor.learns_after_warmup`) are shown only verdicts that
@@ -23,29 +22,27 @@ with partial feedback.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from math import inf, log, nan
-from typing import Literal
+from math import log, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.analysis.estimates import log_odds_of, parts_of
-from gatekeeper.analysis.vectorised import Stream
+from gatekeeper.analysis.estimates import by_propensity, log_odds_of
+from gatekeeper.analysis.vectorised import Indices, Stream, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy, make_policy
 from gatekeeper.stats.interval import Interval
-from gatekeeper.stats.profile_likelihood import Part, interval_of_ratio, interval_of_sum
+from gatekeeper.stats.label_posterior import LabelPosterior
 from gatekeeper.types import FloatArray
 
-__all__ = ["SEED", "Evidence", "Method", "PolicyValue", "policy_values"]
+__all__ = ["SEED", "Evidence", "PolicyValue", "policy_values"]
 
 Flags = NDArray[np.bool_]
-Method = Literal["weighted", "assisted"]
-METHODS: tuple[Method, ...] = ("weighted", "assisted")
+STRATA = 4  # of cost: what predictions may miss in one
 SEED = 7_919  # of replayed policies; the log's own would repeat the log's draws
 LEAST = 10.0  # effective verdicts below which nothing is estimated
 CHANCELESS = 0.1  # share of outputs that may have propensity 0: the rest is nearly the run
@@ -57,10 +54,8 @@ class PolicyValue:
 
     policy: str
     verified: float  # share of the outputs it would have verified
-    recall: Interval  # weighted; so the next
+    recall: Interval
     hit_rate: Interval | None
-    recall_assisted: Interval
-    hit_rate_assisted: Interval | None
     more: Interval  # errors found beyond those of the first policy compared, in number
     effective: float  # effective number of verdicts that the log has on its choices
     learns: bool  # after the warm-up, here from the log's verdicts only: an approximation
@@ -93,6 +88,7 @@ class Evidence:
         )
         after = slice(T0, None)
         self.p, self.label, self.drawn = p[after], label[after], drawn[after]
+        self.cost = self._cost[after]
         self.counted = self.p > 0.0
         if not (self.label[self.counted] == 1.0).any():
             raise BadInputError(
@@ -100,12 +96,12 @@ class Evidence:
             )
 
     @cached_property
-    def predicted(self) -> FloatArray:
-        """Log odds of an error (n,), each predicted from other outputs' verdicts."""
+    def _predicted(self) -> FloatArray:
+        """Log odds of an error (N,), predicted from the verdicts."""
         t = self._table
         rows = zip(t.h.tolist(), t.cost_estimate.tolist(), strict=True)
         raw = [(*h, log(estimate), 0.0) for h, estimate in rows]
-        return log_odds_of(raw, self._drawn, t.error)[T0:]
+        return log_odds_of(raw, self._drawn, t.error)
 
     def shares(self, policy: str, beta: float) -> FloatArray:
         """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
@@ -120,54 +116,29 @@ class Evidence:
             decisions = self.stream.step(live, beta, feedback="partial")
         return decisions.verified.astype(np.float64)
 
-    def rate(self, among: Flags, method: Method = "weighted") -> Interval:
-        """Error rate of these outputs of the run; of no output at all, 0/0, NaN."""
-        size = int((among & self.counted).sum())
-        if not size:
-            return Interval(nan, nan, nan, 0)
-        found = self.errors(among.astype(np.float64), method)
-        return Interval(found.value / size, found.low / size, found.high / size, found.n)
+    def labels(self, choice: Indices) -> LabelPosterior:
+        """All labels (N,), the warm-up's first; `choice` (n,) numbers the parts of the outputs
+        after it that predictions may be off for by different amounts."""
+        label = np.concatenate([self._table.error[:T0], self.label])
+        label[:T0][~self._drawn[:T0]] = nan
+        if self.complete:
+            return LabelPosterior(label, np.zeros(label.size), [])
+        propensity = np.full(label.size, -1)
+        propensity[T0:] = by_propensity(self.p)
+        both = propensity.copy()
+        both[T0:] += (propensity.max() + 1) * choice
+        warmup = np.full(label.size, -1)
+        warmup[:T0] = 0
+        strata = strata_of(self._table.cost_estimate, STRATA)
+        return LabelPosterior(label, self._predicted, [propensity, both, strata, warmup])
 
-    def errors(self, share: FloatArray, method: Method = "weighted") -> Interval:
-        """Σ share y, for shares (n,) of any sign: how many errors there are in them."""
-        among = (share != 0.0) & self.counted
-        parts, shares = self._parts(share, among, method)
-        weights = [s * part.size for part, s in zip(parts, shares, strict=True)]
-        n = int((among & self.drawn).sum())
-        return replace(interval_of_sum(parts, weights), n=n)
-
-    def recall(self, share: FloatArray, method: Method = "weighted") -> tuple[Interval, float]:
-        """Σ share y / Σ y for shares (n,) in [0, 1], and Σ y."""
-        parts, shares = self._parts(share, self.counted, method)
-        top = [s * part.size for part, s in zip(parts, shares, strict=True)]
-        whole = [float(part.size) for part in parts]
-        errors = sum((part.size * part.rate for part in parts), 0.0)
-        n = int((self.counted & self.drawn).sum())
-        if len(set(shares)) == 1:  # that share of any number of errors
-            return Interval(shares[0], shares[0], shares[0], n), errors
-        return replace(interval_of_ratio(parts, top, whole), n=n), errors
-
-    def _parts(
-        self, share: FloatArray, among: Flags, method: Method
-    ) -> tuple[list[Part], list[float]]:
-        """Parts of these outputs, each of one share and of about equal propensities; the shares."""
-        parts: list[Part] = []
-        shares: list[float] = []
-        for s in np.unique(share[among]).tolist():
-            found = self._parts_among(among & (share == s), method)
-            parts += found
-            shares += [s] * len(found)
-        return parts, shares
-
-    def _parts_among(self, among: Flags, method: Method) -> list[Part]:
-        size, verdicts = int(among.sum()), among & self.drawn
-        if self.complete:  # no sums of weights: exact
-            rate = float(self.label[among].mean())
-            return [Part(size, rate, inf, rate, rate)]
-        if not verdicts.any():  # nothing is known against their being like the others
-            return [Part(size, self.rate(self.counted, method).value, 0.0, 0.0, 1.0)]
-        odds = self.predicted if method == "assisted" else np.zeros(self.p.size)
-        return parts_of(self.p[among], self.drawn[among], self.label[among], odds[among])
+    def totals(
+        self, labels: LabelPosterior, weights: FloatArray, *, resample: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """`LabelPosterior.totals` of the outputs that count, for weights (n, m)."""
+        whole = np.zeros((T0 + self.p.size, weights.shape[1]))
+        whole[T0:][self.counted] = weights[self.counted]
+        return labels.totals(whole, resample=resample)
 
     def costs(self) -> tuple[float, float]:
         """What verifying the warm-up costs, and everything after it; estimated where unknown."""
@@ -235,18 +206,20 @@ def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> l
 
 
 def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray) -> PolicyValue:
+    _, choice = np.unique(np.column_stack([share, first]), axis=0, return_inverse=True)
+    weights = np.column_stack([share, np.ones(share.size), share - first])
+    labels = evidence.labels(choice.reshape(-1))
+    (found, errors, more), size = (sums.T for sums in evidence.totals(labels, weights))
+    verdicts = evidence.drawn & evidence.counted
     chosen = share > 0.0
     effective = evidence.effective(chosen)
-    hits = [evidence.rate(chosen, method) if effective >= LEAST else None for method in METHODS]
-    recall = [evidence.recall(share, method)[0] for method in METHODS]
+    n = int((chosen & verdicts).sum())
     return PolicyValue(
         policy,
         float(share[evidence.counted].mean()),
-        recall[0],
-        hits[0],
-        recall[1],
-        hits[1],
-        evidence.errors(share - first),
+        Interval.of_draws(found / errors, int(verdicts.sum())),
+        Interval.of_draws(found / size[0], n) if effective >= LEAST else None,
+        Interval.of_draws(more, int((verdicts & (share != first)).sum())),
         effective,
         describe_policy(policy).learns_after_warmup,
     )

@@ -1,35 +1,39 @@
 """How much budget a target needs: what each budget would have found, on records or a run's log.
 
-A policy is replayed at budgets from 0 to 1 on the outputs of the file, in their order; from a
-partly verified log as `gatekeeper.analysis.off_policy` describes. The estimates are for the next
-run: for outputs distributed as these, with the score that this warm-up has fitted. So to the
-uncertainty of a partly verified file they add the sampling variation of the outputs themselves;
-both sides of every interval add up by their squares. A file with every verdict has the second part
-only.
+The policy's choices at budgets from 0 to 1 on the outputs of the file are those of a run so long
+that its quantiles have settled; policies other than Threshold and CST are replayed in the order of
+the file. Labels that the file lacks are drawn as `gatekeeper.analysis.off_policy` describes. The
+estimates are for the next run: for outputs distributed as these, with the score that this warm-up
+has fitted. So each draw also weighs the outputs anew (Bayesian bootstrap: Rubin 1981). A file with
+every verdict has the second part only.
 
-The budget for a recall has the interval of all budgets whose recall may, at 95 %, be the target.
-The budget for a residual risk is the smallest one at which even the upper end of the 95 % interval
-of the error rate among the outputs left out keeps to the target.
+Each draw is a whole curve, from which the budget of a target is read: its mean over draws is the
+estimate, its quantiles the interval. The budget for a residual risk is the smallest one at which
+the upper end of a simultaneous 95 % band of all budgets keeps to the target, so that it makes no
+difference at how many budgets one looks.
+
+A Beta(x, n - x) posterior, as the bootstrap has it, is certain where x is 0 or n. Intervals are
+those of Jeffreys' prior instead, which adds half a success and half a failure; values are not.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import hypot
+from dataclasses import dataclass
 
 import numpy as np
 
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.errors import BadInputError
-from gatekeeper.stats.interval import Interval
-from gatekeeper.stats.mid_p import midp_interval
+from gatekeeper.policies import CST, T0, Threshold, describe_policy
+from gatekeeper.stats.interval import LEVEL, Interval
 from gatekeeper.types import FloatArray
 
-__all__ = ["BUDGETS", "Curve", "Needed", "Point", "check_target", "curve_of"]
+__all__ = ["BUDGETS", "Curve", "Draws", "Needed", "Point", "check_target", "curve_of"]
 
 BUDGETS = tuple(i / 50 for i in range(1, 50))  # shares of the full cost: 2 % … 98 %
+CHOICES = 3  # parts of the outputs by the budget from which on they are verified
+JEFFREYS = 0.5  # successes, and failures, that are added
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,45 +54,66 @@ class Needed:
     budget: Interval
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """One rate at ascending budgets (m,), as draws (D, m): of its value, and of its interval."""
+
+    value: FloatArray
+    interval: FloatArray
+
+    def at(self, j: int, n: int) -> Interval:
+        """The rate at the j-th budget, from n labels."""
+        value = float(self.value[:, j].mean())
+        found = Interval.of_draws(self.interval[:, j])
+        return Interval(value, min(found.low, value), max(found.high, value), n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """A policy at budgets from 0 to 1, ascending."""
 
     policy: str
     points: tuple[Point, ...]
+    recall: Draws  # at all points
+    residual_risk: Draws  # at all points but the last, which leaves nothing out
 
     def for_recall(self, target: float) -> Needed:
         """The budget whose recall is the target, with a 95 % interval."""
         check_target("recall", target)
-        recalls = [p.recall for p in self.points]
-        return Needed(
-            target,
-            Interval(
-                self._reached([r.value for r in recalls], target),
-                self._reached([r.high for r in recalls], target),
-                self._reached([r.low for r in recalls], target),
-            ),
-        )
+        value = float(self._reach(self.recall.value, target).mean())
+        found = Interval.of_draws(self._reach(self.recall.interval, target))
+        return Needed(target, Interval(value, min(found.low, value), max(found.high, value)))
 
     def for_residual_risk(self, target: float) -> float | None:
         """The smallest budget with at most this risk at 95 % confidence; None: all must be
         verified, or more labels be had."""
         check_target("residual_risk", target)
-        kept = (p.budget for p in self.points if p.residual_risk.high <= target)
-        return next(kept, None)
+        kept = np.flatnonzero(self.highest_risks() <= target)
+        return self.points[kept[0]].budget if kept.size else None
+
+    def highest_risks(self) -> FloatArray:
+        """The upper ends of a simultaneous 95 % band of the residual risk, at all points but the
+        last: the true curve is above it somewhere in 5 % of all cases (sup-t: Montiel Olea &
+        Plagborg-Møller 2019)."""
+        draws = self.residual_risk.interval
+        centre, spread = draws.mean(axis=0), draws.std(axis=0)
+        above = (draws - centre) / np.maximum(spread, np.finfo(float).tiny)
+        return np.asarray(centre + np.quantile(np.nanmax(above, axis=1), LEVEL) * spread)
 
     def at(self, budget: float) -> Point:
         """The point nearest to a budget."""
         return min(self.points, key=lambda p: abs(p.budget - budget))
 
-    def _reached(self, values: Sequence[float], target: float) -> float:
-        """Where values that ascend from 0 to 1 reach the target: straight lines between points,
-        and 1 beyond the last one that was replayed."""
-        i = bisect_left(values, target)
-        if i == len(values) - 1:
-            return 1.0
-        budgets = [p.budget for p in self.points[i - 1 : i + 1]]
-        return float(np.interp(target, values[i - 1 : i + 1], budgets))
+    def _reach(self, recalls: FloatArray, target: float) -> FloatArray:
+        """Where each draw (D, m), which ascends from 0 to 1, reaches the target (D,): straight
+        lines between points."""
+        budgets = np.array([p.budget for p in self.points])
+        after = np.maximum((recalls < target).sum(axis=1), 1)
+        rows = np.arange(len(recalls))
+        low, high = recalls[rows, after - 1], recalls[rows, after]
+        part = np.clip((target - low) / np.maximum(high - low, np.finfo(float).tiny), 0.0, 1.0)
+        reached: FloatArray = budgets[after - 1] + part * (budgets[after] - budgets[after - 1])
+        return reached
 
 
 def curve_of(
@@ -102,50 +127,69 @@ def curve_of(
 
     Raises BadInputError for an unknown policy.
     """
-    points = [_point(evidence, np.zeros(evidence.p.size), 0.0)]
-    for budget in budgets:
-        points.append(_point(evidence, evidence.shares(policy, budget), budget))
+    n = evidence.p.size
+    columns = [np.zeros(n)]
+    for share in _shares(evidence, policy, budgets):
+        columns.append(share)
         on_progress(1)
-    points.append(_point(evidence, np.ones(evidence.p.size), 1.0))
-    return Curve(policy, tuple(_ascending(points)))
+    shares = np.column_stack([*columns, np.ones(n)])
+    ease = shares.sum(axis=1) / shares.shape[1]
+    labels = evidence.labels(np.minimum((ease * CHOICES).astype(np.intp), CHOICES - 1))
+    found, chosen = evidence.totals(labels, shares, resample=True)
+    verdicts = evidence.drawn & evidence.counted
+    recall, risk = _rates(found, chosen)
+    if describe_policy(policy).learns == "nothing":  # it finds what it verifies
+        recall = Draws(*(np.broadcast_to(shares[0], found.shape) for _ in range(2)))
+        risk = Draws(*(np.broadcast_to(r[:, :1], r.shape) for r in (risk.value, risk.interval)))
+    points = []
+    for j, budget in enumerate([0.0, *budgets, 1.0]):
+        left = verdicts & (shares[:, j] < 1.0)
+        points.append(
+            Point(
+                budget,
+                float(shares[evidence.counted, j].mean()),
+                recall.at(j, int(verdicts.sum())),
+                risk.at(j, int(left.sum())),
+            )
+        )
+    return Curve(policy, tuple(points), recall, Draws(risk.value[:, :-1], risk.interval[:, :-1]))
 
 
-def _point(evidence: Evidence, share: FloatArray, budget: float) -> Point:
-    recall, errors = evidence.recall(share)
-    left = (share < 1.0) & evidence.counted
-    return Point(
-        budget,
-        float(share[evidence.counted].mean()),
-        _of_next_run(recall, errors) if np.ptp(share) else recall,  # of a share of all: the share
-        _of_next_run(evidence.rate(left), float(left.sum())),
-    )
+def _rates(found: FloatArray, chosen: FloatArray) -> tuple[Draws, Draws]:
+    """Recall and residual risk at budgets from 0 to 1, from errors found and outputs verified in
+    each draw (D, m)."""
+    errors, outputs = found[:, -1:], chosen[:, -1:]
+    missed, left = errors - found, outputs - chosen
+    half = np.random.default_rng(1).gamma(JEFFREYS, size=(3, len(found), 1))
+    more = half[0] + half[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recall = found / errors, (found + half[0]) / (errors + more)
+        risk = missed / left, (missed + half[1]) / (left + half[1] + half[2])
+    for draws in recall:
+        draws[:, 0], draws[:, -1] = 0.0, 1.0
+        np.maximum.accumulate(draws, axis=1, out=draws)  # more budget finds more
+    for draws in risk:
+        draws[left == 0.0] = np.nan
+    return Draws(*recall), Draws(*risk)
 
 
-def _ascending(points: Sequence[Point]) -> Iterator[Point]:
-    """With recalls, and both ends of their intervals, put into ascending order.
-
-    More budget finds more; estimates of what ascends, and intervals too, only get better by it
-    (rearrangement: Chernozhukov, Fernández-Val & Galichon 2009).
-    """
-    recalls = [p.recall for p in points]
-    value, low, high = (
-        sorted(v) for v in zip(*((r.value, r.low, r.high) for r in recalls), strict=True)
-    )
-    for i, point in enumerate(points):
-        yield replace(point, recall=Interval(value[i], low[i], high[i], recalls[i].n))
-
-
-def _of_next_run(rate: Interval, n: float) -> Interval:
-    """The rate among outputs to come, from that of n that came; NaN stays NaN."""
-    if not rate.value >= 0.0:
-        return rate
-    luck = midp_interval(rate.value, n)
-    return Interval(
-        rate.value,
-        max(rate.value - hypot(rate.value - rate.low, rate.value - luck.low), 0.0),
-        min(rate.value + hypot(rate.high - rate.value, luck.high - rate.value), 1.0),
-        rate.n,
-    )
+def _shares(evidence: Evidence, policy: str, budgets: Sequence[float]) -> Iterator[FloatArray]:
+    """How far the policy verifies each output (n,) at each budget."""
+    make = describe_policy(policy).make
+    if make not in (Threshold, CST):
+        for budget in budgets:
+            yield evidence.shares(policy, budget)
+        return
+    z, cost = evidence.stream.z, evidence.cost
+    parts = evidence.stream.strata() if make is CST else np.zeros(z.size, dtype=np.intp)
+    parts = np.where(np.isnan(z), -1, parts)
+    for budget in budgets:
+        share = np.full(z.size, budget)  # of those without a score, which are drawn
+        for k in np.unique(parts[parts >= 0]).tolist():
+            mine = parts == k
+            share[mine] = z[mine] > np.quantile(z[mine], 1.0 - budget)
+        spent = float(share[T0:] @ cost) / (budget * float(cost.sum()))
+        yield share[T0:] / max(spent, 1.0)  # the budget ends before the stream
 
 
 def check_target(name: str, target: float) -> None:

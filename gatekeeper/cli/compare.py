@@ -20,11 +20,9 @@ from gatekeeper.io.records import load_records
 from gatekeeper.policies import Random, policy_names
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import input_file, number
-from gatekeeper.stats.interval import Interval
+from gatekeeper.report import formatting as fmt
 
 __all__ = ["add", "main"]
-
-TINY = 1e-9  # an interval below this width is a known value
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -87,11 +85,10 @@ def _print(file: Path, evidence: Evidence, values: list[PolicyValue], beta: floa
     for head in heads if known else [*heads, "verdicts"]:
         table.add_column(head, justify="right", no_wrap=True)
     for v in values:
-        more = "" if v is values[0] else _more(v.more)
-        row = [_name(v, known=known), f"{v.verified:.0%}", _rate(v.recall), _rate(v.hit_rate), more]
+        more = "" if v is values[0] else fmt.count_interval(v.more)
+        rates = fmt.rate_interval(v.recall), fmt.rate_interval(v.hit_rate)
+        row = [_name(v, known=known), f"{v.verified:.0%}", *rates, more]
         table.add_row(*row, *([] if known else [f"{v.effective:.0f}"]))
-        if not known:
-            table.add_row("", "", _rate(v.recall_assisted), _rate(v.hit_rate_assisted))
     console = Console()
     console.print(table)
     for line in _said(evidence, values):
@@ -109,8 +106,8 @@ def _said(evidence: Evidence, values: list[PolicyValue]) -> list[str]:
         lines.append(f"{left_out:,} outputs with propensity 0 are left out.")
     if not evidence.complete:
         lines.append(
-            "First line: weighted by propensity; second: doubly robust. 95 % intervals, for this "
-            "stream. Verdicts: effective number of verdicts on the policy's choices."
+            "95 % intervals, for this stream, and the estimate. Verdicts: effective number of "
+            "verdicts on the policy's choices."
         )
         if any(v.learns for v in values):
             lines.append(
@@ -130,20 +127,6 @@ def _said(evidence: Evidence, values: list[PolicyValue]) -> list[str]:
     if level:
         lines.append(f"No significant difference from {first.policy}: {', '.join(level)}.")
     return lines
-
-
-def _rate(e: Interval | None) -> str:
-    if e is None or not isfinite(e.value):
-        return "–"
-    if e.high - e.low < TINY:
-        return f"{100 * e.value:.1f}%"
-    return f"{100 * e.value:.0f}% [{100 * e.low:.0f}–{100 * e.high:.0f}]"
-
-
-def _more(e: Interval) -> str:
-    if e.high - e.low < TINY:
-        return f"{e.value:+.0f}"
-    return f"{e.value:+.0f} [{e.low:+.0f}, {e.high:+.0f}]"
 
 
 def _as_json(

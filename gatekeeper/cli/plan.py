@@ -9,6 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -22,7 +23,7 @@ from gatekeeper.policies import Random, describe_policy
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import input_file
-from gatekeeper.stats.interval import Interval
+from gatekeeper.report import formatting as fmt
 
 __all__ = ["add", "main"]
 
@@ -102,12 +103,12 @@ def _print(
         cells = []
         for curve in curves:
             point = curve.at(budget)
-            cells += [_rate(point.recall), _rate(point.residual_risk)]
+            cells += [fmt.rate_interval(point.recall), fmt.rate_interval(point.residual_risk)]
         table.add_row(f"{budget:.0%}", *cells)
     console.print(table)
     console.print(
         "Recall: errors found ÷ all errors. Residual risk: error rate of the outputs accepted "
-        "unverified. With 95 % intervals for the next run of such outputs.",
+        "unverified. 95 % intervals for the next run of such outputs, and the estimate.",
         highlight=False,
     )
     if describe_policy(curves[0].policy).learns_after_warmup and not evidence.complete:
@@ -132,15 +133,16 @@ def _verdicts(evidence: Evidence) -> str:
 
 def _recall_sentence(curve: Curve, needed: Needed, n: int) -> str:
     what = f"Recall of {100 * needed.target:.3g}% with {curve.policy}:"
-    between = ""
     budget = needed.budget
-    if budget.low < budget.high:
-        between = f" (95 % interval {_share(budget.low)} to {_share(budget.high)})"
-    if budget.value == 1.0:
-        return f"{what} only by verifying everything{between}."
+    if budget.low == budget.high:
+        if budget.value == 1.0:
+            return f"{what} only by verifying everything."
+        said = f"a budget of {_share(budget.value)}"
+    else:
+        low, high = f"{100 * budget.low:.0f}", _share(budget.high)
+        said = f"a budget of {low} to {high} (95 % interval), estimate {_share(budget.value)}"
     verified = round(n * curve.at(budget.value).verified)
-    of = f"about {verified:,} of {n:,} outputs verified"
-    return f"{what} a budget of {_share(budget.value)}{between}; {of}."
+    return f"{what} {said}; about {verified:,} of {n:,} outputs verified."
 
 
 def _risk_sentence(curve: Curve, target: float, n: int) -> str:
@@ -153,30 +155,22 @@ def _risk_sentence(curve: Curve, target: float, n: int) -> str:
         of = f"about {verified:,} of {n:,} outputs verified"
         return f"{what} a budget of {_share(budget)}, at 95 % confidence; {of}."
     if curve.policy == Random.name:
-        rate = _rate(curve.points[0].residual_risk)
+        rate = fmt.rate_interval(curve.points[0].residual_risk)
         return (
             f"{what} only at 100 %: outputs left out at random have the error rate of all: {rate}."
         )
-    best = min(curve.points[:-1], key=lambda p: p.residual_risk.high)
+    highest = curve.highest_risks()
+    closest = int(np.nanargmin(highest))
+    best = curve.points[closest]
     return (
-        f"{what} this file shows it at no budget below 100 %. The closest is "
-        f"{_rate(best.residual_risk)} at {_share(best.budget)}, from {best.residual_risk.n:,} "
-        "verdicts on outputs left out; more such verdicts would narrow the interval."
+        f"{what} this file shows it at no budget below 100 %. The closest is a budget of "
+        f"{_share(best.budget)}: at most {highest[closest]:.1%}, from {best.residual_risk.n:,} "
+        "verdicts on outputs left out; more such verdicts would lower this bound."
     )
 
 
 def _share(budget: float) -> str:
     return f"{100 * budget:.0f} %"
-
-
-def _rate(e: Interval) -> str:
-    if not isfinite(e.value):
-        return "–"
-    if e.low == e.high:
-        return f"{e.value:.0%}"
-    digits = 1 if e.high < 0.1 else 0
-    low, high = f"{100 * e.low:.{digits}f}", f"{100 * e.high:.{digits}f}%"
-    return f"{100 * e.value:.{digits}f}% [{low}–{high}]"
 
 
 def _needed(needed: Needed) -> dict[str, float]:

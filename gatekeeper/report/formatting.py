@@ -13,14 +13,18 @@ __all__ = [
     "budget",
     "cost",
     "count",
+    "count_interval",
     "decimals",
     "difference",
     "p_value",
     "percent",
     "percent_and_margin",
+    "rate_interval",
     "share",
     "spread",
 ]
+
+TINY = 1e-9  # an interval below this width is a known value
 
 
 def share(part: float, whole: float) -> str:
@@ -34,6 +38,25 @@ def percent(value: float) -> str:
 def percent_and_margin(value: Interval) -> str:
     shown = percent(value.value)
     return f"{shown} ± {100 * value.margin:.1f}" if value.margin >= 0.0005 else shown
+
+
+def rate_interval(value: Interval | None) -> str:
+    """A rate whose interval need not be symmetric: the interval first, then the estimate. Rates
+    below 10 % with a decimal; what is known without an interval."""
+    if value is None or isnan(value.value):
+        return "–"
+    if value.high - value.low < TINY:
+        return percent(value.value)
+    digits = 1 if value.high < 0.1 else 0
+    low, high, at = (f"{100 * v:.{digits}f}" for v in (value.low, value.high, value.value))
+    return f"{low}–{high}% ({at}%)"
+
+
+def count_interval(value: Interval) -> str:
+    """The same of a difference of counts."""
+    if value.high - value.low < TINY:
+        return f"{value.value:+.0f}".replace("-", "−")
+    return f"{value.low:+.0f} to {value.high:+.0f} ({value.value:+.0f})".replace("-", "−")
 
 
 def decimals(value: float, digits: int = 3) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 
-__all__ = ["CHI_SQUARE", "LEVEL", "NORMAL", "TAIL", "UPPER", "Interval"]
+import numpy as np
+
+from gatekeeper.types import FloatArray
+
+__all__ = ["LEVEL", "NORMAL", "TAIL", "UPPER", "Interval"]
 
 LEVEL = 0.95  # of every interval; what follows are its quantiles
 TAIL = 0.025  # probability on either side
 UPPER = 0.975  # the quantile on the upper side
 NORMAL = 1.96  # half-width in standard errors
-CHI_SQUARE = 3.841458820694124  # of one degree of freedom
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,16 @@ class Interval:
     def around(cls, value: float, margin: float, n: int = 0) -> Interval:
         """The symmetric interval of this half-width."""
         return cls(value, value - margin, value + margin, n)
+
+    @classmethod
+    def of_draws(cls, draws: FloatArray, n: int = 0) -> Interval:
+        """The mean of draws (n,) of a posterior, and the quantiles about it; of NaN alone, NaN."""
+        defined = draws[~np.isnan(draws)]
+        if not defined.size:
+            return cls(nan, nan, nan, n)
+        value = float(defined.mean())
+        low, high = np.quantile(defined, (TAIL, UPPER)).tolist()
+        return cls(value, min(low, value), max(high, value), n)
 
     @property
     def margin(self) -> float:

@@ -42,12 +42,19 @@ class Fit(NamedTuple):
     covariance: FloatArray  # (d, d)
 
 
-def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Family) -> Fit:
+def shrunk_fit(
+    x: FloatArray,
+    y: FloatArray,
+    groups: Sequence[Group],
+    family: Family,
+    *,
+    flipped: float = FLIPPED,
+) -> Fit:
     """Coefficients for design x (n, d) and responses y (n,).
 
-    "logistic" takes y in {0, 1} and gives log odds of the true label, 10 % of those seen being the
-    other one. (The share is not identifiable: it looks like a flatter slope.) Without rows
-    the prior comes back.
+    "logistic" takes y in {0, 1} and gives log odds of the true label, a share `flipped` of those
+    seen being the other one. (The share is not identifiable: it looks like a flatter slope.)
+    Without rows the prior comes back.
     Deterministic; at most 20 rounds of O(n d²).
     """
     columns = np.array([j for group in groups for j in group.columns])
@@ -63,8 +70,8 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
     gram, xy = x.T @ x, x.T @ y
     for _ in range(ROUNDS):
         if family == "logistic":
-            p, seen = _chances(x, w)
-            slope = (1.0 - 2.0 * FLIPPED) * p * (1.0 - p)  # of what is seen, by log odds
+            p, seen = _chances(x, w, flipped)
+            slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # of what is seen, by log odds
             per = slope / (seen * (1.0 - seen))
             precision = (x * (slope * per)[:, None]).T @ x  # Fisher's
             right = x.T @ (per * (y - seen)) + precision @ w
@@ -74,7 +81,7 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
         covariance = np.linalg.inv(precision + np.diag(prior))
         before, w = w, covariance @ (right + prior * mean)
         if family == "logistic":
-            w = _uphill(x, y, before, w, mean, prior)
+            w = _uphill(x, y, before, w, mean, prior, flipped)
         spread = np.bincount(member, weights=(w - mean) ** 2 + np.diag(covariance))
         variance = np.where(fixed, guess, (spread + weight * guess) / (size + weight))
         if family == "normal" and y.size:
@@ -89,19 +96,25 @@ def shrunk_fit(x: FloatArray, y: FloatArray, groups: Sequence[Group], family: Fa
     return fit
 
 
-def as_seen(p: ChanceT) -> ChanceT:
+def as_seen(p: ChanceT, flipped: float = FLIPPED) -> ChanceT:
     """Probability that the label is an error, from P(error): some labels are wrong."""
-    return FLIPPED + (1.0 - 2.0 * FLIPPED) * p
+    return flipped + (1.0 - 2.0 * flipped) * p
 
 
-def _chances(x: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _chances(x: FloatArray, w: FloatArray, flipped: float) -> tuple[FloatArray, FloatArray]:
     """P(error) and the chance that an error is seen, (n,) each."""
     p = 1.0 / (1.0 + np.exp(-np.clip(x @ w, -30.0, 30.0)))
-    return p, as_seen(p)
+    return p, as_seen(p, flipped)
 
 
 def _uphill(
-    x: FloatArray, y: FloatArray, w: FloatArray, to: FloatArray, mean: FloatArray, prior: FloatArray
+    x: FloatArray,
+    y: FloatArray,
+    w: FloatArray,
+    to: FloatArray,
+    mean: FloatArray,
+    prior: FloatArray,
+    flipped: float,
 ) -> FloatArray:
     """`to`, or as far from w towards it as the posterior density does not fall.
 
@@ -110,7 +123,7 @@ def _uphill(
     """
 
     def log_density(w: FloatArray) -> float:
-        _, seen = _chances(x, w)
+        _, seen = _chances(x, w, flipped)
         likelihood = np.log(np.where(y == 1.0, seen, 1.0 - seen)).sum()
         return float(likelihood - 0.5 * (prior * (w - mean) ** 2).sum())
 

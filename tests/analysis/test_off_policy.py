@@ -33,37 +33,27 @@ def test_with_every_label_it_is_the_replay(policy: str) -> None:
         recall, hit_rate = once.recall, once.hit_rate
     for estimate, truth in (
         (found.recall, recall),
-        (found.recall_assisted, recall),
         (found.hit_rate, hit_rate),
-        (found.hit_rate_assisted, hit_rate),
     ):
         assert estimate is not None
         assert estimate.value == pytest.approx(truth, abs=1e-12)
         assert estimate.high - estimate.low < 1e-9
 
 
-def test_the_estimates_are_those_of_a_slow_formula() -> None:
-    """Σ S v y/p over those certain, plus Σ S among the others times their Hájek rate."""
-    log = log_of(make_stream("usual", 1500, 1), chance=0.05, seed=1)
+def test_many_verdicts_overrule_a_prediction() -> None:
+    """Where cheap outputs are wrong as often as the signal says, and expensive ones never, the
+    estimates are the truth: parts of the outputs have rates of their own."""
+    table = make_stream("usual", 20_000, 1)
+    cheap = table.cost_estimate < np.median(table.cost_estimate)
+    log = log_of(replace(table, error=table.error * cheap), chance=0.2, seed=1)
     evidence = Evidence(log)
     share = evidence.shares("cst", 0.3)
-    totals = {0: 0.0, 1: 0.0}
-    for chosen in totals:
-        weight = hits = others = 0.0
-        for p, y, s in zip(evidence.p, evidence.label, share, strict=True):
-            if s != chosen:
-                continue
-            others += p < 1
-            if y == y and p == 1:
-                totals[chosen] += y
-            elif y == y:
-                weight += 1 / p
-                hits += y / p
-        totals[chosen] += others * hits / weight
     (found,) = policy_values(evidence, ["cst"], 0.3)
+    y = (table.error * cheap)[T0:]
     assert found.hit_rate is not None
-    assert found.hit_rate.value == pytest.approx(totals[1] / share.sum())
-    assert found.recall.value == pytest.approx(totals[1] / (totals[0] + totals[1]))
+    assert found.hit_rate.value == pytest.approx(share @ y / share.sum(), abs=0.01)
+    assert found.recall.value == pytest.approx(share @ y / y.sum(), abs=0.015)
+    assert found.recall.high - found.recall.low < 0.05
 
 
 @pytest.mark.parametrize("policy", OURS)
@@ -96,8 +86,9 @@ def test_replayed_draws_are_not_those_of_the_log() -> None:
 
 def test_intervals_cover_as_often_as_said() -> None:
     """benchmarks/off_policy.py has the figures; here, that nothing is far off."""
-    runs, beta = 250, 0.3
-    covered = dict.fromkeys(("recall", "hit rate", "assisted", "more"), 0)
+    runs, beta = 150, 0.3
+    covered = dict.fromkeys(("recall", "hit rate", "more"), 0)
+    off = []
     for seed in range(runs):
         table = make_stream("usual", 500, seed)
         evidence = Evidence(log_of(table, chance=0.1, seed=seed))
@@ -108,11 +99,12 @@ def test_intervals_cover_as_often_as_said() -> None:
         recall = other @ y / y.sum()
         for name, estimate, truth in (
             ("recall", found.recall, recall),
-            ("assisted", found.recall_assisted, recall),
             ("hit rate", found.hit_rate, other @ y / other.sum()),
             ("more", found.more, (other - own) @ y),
         ):
             covered[name] += estimate.low - 1e-9 <= truth <= estimate.high + 1e-9
+        off.append(found.recall.value - recall)
+    assert abs(np.mean(off)) < 0.02
     for name, times in covered.items():
         assert 0.90 * runs <= times <= runs, name
 

@@ -11,7 +11,7 @@ from partly_verified import log_of, run_gate
 
 from gatekeeper import BadInputError
 from gatekeeper.analysis.off_policy import Evidence
-from gatekeeper.analysis.plan import Curve, Point, curve_of
+from gatekeeper.analysis.plan import Curve, Draws, Point, curve_of
 from gatekeeper.analysis.replay import replay
 from gatekeeper.analysis.vectorised import fixed_score
 from gatekeeper.cli import main
@@ -26,21 +26,21 @@ SOME = (0.2, 0.5, 0.8)
 
 
 def test_with_every_label_a_point_is_the_replay() -> None:
-    """Recall and residual risk are the replay's; their intervals are those of as many errors,
-    and as many outputs left out."""
+    """Recall and residual risk are about the replay's, whose quantiles are still being learned;
+    their intervals are those of as many errors, and as many outputs left out."""
     table = make_stream("sharp-signal", 900, 1)
     for point in curve_of(Evidence(table), "threshold", SOME).points[1:-1]:
         once = replay(list(table), Threshold(point.budget), point.budget)
         left = ~np.array(once.verified)
         errors = table.error[T0:]
-        assert point.verified == pytest.approx(once.audit_rate)
-        assert point.recall.value == pytest.approx(once.recall)
-        assert point.residual_risk.value == pytest.approx(errors[left].mean())
+        assert point.verified == pytest.approx(point.budget, abs=0.02)
+        assert point.recall.value == pytest.approx(once.recall, abs=0.02)
+        assert point.residual_risk.value == pytest.approx(errors[left].mean(), abs=0.02)
         found, risk = point.recall, point.residual_risk
-        expected = midp_interval(once.recall, errors.sum())
-        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+        expected = midp_interval(found.value, errors.sum())
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.012)
         expected = midp_interval(risk.value, left.sum())
-        assert (risk.low, risk.high) == pytest.approx((expected.low, expected.high))
+        assert (risk.low, risk.high) == pytest.approx((expected.low, expected.high), abs=0.012)
 
 
 def test_random_finds_its_share() -> None:
@@ -54,32 +54,36 @@ def test_random_finds_its_share() -> None:
     assert len(risks) == 1
 
 
-def test_needed_budgets_are_read_off_the_curve() -> None:
-    """Straight lines between points; what is reached only by verifying everything is 1."""
-
-    def point(budget: float, low: float, value: float, high: float, risk: float) -> Point:
-        left_out = Interval(risk / 2, 0.0, risk, 9)
-        return Point(budget, budget, Interval(value, low, high, 9), left_out)
-
-    curve = Curve(
-        "any",
-        (
-            point(0.0, 0.0, 0.0, 0.0, 0.5),
-            point(0.2, 0.3, 0.4, 0.5, 0.3),
-            point(0.6, 0.5, 0.8, 0.9, 0.1),
-            point(1.0, 1.0, 1.0, 1.0, float("nan")),
-        ),
-    )
+def test_needed_budgets_are_read_off_every_draw() -> None:
+    """Straight lines between points; the estimate is the mean over curves, not of their mean."""
+    recall = np.array([[0.0, 0.4, 0.8, 1.0], [0.0, 0.6, 0.6, 1.0]])
+    risk = np.array([[0.50, 0.30, 0.10], [0.54, 0.34, 0.14]])
+    known = Interval(0.5, 0.5, 0.5)
+    points = tuple(Point(b, b, known, known) for b in (0.0, 0.2, 0.6, 1.0))
+    curve = Curve("any", points, Draws(recall, recall), Draws(risk, risk))
     needed = curve.for_recall(0.6).budget
-    assert (needed.low, needed.value, needed.high) == pytest.approx((0.3, 0.4, 1.0))
-    needed = curve.for_recall(0.45).budget
-    assert (needed.low, needed.value, needed.high) == pytest.approx((0.18, 0.25, 0.5))
-    assert curve.for_recall(0.85).budget.value == 1.0
-    risks = [curve.for_residual_risk(target) for target in (0.6, 0.3, 0.15, 0.05)]
+    assert needed.value == pytest.approx((0.4 + 0.2) / 2)
+    assert 0.2 <= needed.low < 0.21 < 0.39 < needed.high <= 0.4
+    assert curve.for_recall(0.9).budget.value == pytest.approx((0.8 + 0.9) / 2)
+    assert curve.highest_risks() == pytest.approx([0.54, 0.34, 0.14], abs=0.003)
+    risks = [curve.for_residual_risk(target) for target in (0.6, 0.35, 0.15, 0.05)]
     assert risks == [0.0, 0.2, 0.6, None]
     for target in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(BadInputError, match="between 0 and 1"):
             curve.for_recall(target)
+
+
+def test_a_risk_said_to_be_kept_is_kept_whatever_the_number_of_looks() -> None:
+    """Scores say nothing, so no budget has a residual risk below the error rate, 40 %: a bound of
+    each budget by itself would be below it at one of 49 in many more runs."""
+    false = apart = 0
+    for seed in range(60):
+        table = make_stream("no-signal-homogeneous", 500, seed)
+        curve = curve_of(Evidence(table), "threshold")
+        false += curve.for_residual_risk(0.39) is not None
+        apart += any(p.residual_risk.high <= 0.39 for p in curve.points[:-1])
+    assert false <= 6
+    assert apart > 2 * false
 
 
 @pytest.mark.parametrize("everything", [True, False])
@@ -163,7 +167,7 @@ def test_what_a_file_cannot_show_is_said(
     assert main(arguments) == 0
     assert "shows it at no budget" in " ".join(capsys.readouterr().out.split())
     assert main([*arguments, "--recall", "0.999"]) == 0
-    assert "only by verifying everything" in " ".join(capsys.readouterr().out.split())
+    assert "a budget of" in " ".join(capsys.readouterr().out.split())
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,75 @@
+"""Draws of unknown labels: what is known is exact, what is not follows verdicts and predictions."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from gatekeeper.stats.label_posterior import DRAWS, LabelPosterior
+from gatekeeper.types import FloatArray
+
+N = 3000
+
+
+def stream(seed: int = 0) -> tuple[FloatArray, FloatArray]:
+    """Log odds, and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    odds = rng.normal(-0.5, 1.0, N)
+    return odds, (rng.random(N) < expit(odds)).astype(float)
+
+
+def test_known_labels_are_added_up() -> None:
+    odds, label = stream()
+    weights = np.column_stack([np.ones(N), odds])
+    found, size = LabelPosterior(label, odds, []).totals(weights)
+    assert found == pytest.approx(np.tile(label @ weights, (DRAWS, 1)))
+    assert size == pytest.approx(np.tile(weights.sum(axis=0), (DRAWS, 1)))
+
+
+def test_a_resampled_rate_is_a_beta_posterior() -> None:
+    """Bayesian bootstrap of x of n: Beta(x, n - x)."""
+    label = np.repeat([1.0, 0.0], [30, 70])
+    found, size = LabelPosterior(label, np.zeros(100), []).totals(np.ones((100, 1)), resample=True)
+    rate = found / size
+    assert rate.mean() == pytest.approx(0.3, abs=0.006)
+    assert rate.std() == pytest.approx((0.3 * 0.7 / 101) ** 0.5, rel=0.1)
+
+
+@pytest.mark.parametrize("verdicts", [20, 1000])
+def test_a_part_has_the_rate_that_its_verdicts_show(verdicts: int) -> None:
+    """Half of the outputs are never wrong, against the prediction: many verdicts show it, few
+    leave the estimate between both, and uncertain."""
+    odds, label = stream()
+    part = np.arange(N) % 2
+    label = np.where(part == 1, 0.0, label)
+    known = np.random.default_rng(1).permutation(N)[: 2 * verdicts]
+    seen = np.full(N, np.nan)
+    seen[known] = label[known]
+    found, _ = LabelPosterior(seen, odds, [part]).totals((part == 1)[:, None] / (N / 2))
+    low, high = np.quantile(found, (0.025, 0.975)).tolist()
+    if verdicts == 1000:
+        assert high < 0.02
+    else:
+        assert low < 0.1 < expit(odds).mean()
+        assert high - low > 0.05
+
+
+def test_draws_cover_the_rate_of_the_unknown() -> None:
+    covered = 0
+    for seed in range(40):
+        odds, label = stream(seed)
+        unknown = np.random.default_rng((seed, 1)).random(N) > np.where(odds > 0.5, 1.0, 0.02)
+        posterior = LabelPosterior(np.where(unknown, np.nan, label), odds, [unknown.astype(int)])
+        found, _ = posterior.totals(np.ones((N, 1)))
+        low, high = np.quantile(found, (0.025, 0.975))
+        covered += low <= label.sum() <= high
+    assert covered >= 35
+
+
+def test_equal_seeds_draw_alike() -> None:
+    odds, label = stream()
+    seen = np.where(np.arange(N) % 7 == 0, label, np.nan)
+    one, again, other = (
+        LabelPosterior(seen, odds, [], seed=seed).totals(np.ones((N, 1)))[0] for seed in (1, 1, 2)
+    )
+    assert (one == again).all()
+    assert (one != other).any()
