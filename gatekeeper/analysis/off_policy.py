@@ -39,10 +39,10 @@ from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
 from gatekeeper.types import FloatArray
 
-__all__ = ["SEED", "Evidence", "PolicyValue", "policy_values"]
+__all__ = ["SEED", "STRATA", "Evidence", "PolicyValue", "policy_values"]
 
 Flags = NDArray[np.bool_]
-STRATA = 4  # of cost: what predictions may miss in one
+STRATA = 4  # of cost, as CST has by default: what predictions may miss in one
 SEED = 7_919  # of replayed policies; the log's own would repeat the log's draws
 LEAST = 10.0  # effective verdicts below which nothing is estimated
 CHANCELESS = 0.1  # share of outputs that may have propensity 0: the rest is nearly the run

@@ -23,13 +23,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gatekeeper.analysis.off_policy import Evidence
+from gatekeeper.analysis.off_policy import STRATA, Evidence
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import CST, T0, Threshold, describe_policy
 from gatekeeper.stats.interval import LEVEL, Interval
 from gatekeeper.types import FloatArray
 
-__all__ = ["BUDGETS", "Curve", "Draws", "Needed", "Point", "check_target", "curve_of"]
+__all__ = [
+    "BUDGETS",
+    "Curve",
+    "Draws",
+    "Needed",
+    "Point",
+    "check_target",
+    "curve_of",
+    "settled_share",
+]
 
 BUDGETS = tuple(i / 50 for i in range(1, 50))  # shares of the full cost: 2 % … 98 %
 CHOICES = 3  # parts of the outputs by the budget from which on they are verified
@@ -176,20 +185,27 @@ def _rates(found: FloatArray, chosen: FloatArray) -> tuple[Draws, Draws]:
 def _shares(evidence: Evidence, policy: str, budgets: Sequence[float]) -> Iterator[FloatArray]:
     """How far the policy verifies each output (n,) at each budget."""
     make = describe_policy(policy).make
-    if make not in (Threshold, CST):
-        for budget in budgets:
-            yield evidence.shares(policy, budget)
-        return
-    z, cost = evidence.stream.z, evidence.cost
-    parts = evidence.stream.strata() if make is CST else np.zeros(z.size, dtype=np.intp)
-    parts = np.where(np.isnan(z), -1, parts)
     for budget in budgets:
-        share = np.full(z.size, budget)  # of those without a score, which are drawn
-        for k in np.unique(parts[parts >= 0]).tolist():
-            mine = parts == k
-            share[mine] = z[mine] > np.quantile(z[mine], 1.0 - budget)
-        spent = float(share[T0:] @ cost) / (budget * float(cost.sum()))
-        yield share[T0:] / max(spent, 1.0)  # the budget ends before the stream
+        if make is Threshold:
+            yield settled_share(evidence, budget, 1)
+        elif make is CST:
+            yield settled_share(evidence, budget)
+        else:
+            yield evidence.shares(policy, budget)
+
+
+def settled_share(evidence: Evidence, budget: float, strata: int = STRATA) -> FloatArray:
+    """How far CST with that many strata (1: Threshold) verifies each output (n,) in a run so long
+    that its quantiles have settled; those without a score are drawn."""
+    z, cost = evidence.stream.z, evidence.cost
+    parts = np.where(np.isnan(z), -1, evidence.stream.strata(strata))
+    share = np.full(z.size, budget)
+    for k in np.unique(parts[parts >= 0]).tolist():
+        mine = parts == k
+        share[mine] = z[mine] > np.quantile(z[mine], 1.0 - budget)
+    share = share[T0:]
+    spent = float(share @ cost) / (budget * float(cost.sum()))
+    return share / max(spent, 1.0)  # the budget ends before the stream
 
 
 def check_target(name: str, target: float) -> None:

@@ -21,6 +21,7 @@ from gatekeeper.analysis.diagnosis import (
     diagnose,
     orders_for,
 )
+from gatekeeper.analysis.diagnosis.text import odds
 from gatekeeper.io.records import is_log, load_records
 from gatekeeper.log.run import read_run
 from gatekeeper.programs.progress import progress
@@ -112,6 +113,8 @@ def _print(d: Diagnosis, name: str) -> None:
         lines.append(f"Note: {d.without_signal} outputs without a signal are left out.")
     if d.absent is not None:
         lines.append(f"No policy is replayed: {d.absent}.")
+    if d.odds is not None and odds(d.odds) not in d.conclusion:
+        lines.append(f"Odds: {odds(d.odds)}.")
     for line in lines:
         console.print(Text(line))
     if d.gate is not None:

@@ -134,13 +134,12 @@ def _verdicts(evidence: Evidence) -> str:
 def _recall_sentence(curve: Curve, needed: Needed, n: int) -> str:
     what = f"Recall of {100 * needed.target:.3g}% with {curve.policy}:"
     budget = needed.budget
-    if budget.low == budget.high:
-        if budget.value == 1.0:
-            return f"{what} only by verifying everything."
-        said = f"a budget of {_share(budget.value)}"
-    else:
-        low, high = f"{100 * budget.low:.0f}", _share(budget.high)
-        said = f"a budget of {low} to {high} (95 % interval), estimate {_share(budget.value)}"
+    low, high = (f"{100 * end:.0f}" for end in (budget.low, budget.high))
+    if low == "100":
+        return f"{what} only by verifying everything."
+    said = f"a budget of {_share(budget.value)}"
+    if low != high:
+        said = f"a budget of {low} to {high} % (95 % interval), estimate {_share(budget.value)}"
     verified = round(n * curve.at(budget.value).verified)
     return f"{what} {said}; about {verified:,} of {n:,} outputs verified."
 

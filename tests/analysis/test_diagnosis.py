@@ -275,6 +275,49 @@ def test_degenerate_files_give_figures_or_none() -> None:
     assert (none.without_signal, none.overall.labelled, none.advice) == (950, 0, Advice.UNKNOWN)
 
 
+# -- the odds ------------------------------------------------------------------------------------
+
+
+def test_the_better_bet_is_the_better_policy() -> None:
+    """Expensive outputs are wrong more often, or less: score ÷ cost alone takes the cheap ones."""
+    for rates, better in ((RATES, Advice.CST), (RATES[::-1], Advice.THRESHOLD)):
+        found = diagnose(records(1500, rates=rates), orders=1).odds
+        assert found is not None
+        assert found.better is better
+        assert (found.cst > 0.95) == (better is Advice.CST)
+        assert (found.threshold > 0.95) == (better is Advice.THRESHOLD)
+        assert (found.gain.value > 0.0) == (better is Advice.CST)
+
+
+def test_who_cannot_tell_gets_the_odds() -> None:
+    """From few labels, and from a log, of which nothing is replayed; not from labels that a policy
+    chose."""
+    few = records(400, rates=(0.3, 0.3, 0.5, 0.5), spread=0.02)
+    logged = records(1500, rates=RATES)
+    share = np.where(scores_of(logged) > 0.8, 1.0, 0.1)
+    share[:50] = 1.0
+    drawn = np.random.default_rng(1).random(1500) < share
+    log = replace(
+        logged,
+        error=np.where(drawn, logged.error, nan),
+        cost=np.where(drawn, logged.cost, nan),
+        propensity=share,
+    )
+    for table in (few, log):
+        d = diagnose(table, orders=1)
+        assert d.advice is Advice.UNKNOWN
+        assert d.odds is not None
+        assert d.odds.cst + d.odds.threshold <= 1.0
+        assert f"The better bet is {d.odds.better}" in d.conclusion
+    blind = replace(log, propensity=np.where(share == 1.0, 1.0, 0.0))
+    assert diagnose(blind, orders=1).odds is None
+
+
+def scores_of(table: RecordTable) -> FloatArray:
+    """Ranks of h1, (N,) in [0, 1)."""
+    return np.argsort(np.argsort(table.h[:, 0])) / len(table)
+
+
 # -- the command -------------------------------------------------------------------------------
 
 

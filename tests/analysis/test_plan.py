@@ -167,7 +167,7 @@ def test_what_a_file_cannot_show_is_said(
     assert main(arguments) == 0
     assert "shows it at no budget" in " ".join(capsys.readouterr().out.split())
     assert main([*arguments, "--recall", "0.999"]) == 0
-    assert "a budget of" in " ".join(capsys.readouterr().out.split())
+    assert "only by verifying everything" in " ".join(capsys.readouterr().out.split())
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

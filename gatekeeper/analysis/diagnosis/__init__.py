@@ -2,13 +2,15 @@
 
 The score s is fitted to the first T0 records, as the policies do; all figures are over the records
 after them that have a signal. `strata` has the figures and the tests, `replays` what CST and
-partitions that should not help would have found, `rules` the conclusion, `data` their types.
+partitions that should not help would have found, `odds` the better bet, `rules` the conclusion,
+`data` their types.
 """
 
 from gatekeeper.analysis.diagnosis.data import (
     Advice,
     Condition,
     Diagnosis,
+    Odds,
     Partition,
     PartitionResult,
     StratumFigures,
@@ -21,6 +23,7 @@ __all__ = [
     "Advice",
     "Condition",
     "Diagnosis",
+    "Odds",
     "Partition",
     "PartitionResult",
     "StratumFigures",

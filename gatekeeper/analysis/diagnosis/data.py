@@ -11,6 +11,7 @@ __all__ = [
     "Advice",
     "Condition",
     "Diagnosis",
+    "Odds",
     "Partition",
     "PartitionResult",
     "StratumFigures",
@@ -76,6 +77,16 @@ class PartitionResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Odds:
+    """CST against Threshold in the next run, at the budget of the diagnosis."""
+
+    gain: Interval  # recall of CST minus that of Threshold, in [-1, 1]
+    cst: float  # probability that CST finds more than a point of recall more
+    threshold: float  # and that Threshold does
+    better: Advice  # the better bet, by the expected gain
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """What the records show. NaN where there are too few to compute something.
 
@@ -100,6 +111,7 @@ class Diagnosis:
     partitions: list[PartitionResult] | None
     sweep: list[PartitionResult] | None
     absent: str | None
+    odds: Odds | None  # None where the records do not represent all outputs
     chosen: bool  # labels were chosen by a policy: the figures describe its choice only
     notes: list[str]
     advice: Advice

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gatekeeper.analysis.diagnosis.data import Advice, Diagnosis
+from gatekeeper.analysis.diagnosis.odds import odds_of
 from gatekeeper.analysis.diagnosis.replays import (
     gate_conditions,
     replay_partitions,
@@ -104,6 +105,7 @@ def diagnose(
         partitions=None,
         sweep=None,
         absent=why_no_replay(table, warmup),
+        odds=odds_of(table, beta, strata) if warmup == T0 else None,
         chosen=chosen,
         notes=notes + note,
         advice=Advice.UNKNOWN,

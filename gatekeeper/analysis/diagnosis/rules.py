@@ -21,7 +21,15 @@ def conclude(d: Diagnosis) -> tuple[Advice, str]:
 
     Both tests and a replay are asked for it: the tests whether strata differ, the replay whether
     CST hits more than Threshold. Without a replay only the absence of differences gives advice.
+    Where there is none, the better bet is named.
     """
+    advice, reason = _conclude(d)
+    if advice is Advice.UNKNOWN and d.odds is not None and not d.chosen:
+        reason += text.better_bet(d.odds)
+    return advice, reason
+
+
+def _conclude(d: Diagnosis) -> tuple[Advice, str]:
     labels, needed = d.overall.weight, _labels_needed(len(d.strata))
     if isnan(d.overall.rho):
         return Advice.UNKNOWN, text.too_few_labels(d.overall.labelled, needed - labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from gatekeeper.analysis.diagnosis.data import PartitionResult
+from gatekeeper.analysis.diagnosis.data import Odds, PartitionResult
 from gatekeeper.stats.interval import Interval
 
 __all__ = [
@@ -18,8 +18,10 @@ __all__ = [
     "SIGNAL_OPEN",
     "SIGNAL_USELESS",
     "better",
+    "better_bet",
     "equal",
     "no_evidence_yet",
+    "odds",
     "too_few_labels",
     "undecided",
     "unequal_correlations",
@@ -32,10 +34,7 @@ CHOSEN = (
     "sample (policy random or hga), or everything."
 )
 ONE_STRATUM = "All outputs fall into one cost stratum, so no strata can be compared: use threshold."
-NO_REPLAY = (
-    "Only a replay can show whether cst then does better than threshold; hga decides that while "
-    "it runs."
-)
+NO_REPLAY = "Only a replay can show whether cst then does better than threshold."
 BUDGET_TOO_SMALL = "The budget is too small to verify anything: raise beta."
 NOT_COMPARABLE = (
     "Neither correlations nor error rates differ measurably between strata, but score ÷ cost is "
@@ -72,6 +71,19 @@ def unequal_error_rates(rates: Sequence[float], p: float) -> str:
 
 def better(threshold: PartitionResult, cst: PartitionResult) -> str:
     return f"CST does better than Threshold {_by(threshold, cst)}: use cst."
+
+
+def better_bet(found: Odds) -> str:
+    return f" The better bet is {found.better}: {odds(found)}."
+
+
+def odds(found: Odds) -> str:
+    gain = found.gain
+    return (
+        f"in the next run cst finds {100 * gain.low:+.0f} to {100 * gain.high:+.0f} points of "
+        f"recall more than threshold (95 % interval; estimate {100 * gain.value:+.1f}), over a "
+        f"point more with probability {found.cst:.0%}, over a point less with {found.threshold:.0%}"
+    )
 
 
 def worse(threshold: PartitionResult, cst: PartitionResult) -> str:

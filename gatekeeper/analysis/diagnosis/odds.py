@@ -1,0 +1,46 @@
+"""How likely it is that CST finds more in the next run than Threshold, and which is the better bet.
+
+The tests and replays of a diagnosis ask whether a difference is beyond chance, and of a few hundred
+labels most are not, whether there is one or not. Who has to choose today needs the odds: the
+difference of the two recalls in draws of the next run, as `gatekeeper.analysis.plan` makes them.
+Labels that a gate's log lacks are drawn too. `benchmarks/diagnosis.py` checks how often they hold.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gatekeeper.analysis.diagnosis.data import Advice, Odds
+from gatekeeper.analysis.off_policy import Evidence
+from gatekeeper.analysis.plan import settled_share
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.records import RecordTable
+from gatekeeper.policies import T0
+from gatekeeper.stats.interval import Interval
+
+__all__ = ["WORTH", "odds_of"]
+
+WORTH = 0.01  # of recall: a difference below a point does not matter
+
+
+def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
+    """The odds at budget β, for CST with that many strata. None where the records do not represent
+    all outputs, or have too few labels."""
+    try:
+        evidence = Evidence(table)
+    except BadInputError:
+        return None
+    if np.isnan(evidence.stream.score[T0:]).all():
+        return None
+    threshold, cst = (settled_share(evidence, beta, k) for k in (1, strata))
+    labels = evidence.labels((2 * (cst > 0) + (threshold > 0)).astype(np.intp))
+    weights = np.column_stack([cst - threshold, np.ones(cst.size)])
+    (more, errors), _ = (sums.T for sums in evidence.totals(labels, weights, resample=True))
+    gain = more / errors
+    found = Interval.of_draws(gain, int((evidence.drawn & evidence.counted).sum()))
+    return Odds(
+        gain=found,
+        cst=float((gain > WORTH).mean()),
+        threshold=float((gain < -WORTH).mean()),
+        better=Advice.CST if found.value > 0.0 else Advice.THRESHOLD,
+    )
