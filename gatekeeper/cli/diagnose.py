@@ -39,6 +39,10 @@ NAMES: dict[str, str] = {
     Partition.COST: "cost: CST",
     Partition.LABEL: "true label",
 }
+OF_HGA = (
+    "HGA pays off where Threshold is the better one; elsewhere it mostly finds a little less than "
+    "CST throughout."
+)
 EXIT = {Advice.THRESHOLD: 0, Advice.CST: 3, Advice.UNKNOWN: 4}
 
 
@@ -127,6 +131,7 @@ def _print(d: Diagnosis, name: str) -> None:
             holds = "yes" if c.holds else "no"
             gate.add_row(c.name, _number(c.value, 4), _number(c.least, 4), holds)
         console.print(gate)
+        console.print(Text(OF_HGA))
     if d.partitions is not None and d.sweep is not None:
         orders = f"{d.orders} orders" if d.orders > 1 else "1 order"
         title = f"Thresholds within a partition, budget {100 * d.beta:.3g}%, {orders}"

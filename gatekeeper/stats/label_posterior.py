@@ -36,8 +36,8 @@ __all__ = ["DRAWS", "LabelPosterior"]
 DRAWS = 1000
 CELLS = 2_000_000  # labels drawn at a time: memory
 LEAST_SCALE = 0.3  # of predicted log odds; below it they hardly predict
-DIFFER = 0.06  # prior guess of τ²: rates near 1/2 differ by 0.06 (standard deviation)
-HOLD, SLOPE = 0.85, 0.05  # prior mean and variance of b: of a fit to the same labels, below 1
+DIFFER = 0.15  # prior guess of τ²: rates near 1/2 differ by 0.1 (standard deviation)
+HOLD, SLOPE = 0.85, 0.15  # prior mean and variance of b: of a fit to the same labels, below 1
 GUESS = 4.0  # how many parts the guess counts for
 
 Indices = NDArray[np.intp]
