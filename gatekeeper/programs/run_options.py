@@ -165,8 +165,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--policy",
         default=usual.policy,
         metavar="NAME",
-        help=f"one of {', '.join(policy_names())}. hga mostly finds a little less than cst, except "
-        "where threshold is the better one: `gatekeeper diagnose` has the odds",
+        help=f"one of {', '.join(policy_names())}. hga mostly finds a little less than cst, unless "
+        "threshold is the better one: see `gatekeeper diagnose`",
     )
     add(
         "--budget",
