@@ -12,11 +12,11 @@ from gatekeeper.types import FloatArray
 
 __all__ = ["BudgetPacer", "propensity_at"]
 
-AHEAD = 0.03  # share to aim past the cap, which the ledger keeps: unspent budget finds nothing
-UNSURE = 1.0  # standard errors of the total cost to aim past it as well
-LEAD = 5.0  # verifications to be ahead by at the end: chance varies the count by a few
+LEAD, LAST = 5.0, 15.0  # verifications to be ahead by in the end, among so many candidates, ...
+UNSURE = 1.0  # ... and both by as many as these standard errors of the cap would pay for
+AHEAD = 0.03  # share to aim past a growing cap as well: what it refuses shows where it is
 SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a gap is made up
-SLOWEST = 0.3  # of β: one huge cost must not stop everything
+SLOWEST = 0.3  # of the rate that lasts to the end: one huge cost must not stop everything
 TIE = 1e-6  # values this close, relatively, are ties, which are drawn at random
 PENDING = 10_000  # verifications under way whose expected cost is kept: the latest ones
 
@@ -28,6 +28,14 @@ class BudgetPacer:
     expected cost, corrected once the true cost is known. The price is a quantile of the values of
     recent candidates: those above it make up the share of the cost to spend next.
 
+    A gap between what may be spent and what was is made up over a window of candidates, which
+    shrinks to those still to come. So a known horizon ends with nothing left, and its last tenth is
+    served like the others. (Solving for the price again at every candidate, from what remains:
+    Jasin and Kumar 2012, "A re-solving heuristic with bounded revenue loss"; Vera and Banerjee
+    2021, "The Bayesian prophet".) Only the last few candidates may take more than the account has.
+    A cap that grows, without a horizon, is followed a little ahead of it, which costs a refusal now
+    and then.
+
     Parameters
     ----------
     beta
@@ -35,18 +43,21 @@ class BudgetPacer:
     horizon
         Candidates to come. The cap is then on their total, and a refusal means that it is used up.
         None: the cap grows with the stream, and a refusal means that this account is ahead of it.
-    past
-        Aim slightly past the cap, so that all of it is used. False: aim at it; a little may be
-        left over.
+    use_up
+        Propose more among the last candidates than the account has, so that nothing is left over.
+        False: a little may be.
     """
 
-    def __init__(self, beta: float, horizon: int | None, *, past: bool = True) -> None:
-        self.beta, self.horizon, self.past = beta, horizon, past
+    def __init__(self, beta: float, horizon: int | None, *, use_up: bool = True) -> None:
+        self.beta, self.horizon, self.use_up = beta, horizon, use_up
         self.mean = 1.0  # expected cost of a candidate
         self.rate = beta  # share of the cost to spend next, in [0, 1]
         self._seen = 0
         self._allowed = self._spent = self._withheld = 0.0
-        self._squares = self._settled = self._missed = 0.0  # Σ e², and of settled ones, Σ (c - e)²
+        self._refusals = 0  # in a row
+        self._squares = 0.0  # Σ e² of the expected costs
+        self._settled = 0  # verifications whose cost is known
+        self._expected = self._missed = 0.0  # of these, Σ e² and Σ (c - e)²
         self._pending: dict[str, float] = {}  # id -> expected cost, latest last
         self._values = [0.0]  # of recent candidates, descending
         self._shares = [1.0]  # of their cost that those down to here make up
@@ -61,11 +72,13 @@ class BudgetPacer:
 
     def price(self, cost: float) -> float:
         """Add a candidate of this expected cost; return the value that it has to exceed."""
-        smooth = SMOOTH + SMOOTH_VERIFIED / self.beta
+        smooth, lasts = SMOOTH + SMOOTH_VERIFIED / self.beta, self.beta
+        left = self._left() / self.mean
         if self.horizon is not None:
-            smooth = min(smooth, max(self.horizon - self._seen, 0) + 1)
-        rate = self.beta + self._left() / (smooth * self.mean)
-        self.rate = min(max(rate, SLOWEST * self.beta), 1.0)
+            to_come = self._to_come()
+            smooth = min(smooth, to_come)
+            lasts = min(max(self.beta + left / to_come, 0.0), self.beta)
+        self.rate = min(max(self.beta + left / smooth, SLOWEST * lasts), 1.0)
         self._seen += 1
         self._allowed += self.beta * cost  # after the rate: a costly one must not pay for itself
         self._squares += cost * cost
@@ -76,6 +89,7 @@ class BudgetPacer:
         """Charge the expected cost of a verification that begins."""
         self._pending[id_] = cost
         self._spent += cost
+        self._refusals = 0
         if len(self._pending) > PENDING:
             del self._pending[next(iter(self._pending))]
 
@@ -84,32 +98,55 @@ class BudgetPacer:
         if id_ in self._pending:
             expected = self._pending.pop(id_)
             more = cost - expected
-            self._settled += expected * expected
+            self._settled += 1
+            self._expected += expected * expected
             self._missed += more * more
             self._spent += more
             self._allowed += self.beta * more
 
     def refuse(self) -> None:
-        """Note that the budget refused a verification that the price allowed."""
-        if self.horizon is None:
-            self._withheld += max(self._left(), 0.0)
+        """Note that the budget refused a verification that the price allowed.
+
+        Without a horizon the account is ahead of the cap, which grows. With one, less is left than
+        the account says, or that verification costs more than expected: each refusal in a row
+        takes off twice as much as the one before, the first one the cost of one verification.
+        """
+        off = left = self._left()
+        if self.horizon is not None:
+            left += self.beta * self.mean * self._to_come()
+            off = min(2.0**self._refusals * self.mean, left)
+            self._refusals += 1
+        self._withheld += max(off, 0.0)
+
+    def _to_come(self) -> int:
+        assert self.horizon is not None
+        return max(self.horizon - self._seen, 1)
 
     def _left(self) -> float:
-        lead = LEAD * self.mean
-        if self.horizon is not None:
-            lead *= min(self._seen / self.horizon, 1.0)
-        if self.past:
-            variance = self._squares * self._missed / (self._settled or 1.0)
-            lead += AHEAD * self._allowed + UNSURE * self.beta * sqrt(variance)
-        return self._allowed + lead - self._withheld - self._spent
+        left = self._allowed - self._withheld - self._spent
+        if self.horizon is None:
+            return left + AHEAD * self._allowed + LEAD * self.mean
+        if not self.use_up:
+            return left
+        more = UNSURE * self._standard_error()
+        ends = self._to_come() * self.mean <= LAST * self.mean + more
+        return left + (LEAD * self.mean + more) * ends
+
+    def _standard_error(self) -> float:
+        """Of what is allowed so far: costs vary, and their level is known from those settled."""
+        if not self._settled:
+            return 0.0
+        variance = self._squares * (self._missed / self._expected)
+        return self.beta * sqrt(variance * (1.0 + self._seen / self._settled))
 
     def state(self) -> dict[str, Any]:
         return {
             "mean": self.mean,
             "rate": self.rate,
             "seen": self._seen,
+            "refusals": self._refusals,
             "account": [self._allowed, self._spent, self._withheld],
-            "errors": [self._squares, self._settled, self._missed],
+            "errors": [self._squares, self._settled, self._expected, self._missed],
             "pending": dict(self._pending),
             "values": list(self._values),
             "shares": list(self._shares),
@@ -118,7 +155,8 @@ class BudgetPacer:
     def restore(self, state: dict[str, Any]) -> None:
         self.mean, self.rate, self._seen = state["mean"], state["rate"], state["seen"]
         self._allowed, self._spent, self._withheld = state["account"]
-        self._squares, self._settled, self._missed = state["errors"]
+        self._refusals = state["refusals"]
+        self._squares, self._settled, self._expected, self._missed = state["errors"]
         self._pending = dict(state["pending"])
         self._values, self._shares = list(state["values"]), list(state["shares"])
 

@@ -42,10 +42,11 @@ class Calibrated:
 
     `stats.error_model` fits both to the outcomes known so far: P(error) from signals, ĉ and its
     stratum, E[cost] from what is known before verification. It fits them again as labels arrive,
-    at a cost per decision that does not grow. The price (`BudgetPacer`) aims slightly past the
-    budget; the ledger keeps the cap. A candidate below the price is verified with probability
-    0.02 β, so that no error rate stays unknown. If outcomes differ from the predicted ones by more
-    than chance, the policy drops what it learned and draws the next labels uniformly.
+    at a cost per decision that does not grow. The price (`BudgetPacer`) spends
+    the budget evenly and to the end; the ledger keeps the cap. A candidate below the price is
+    verified with probability 0.02 β, so that no error rate stays unknown. If outcomes differ from
+    the predicted ones by more than chance, the policy drops what it learned and draws the next
+    labels uniformly.
 
     `Decision.score` is P(error). `threshold` is the price: errors per unit of cost, or P(error)
     where candidates are ranked by that alone.
@@ -94,9 +95,9 @@ class Calibrated:
         self.seed = seed
         self._missing = MissingSignalRule(on_missing, beta, seed)
         self._rng = np.random.default_rng((seed, 1))  # other draws than the missing rule's
-        # The last verifications are worth the least: for the highest hit rate, not past the cap.
+        # The last verifications are worth the least: the highest hit rate does without them.
         to_come = None if horizon is None else max(horizon - warmup, 1)
-        self._pacer = BudgetPacer(self.beta, to_come, past=objective == "recall")
+        self._pacer = BudgetPacer(self.beta, to_come, use_up=objective == "recall")
         self._model: ErrorModel | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)

@@ -164,21 +164,63 @@ def test_the_price_keeps_an_account_level_whatever_things_cost() -> None:
         assert due < spent < 1.6 * due  # it knows the true costs of what was verified only
 
 
-@pytest.mark.parametrize("past", [True, False])
-def test_the_account_ends_past_the_cap_or_at_it(past: bool) -> None:
-    """All of the budget is to be used, or the best of it: 5 verifications more, and 3 % if past."""
+@pytest.mark.parametrize("use_up", [True, False])
+def test_the_account_ends_level_or_used_up(use_up: bool) -> None:
+    """Nobody refuses here: only the last 15 may take 5 verifications more than is due."""
     rng = np.random.default_rng(0)
     value, cost, n, beta = rng.random(3000), rng.lognormal(0, 0.5, 3000), 3000, 0.2
-    pace, spent = BudgetPacer(beta, n, past=past), 0.0
+    pace, spent, until = BudgetPacer(beta, n, use_up=use_up), 0.0, 0.0
     pace.set_prices(value[:500], cost[:500])
     for i in range(n):
+        until = spent if i == n - 15 else until
         if value[i] > pace.price(cost[i]):
             pace.charge(str(i), cost[i])
-            pace.settle(str(i), cost[i])  # as expected: no standard error to add
+            pace.settle(str(i), cost[i])
             spent += cost[i]
-    due = beta * cost.sum()
-    expected = due * (1.03 if past else 1.0) + 5 * cost[:500].mean()
+    assert until == pytest.approx(beta * cost[:-15].sum(), abs=3 * cost.mean())
+    expected = beta * cost.sum() + 5 * cost[:500].mean() * use_up
     assert spent == pytest.approx(expected, abs=cost.max())
+
+
+@pytest.mark.parametrize("actual", [0.9, 1.0, 1.1])
+def test_a_cap_that_differs_from_the_account_is_learned_from_refusals(actual: float) -> None:
+    """Where less is left than the account says, a few refusals tell; where more is, it is spent
+    on the last ones at most."""
+    rng = np.random.default_rng(1)
+    value, n, beta = rng.random(1000), 1000, 0.2
+    pace, spent, refused = BudgetPacer(beta, n), 0, 0
+    pace.set_prices(value[:500], np.ones(500))
+    for i in range(n):
+        if value[i] > pace.price(1.0):
+            fits = spent + 1 <= actual * beta * n
+            spent, refused = spent + fits, refused + (not fits)
+            if fits:
+                pace.charge(str(i), 1.0)
+            else:
+                pace.refuse()
+    assert refused <= 10
+    assert spent == pytest.approx(min(actual * beta * n, beta * n + 5), abs=1)
+
+
+def test_the_last_tenth_is_served_like_the_others() -> None:
+    """About as many of its errors are missed as in the tenth before; the first refusal comes in
+    the last 3 % of the stream on average; and the budget is spent."""
+    missed, errors, dry, used = np.zeros(2), np.zeros(2), [], []
+    for name in ("usual", "falling", "no-signal", "costly-errors"):
+        for seed, beta in enumerate((0.1, 0.2, 0.3, 0.5)):
+            found = run(make_stream(name, N, seed), beta)
+            error = np.array([r.error for r in found.records])
+            verified = np.array(found.verified)
+            refused = np.array([d.verify for d in found.decisions]) & ~verified
+            dry.append(refused.size - refused.argmax() if refused.any() else 0)
+            used.append(found.utilisation)
+            for k, part in enumerate((slice(-590, -295), slice(-295, None))):
+                missed[k] += error[part][~verified[part]].sum()
+                errors[k] += error[part].sum()
+    before, last = missed / errors
+    assert last <= 1.2 * before
+    assert np.mean(dry) <= 0.03 * N
+    assert np.mean(used) >= 0.985
 
 
 def test_one_huge_cost_neither_pays_for_itself_nor_stops_the_rest() -> None:
@@ -215,7 +257,8 @@ def test_where_all_are_equal_lots_are_drawn(horizon: bool) -> None:
 
 
 def test_a_refusal_says_where_a_growing_cap_is() -> None:
-    """Without a horizon the account follows the cap down; with one, the end has come."""
+    """Without a horizon the account follows the cap down. With one, a refusal may be due to one
+    huge cost: it takes little off."""
     for horizon, waits in ((None, True), (1000, False)):
         pace = BudgetPacer(0.1, horizon)
         pace.set_prices(np.linspace(1.0, 0.0, 100), np.ones(100))

@@ -33,7 +33,7 @@ from gatekeeper.io.records import records_of_log
 from gatekeeper.log.run import read_run
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
-__all__ = ["SCENARIOS", "described"]
+__all__ = ["SCENARIOS", "described", "read"]
 
 HERE = Path(__file__).parent
 N = 200
@@ -201,22 +201,30 @@ def _external(gate: VerificationGate, numbers: range) -> None:
             return
 
 
-def described(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a gate resumed on this log says of it, and what it then decides; JSON values."""
-    records = [asdict(record) for record in records_of_log(path)]
+def read(path: Path) -> dict[str, Any]:
+    """What the log itself says, whatever its policy would decide today; JSON values."""
     run = read_run(path)
     ledger = ("seen", "spent", "held", "warmup_spent", "warmup_held", "overrun", "cap")
-    about = {
-        "records": records,
-        "run": {
-            "settings": run.settings,
-            "results": {id_: asdict(result) for id_, result in run.results.items()},
-            "external": sorted(run.external),
-            "fingerprint": run.fingerprint and run.fingerprint.row().data,
-            "health_changes": [asdict(change) for change in run.health_changes],
-            "ledger": {name: getattr(run.ledger, name) for name in ledger},
-        },
-    }
+    found: dict[str, Any] = plain(
+        {
+            "records": [asdict(record) for record in records_of_log(path)],
+            "run": {
+                "settings": run.settings,
+                "results": {id_: asdict(result) for id_, result in run.results.items()},
+                "external": sorted(run.external),
+                "fingerprint": run.fingerprint and run.fingerprint.row().data,
+                "health_changes": [asdict(change) for change in run.health_changes],
+                "ledger": {name: getattr(run.ledger, name) for name in ledger},
+            },
+        }
+    )
+    return found
+
+
+def described(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a gate resumed on this log says of it, and what it then decides; JSON values."""
+    run = read_run(path)
+    about = read(path)
     with VerificationGate(**settings, log=path) as gate:
         about["status"] = asdict(gate.status())
         about["pending"] = [output.id for output in gate.pending()]
