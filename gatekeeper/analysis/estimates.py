@@ -203,7 +203,8 @@ def _row_of_record(record: Record) -> _Row:
     # propensity is 1: those were selected.
     selected = drawn or p == 1.0
     label = nan if record.error is None else float(record.error)
-    return _Row(_raw(record.signals, log(record.cost_estimate)), p, selected, drawn, label)
+    raw = _raw(record.signals, log(record.cost_estimate))._replace(features=record.features)
+    return _Row(raw, p, selected, drawn, label)
 
 
 def _row_of_result(result: GateResult) -> _Row:
@@ -219,7 +220,7 @@ def _row_of_result(result: GateResult) -> _Row:
 
 
 def _raw(h: Signals, log_cost: float) -> Raw:
-    return h.h1, h.h2, h.h3, log_cost, log1p(h.n_tokens)
+    return Raw(h.h1, h.h2, h.h3, log_cost, log1p(h.n_tokens))
 
 
 # -- estimates ----------------------------------------------------------------------------------

@@ -33,8 +33,10 @@ from gatekeeper.analysis.estimates import by_propensity, log_odds_of
 from gatekeeper.analysis.vectorised import Indices, Stream, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
+from gatekeeper.io.record_table import feature_rows
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy, make_policy
+from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
 from gatekeeper.types import FloatArray
@@ -99,8 +101,8 @@ class Evidence:
     def _predicted(self) -> FloatArray:
         """Log odds of an error (N,), predicted from the verdicts."""
         t = self._table
-        rows = zip(t.h.tolist(), t.cost_estimate.tolist(), strict=True)
-        raw = [(*h, log(estimate), 0.0) for h, estimate in rows]
+        rows = zip(t.h.tolist(), t.cost_estimate.tolist(), feature_rows(t.features), strict=False)
+        raw = [Raw(h1, h2, h3, log(e), 0.0, features) for (h1, h2, h3), e, features in rows]
         return log_odds_of(raw, self._drawn, t.error)
 
     def shares(self, policy: str, beta: float) -> FloatArray:

@@ -281,8 +281,8 @@ class DriftGuard:
         self._paced = state["paced"]
         estimates = state["estimates"]
         self._model = None if estimates is None else ErrorModel.restored(estimates)
-        self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
-        self._known = deque((Known(tuple(raw), y, nan) for raw, y in state["known"]), maxlen=KNOWN)
+        self._recent = deque((Raw(*raw) for raw in state["recent"]), maxlen=RECENT)
+        self._known = deque((Known(Raw(*raw), y, nan) for raw, y in state["known"]), maxlen=KNOWN)
         self._labels, self._next_fit = state["labels"], state["next_fit"]
         self._health, self._why = PolicyHealth(state["health"]), state["why"]
         self._relearning, self._pending = state["relearning"], dict(state["pending"])

@@ -40,13 +40,12 @@ KEPT, RELEARN = 25, 25  # labels kept after that; labels drawn uniformly before 
 class Calibrated:
     """Verify iff P(error) / E[cost] exceeds the price that spends the budget to the end.
 
-    `stats.error_model` fits both to the outcomes known so far: P(error) from signals, ĉ and its
-    stratum, E[cost] from what is known before verification. It fits them again as labels arrive,
-    at a cost per decision that does not grow. The price (`BudgetPacer`) spends
-    the budget evenly and to the end; the ledger keeps the cap. A candidate below the price is
-    verified with probability 0.02 β, so that no error rate stays unknown. If outcomes differ from
-    the predicted ones by more than chance, the policy drops what it learned and draws the next
-    labels uniformly.
+    `stats.error_model` fits both to the outcomes known so far: P(error) from signals, features, ĉ
+    and its stratum, E[cost] from what is known before verification. It fits them again as labels
+    arrive, at a cost per decision that does not grow. The price (`BudgetPacer`) spends the budget
+    evenly and to the end; the ledger keeps the cap. A candidate below the price is verified with
+    probability 0.02 β, so that no error rate stays unknown. If outcomes differ from the predicted
+    ones by more than chance, the policy drops what it learned and draws the next labels uniformly.
 
     `Decision.score` is P(error). `threshold` is the price: errors per unit of cost, or P(error)
     where candidates are ranked by that alone.
@@ -63,7 +62,7 @@ class Calibrated:
     warmup
         How many candidates come first, all verified.
     on_missing
-        For a candidate without signals: "uniform" (probability β), "verify" or "skip".
+        For a candidate without signals and features: "uniform" (probability β), "verify" or "skip".
     seed
         Of the draws, at least 0.
     """
@@ -227,8 +226,8 @@ class Calibrated:
         self._last = None if state["last"] is None else tuple(state["last"])
         estimates = state["estimates"]
         self._model = None if estimates is None else ErrorModel.restored(estimates)
-        self._recent = deque(map(tuple, state["recent"]), maxlen=RECENT)
-        self._known = deque((Known(tuple(r), y, c) for r, y, c in state["known"]), maxlen=KNOWN)
+        self._recent = deque((Raw(*raw) for raw in state["recent"]), maxlen=RECENT)
+        self._known = deque((Known(Raw(*r), y, c) for r, y, c in state["known"]), maxlen=KNOWN)
         self._evidence = list(state["evidence"])
         self._pacer.restore(state["pace"])
         self._missing.restore(state["missing"])

@@ -1,32 +1,35 @@
 """P(error) and E[cost] of a candidate, fitted to the outcomes of those that were verified.
 
-Signals and ex-ante cost enter by rank, so monotone changes of their scale have no effect. Strata
-are quartiles of ĉ: each may have slopes, and each half of one an error rate, of its own, pooled as
-far as the labels do not distinguish them (`stats.shrinkage`).
+Signals, features and ex-ante cost enter by rank, so monotone changes of their scale have no effect.
+Strata are quartiles of ĉ: each may have slopes, and each half of one an error rate, of its own,
+pooled as far as the labels do not distinguish them (`stats.shrinkage`). Of the features those enter
+that labels justify (`stats.inclusion`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from math import exp, inf, log, log1p, pi, sqrt
 from operator import mul
-from statistics import NormalDist
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatekeeper.stats.shrinkage import Group, shrunk_fit
+from gatekeeper.stats.feature_terms import SLAB, FeatureTerms
+from gatekeeper.stats.inclusion import inclusion
+from gatekeeper.stats.rank_scale import RankScale
+from gatekeeper.stats.shrinkage import Fit, Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
 
 __all__ = ["AT_MOST", "KNOWN", "RECENT", "ErrorModel", "Known", "Raw", "has_signal", "raw_of"]
 
-Raw = tuple[float, float, float, float, float]  # h1, h2, h3, log ĉ, log(1 + positions)
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, to remember
 AT_MOST = 250  # labels after which a fit is old
 STRATA, HALVES = 4, 8
-SCORES = np.linspace(-2.8, 2.8, 25)  # as dense in the tails, where small budgets choose
-LEVELS = np.array([NormalDist().cdf(score) for score in SCORES.tolist()])
+SCALED = 512  # candidates of which features get their scale
+FEW, MOST = 0.03, 48  # least probability of an effect with which a feature's column is kept; most
 FARTHEST = 30.0  # bound of log odds, and of log costs about the typical one
 
 # Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
@@ -58,6 +61,20 @@ COST = (
 )
 
 
+NO_TERMS = FeatureTerms([])
+
+
+class Raw(NamedTuple):
+    """What is known of a candidate before verification; NaN for a signal that it lacks."""
+
+    h1: float
+    h2: float
+    h3: float
+    size: float  # log ĉ
+    positions: float  # log(1 + positions)
+    features: Mapping[str, float] = MappingProxyType({})
+
+
 class Known(NamedTuple):
     """A candidate whose outcome is known."""
 
@@ -67,13 +84,15 @@ class Known(NamedTuple):
 
 
 def raw_of(candidate: Candidate) -> Raw:
-    """Features of a candidate, known before verification; NaN for a signal it lacks."""
+    """What is known of a candidate before verification."""
     h = candidate.signals
-    return h.h1, h.h2, h.h3, log(candidate.cost_estimate), log1p(h.n_tokens)
+    size, positions = log(candidate.cost_estimate), log1p(h.n_tokens)
+    return Raw(h.h1, h.h2, h.h3, size, positions, candidate.features)
 
 
 def has_signal(raw: Raw) -> bool:
-    return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2]
+    """Whether there is anything to tell the candidate by: a signal or a feature."""
+    return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2] or bool(raw[5])
 
 
 class ErrorModel:
@@ -81,26 +100,31 @@ class ErrorModel:
 
     def __init__(
         self,
-        scales: Sequence[_Scale],
+        scales: Sequence[RankScale],
         edges: Sequence[float],
         middle: float,
         weights: FloatArray,
+        terms: FeatureTerms = NO_TERMS,
     ) -> None:
-        """`edges` and `middle` are of log ĉ; `weights` (2 + m, WIDTH) are coefficients of the log
-        odds, of log cost, and of what the log odds may be off by, along m independent directions,
-        by one standard deviation each."""
+        """`edges` and `middle` are of log ĉ; `weights` (2 + m, WIDTH + columns of the terms) are
+        coefficients of the log odds, of log cost, and of what the log odds may be off by, along m
+        independent directions, by one standard deviation each."""
+        self._terms = terms
         self._scales, self._edges, self._middle = list(scales), list(edges), middle
         self._weights = weights
         # A row of the design within a half is f @ own, f as in `__call__`.
         self._by_half = []
         for k in range(HALVES):
-            own = np.eye(LOG + 1, WIDTH)
+            of_features = weights.shape[1] - WIDTH
+            own = np.zeros((LOG + 1 + of_features, weights.shape[1]))
+            own[: LOG + 1, : LOG + 1] = np.eye(LOG + 1)
+            own[LOG + 1 :, WIDTH:] = np.eye(of_features)
             own[ONE, LEVEL[k]] = 1.0
             own[ONE, [UU, RR]] = -1.0
             own[ONE, LOG] = -middle
             own[U, SLOPE[k // 2]] = own[R, TILT[k // 2]] = 1.0
             error, cost, *off = (weights @ own.T).tolist()
-            self._by_half.append((error, cost, np.array(off)))
+            self._by_half.append((error, cost[: LOG + 1], np.array(off)))
 
     @classmethod
     def fit(
@@ -114,11 +138,11 @@ class ErrorModel:
         σ(a / √(1 + π s² / 8)), where the log odds a have variance s² (MacKay 1992, "The evidence
         framework applied to classification networks").
         """
-        rows = np.array(recent, dtype=np.float64)
-        scales = [_Scale.of(column) for column in rows.T]
+        rows = np.array([raw[:5] for raw in recent], dtype=np.float64)
+        scales = [RankScale.of(column) for column in rows.T]
         edges = np.quantile(rows[:, 3], np.arange(1, HALVES) / HALVES).tolist()
         self = cls(scales, edges, float(rows[:, 3].mean()), np.zeros((2, WIDTH)))
-        x = self._design(np.array([k.raw for k in known], dtype=np.float64).reshape(-1, 5))
+        x = self._design(np.array([k.raw[:5] for k in known], dtype=np.float64).reshape(-1, 5))
         y = np.array([k.error for k in known], dtype=np.float64)
         cost = np.array([k.cost for k in known], dtype=np.float64)
         paid = cost > 0.0
@@ -128,16 +152,21 @@ class ErrorModel:
         log_cost[ONE] += level
         if cost.size:  # the mean of exp is not exp of the mean
             log_cost[ONE] += log(float(cost.sum() / np.exp(of_paid @ log_cost).sum()))
-        error, covariance = shrunk_fit(x, y, ERROR, "logistic")
-        weights = [error, log_cost]
+        fitted = shrunk_fit(x, y, ERROR, "logistic")
+        every = -(-len(recent) // SCALED)
+        terms = FeatureTerms.of([raw[5] for raw in recent][::every])
+        if terms:
+            terms, fitted = _with_features(x, y, fitted, terms, [k.raw[5] for k in known])
+        error, covariance = fitted
+        weights = [error, np.pad(log_cost, (0, error.size - WIDTH))]
         if cautious:
             variance, direction = np.linalg.eigh(covariance)
             weights += list((direction * np.sqrt(np.maximum(variance, 0.0))).T)
-        return cls(scales, edges, self._middle, np.array(weights))
+        return cls(scales, edges, self._middle, np.array(weights), terms)
 
     def __call__(self, raw: Raw) -> tuple[float, float, int]:
         """P(error) in [0, 1], E[cost] > 0, stratum."""
-        h1, h2, h3, size, positions = raw
+        h1, h2, h3, size, positions, features = raw
         s1, s2, s3, s4, s5 = self._scales
         z1, z2, z3, r, t = s1(h1), s2(h2), s3(h3), s4(size), s5(positions)
         has1, has2, has3 = z1 == z1, z2 == z2, z3 == z3
@@ -146,7 +175,9 @@ class ErrorModel:
         d1, d2, d3 = z1 - u if has1 else 0.0, z2 - u if has2 else 0.0, z3 - u if has3 else 0.0
         k = bisect_left(self._edges, size)
         error, cost, off = self._by_half[k]
-        f = (1.0, u, d1, d2, d3, r, t, u * u, r * r, size)
+        f = [1.0, u, d1, d2, d3, r, t, u * u, r * r, size]
+        if self._terms:
+            f += self._terms(features)
         odds = sum(map(mul, error, f))
         if off.size:
             by = off @ f
@@ -155,7 +186,8 @@ class ErrorModel:
 
     def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
         """P(error) and E[cost] of many at once, (n,) each."""
-        x = self._design(np.array(recent, dtype=np.float64))
+        x = self._design(np.array([raw[:5] for raw in recent], dtype=np.float64).reshape(-1, 5))
+        x = np.hstack([x, self._terms.of_rows([raw[5] for raw in recent])])
         odds, log_cost, *off = self._weights @ x.T
         odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
         return 1.0 / (1.0 + np.exp(-np.maximum(odds, -FARTHEST))), np.exp(log_cost)
@@ -176,41 +208,34 @@ class ErrorModel:
 
     def state(self) -> list[Any]:
         scales = [[scale.values, scale.scores] for scale in self._scales]
-        return [scales, self._edges, self._middle, self._weights.tolist()]
+        return [scales, self._edges, self._middle, self._weights.tolist(), self._terms.state()]
 
     @classmethod
     def restored(cls, state: Sequence[Any]) -> ErrorModel:
-        scales, edges, middle, weights = state
-        of = [_Scale(values, scores) for values, scores in scales]
-        return cls(of, edges, middle, np.array(weights))
+        scales, edges, middle, weights, terms = state
+        of = [RankScale(values, scores) for values, scores in scales]
+        return cls(of, edges, middle, np.array(weights), FeatureTerms.restored(terms))
 
 
-class _Scale:
-    """A value as the normal score of its rank among those seen: straight lines between quantiles,
-    level beyond them. NaN stays NaN; what never varied is 0."""
-
-    __slots__ = ("scores", "values")
-
-    def __init__(self, values: list[float], scores: list[float]) -> None:
-        self.values, self.scores = values, scores
-
-    @classmethod
-    def of(cls, column: FloatArray) -> _Scale:
-        finite = column[np.isfinite(column)]
-        if not finite.size:
-            return cls([0.0], [0.0])
-        values, at = np.unique(np.quantile(finite, LEVELS), return_inverse=True)
-        scores = np.bincount(at, weights=SCORES) / np.bincount(at)  # equal values share a score
-        return cls(values.tolist(), scores.tolist())
-
-    def __call__(self, v: float) -> float:
-        values, scores = self.values, self.scores
-        i = bisect_right(values, v)
-        if 0 < i < len(values):
-            a, b = values[i - 1], scores[i - 1]
-            return b + (v - a) * (scores[i] - b) / (values[i] - a)
-        return v if v != v else scores[0] if i == 0 else scores[-1]
-
-    def of_rows(self, column: FloatArray) -> FloatArray:
-        z = np.interp(column, self.values, self.scores)
-        return np.where(np.isnan(column), np.nan, z)
+def _with_features(
+    x: FloatArray,
+    y: FloatArray,
+    fitted: Fit,
+    terms: FeatureTerms,
+    features: Sequence[Mapping[str, float]],
+) -> tuple[FeatureTerms, Fit]:
+    """The terms that labels justify beside the design x (n, WIDTH), and the fit with them."""
+    more, slab = terms.of_rows(features), SLAB[terms.kinds]
+    probability, variance = inclusion(
+        x, y, fitted, more, slab=slab, kinds=terms.kinds, features=len(terms)
+    )
+    kept = probability > FEW
+    kept[np.argsort(-probability)[MOST:]] = False
+    if not kept.any():
+        return NO_TERMS, fitted
+    groups = [
+        Group((WIDTH + i,), variance=v, weight=inf) for i, v in enumerate(variance[kept].tolist())
+    ]
+    x = np.hstack([x, more[:, kept]])
+    start = np.pad(fitted.coefficients, (0, len(groups)))
+    return terms.only(kept), shrunk_fit(x, y, [*ERROR, *groups], "logistic", start=start)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gatekeeper.types import FloatArray
 
-__all__ = ["Fit", "Group", "as_seen", "shrunk_fit"]
+__all__ = ["FLIPPED", "Fit", "Group", "as_seen", "chances", "shrunk_fit"]
 
 Family = Literal["logistic", "normal"]
 ChanceT = TypeVar("ChanceT", float, FloatArray)
@@ -49,12 +49,14 @@ def shrunk_fit(
     family: Family,
     *,
     flipped: float = FLIPPED,
+    start: FloatArray | None = None,
 ) -> Fit:
     """Coefficients for design x (n, d) and responses y (n,).
 
     "logistic" takes y in {0, 1} and gives log odds of the true label, a share `flipped` of those
     seen being the other one. (The share is not identifiable: it looks like a flatter slope.)
-    Without rows the prior comes back.
+    Without rows the prior comes back. `start` (d,) are coefficients to begin with; default: the
+    prior means.
     Deterministic; at most 20 rounds of O(n d²).
     """
     columns = np.array([j for group in groups for j in group.columns])
@@ -65,12 +67,12 @@ def shrunk_fit(
     weight = np.array([0.0 if np.isinf(group.weight) else group.weight for group in groups])
     size = np.bincount(member)
     width, x = x.shape[1], x[:, columns]
-    variance, w = guess.copy(), mean.copy()
+    variance, w = guess.copy(), mean.copy() if start is None else start[columns]
     noise = max(float(y.var()), LEAST_NOISE) if y.size else 1.0
     gram, xy = x.T @ x, x.T @ y
     for _ in range(ROUNDS):
         if family == "logistic":
-            p, seen = _chances(x, w, flipped)
+            p, seen = chances(x, w, flipped)
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # of what is seen, by log odds
             per = slope / (seen * (1.0 - seen))
             precision = (x * (slope * per)[:, None]).T @ x  # Fisher's
@@ -101,7 +103,9 @@ def as_seen(p: ChanceT, flipped: float = FLIPPED) -> ChanceT:
     return flipped + (1.0 - 2.0 * flipped) * p
 
 
-def _chances(x: FloatArray, w: FloatArray, flipped: float) -> tuple[FloatArray, FloatArray]:
+def chances(
+    x: FloatArray, w: FloatArray, flipped: float = FLIPPED
+) -> tuple[FloatArray, FloatArray]:
     """P(error) and the chance that an error is seen, (n,) each."""
     p = 1.0 / (1.0 + np.exp(-np.clip(x @ w, -30.0, 30.0)))
     return p, as_seen(p, flipped)
@@ -123,7 +127,7 @@ def _uphill(
     """
 
     def log_density(w: FloatArray) -> float:
-        _, seen = _chances(x, w, flipped)
+        _, seen = chances(x, w, flipped)
         likelihood = np.log(np.where(y == 1.0, seen, 1.0 - seen)).sum()
         return float(likelihood - 0.5 * (prior * (w - mean) ** 2).sum())
 

@@ -369,7 +369,7 @@ def some_known(n: int, seed: int, *, missing: float = 0.2) -> tuple[list[Raw], l
     raws: list[Raw] = []
     for r in list(table)[:n]:
         h = [v if rng.random() > missing else float("nan") for v in raw_of_record(r.signals)]
-        raws.append((h[0], h[1], h[2], float(np.log(r.cost_estimate)), float(rng.integers(0, 9))))
+        raws.append(Raw(*h, float(np.log(r.cost_estimate)), float(rng.integers(0, 9))))
     known = [Known(x, int(e), c) for x, e, c in zip(raws, table.error, table.cost, strict=False)]
     return raws, known
 
@@ -382,7 +382,7 @@ def raw_of_record(signals: object) -> Sequence[float]:
 @pytest.mark.parametrize("n", [0, 1, 7, 300])
 def test_one_at_a_time_is_all_at_once(n: int, cautious: bool) -> None:
     raws, known = some_known(300, 1)
-    raws += [(np.nan, np.nan, np.nan, 0.0, 0.0), (np.inf, -np.inf, 2.0, 40.0, 1e6)]
+    raws += [Raw(np.nan, np.nan, np.nan, 0.0, 0.0), Raw(np.inf, -np.inf, 2.0, 40.0, 1e6)]
     estimates = ErrorModel.fit(raws, known[:n], cautious=cautious)
     restored = ErrorModel.restored(json.loads(json.dumps(estimates.state())))
     p, cost = estimates.of_rows(raws)
@@ -401,7 +401,7 @@ def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
     weights = np.array(cautious.state()[3])
     w, covariance = weights[0], weights[2:].T @ weights[2:]
     used = np.diag(covariance) > 1e-9
-    x = cautious._design(np.array(raws))[:, used]
+    x = cautious._design(np.array([raw[:5] for raw in raws]))[:, used]
     p = 1.0 / (1.0 + np.exp(-x[:n] @ w[used]))
     seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
     told = ((1.0 - 2.0 * FLIPPED) * p * (1.0 - p)) ** 2 / (seen * (1.0 - seen))  # Fisher's, of each
@@ -446,7 +446,7 @@ def test_costs_that_nobody_told_say_nothing() -> None:
 def test_raw_is_what_is_known_before_verification() -> None:
     signals = signals_of(make_generation("a", tokens=7))
     raw = raw_of(Candidate("a", signals, 5.0))
-    assert raw == (signals.h1, signals.h2, signals.h3, np.log(5.0), np.log1p(7))
+    assert raw == (signals.h1, signals.h2, signals.h3, np.log(5.0), np.log1p(7), {})
 
 
 @pytest.mark.parametrize("family", ["logistic", "normal"])

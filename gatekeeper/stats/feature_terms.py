@@ -1,0 +1,105 @@
+"""What features add to the design of a regression.
+
+Each feature gives up to three columns: z, the normal score of its rank (0 where it is absent); 1
+where it is absent, if it ever is; and z² - 1, if it has more than two values, for what is worst in
+the middle or at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.stats.rank_scale import RankScale
+from gatekeeper.types import FloatArray
+
+__all__ = ["SLAB", "FeatureTerms"]
+
+Features = Mapping[str, float]
+LINE, ABSENT, CURVE = 0, 1, 2  # kinds of columns
+SLAB = np.array([0.3, 2.0, 0.05])  # by kind: variance of a coefficient that is not 0
+
+
+class _Term(NamedTuple):
+    name: str
+    scale: RankScale
+    kinds: tuple[int, ...]  # of its columns, in order
+
+
+class FeatureTerms:
+    """Columns that features give, by the scales of those seen so far."""
+
+    def __init__(self, terms: Sequence[_Term]) -> None:
+        self._terms = list(terms)
+        self.kinds = np.array([kind for term in terms for kind in term.kinds], dtype=np.intp)
+
+    @classmethod
+    def of(cls, seen: Sequence[Features]) -> FeatureTerms:
+        """The terms of all features that were seen and that varied."""
+        names = sorted({name for features in seen for name in features})
+        terms = []
+        for name, column in zip(names, _table(seen, names).T, strict=True):
+            scale = RankScale.of(column)
+            varied = (LINE, CURVE) if len(scale.values) > 2 else (LINE,)
+            kinds: tuple[int, ...] = varied if len(scale.values) > 1 else ()
+            kinds += (ABSENT,) if np.isnan(column).any() else ()
+            if kinds:
+                terms.append(_Term(name, scale, kinds))
+        return cls(terms)
+
+    def __len__(self) -> int:
+        """How many features have a term."""
+        return len(self._terms)
+
+    def only(self, kept: NDArray[np.bool_]) -> FeatureTerms:
+        """Without the columns that are not kept."""
+        flags, terms = iter(kept.tolist()), []
+        for name, scale, kinds in self._terms:
+            left = tuple(kind for kind in kinds if next(flags))
+            if left:
+                terms.append(_Term(name, scale, left))
+        return FeatureTerms(terms)
+
+    def __call__(self, features: Features) -> list[float]:
+        """The columns of one output, (m,)."""
+        row: list[float] = []
+        for name, scale, kinds in self._terms:
+            value = features.get(name)
+            if value is None:
+                row += [1.0 if kind == ABSENT else 0.0 for kind in kinds]
+                continue
+            z = scale(value)
+            if kinds == (LINE,):  # nearly always
+                row.append(z)
+            else:
+                by_kind = (z, 0.0, z * z - 1.0)
+                row += [by_kind[kind] for kind in kinds]
+        return row
+
+    def of_rows(self, rows: Sequence[Features]) -> FloatArray:
+        """The same for many at once, (n, m)."""
+        table = _table(rows, [term.name for term in self._terms])
+        columns = []
+        for (_, scale, kinds), values in zip(self._terms, table.T, strict=True):
+            absent = np.isnan(values)
+            z = np.where(absent, 0.0, scale.of_rows(values))
+            by_kind = (z, absent.astype(np.float64), np.where(absent, 0.0, z * z - 1.0))
+            columns += [by_kind[kind] for kind in kinds]
+        return np.column_stack(columns) if columns else np.zeros((len(rows), 0))
+
+    def state(self) -> list[Any]:
+        return [[t.name, t.scale.values, t.scale.scores, list(t.kinds)] for t in self._terms]
+
+    @classmethod
+    def restored(cls, state: Sequence[Any]) -> FeatureTerms:
+        return cls([_Term(n, RankScale(v, s), tuple(kinds)) for n, v, s, kinds in state])
+
+
+def _table(rows: Sequence[Features], names: Sequence[str]) -> FloatArray:
+    """Values (n, number of names); NaN absent."""
+    values = [[features.get(name, nan) for name in names] for features in rows]
+    return np.array(values, dtype=np.float64).reshape(len(rows), len(names))
