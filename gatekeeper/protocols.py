@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from gatekeeper.types import Candidate, Decision, Generation, Outcome
 
-__all__ = ["AsyncVerifier", "CostEstimator", "ObservingPolicy", "Policy", "Verifier"]
+__all__ = ["AsyncVerifier", "CostEstimator", "Feature", "ObservingPolicy", "Policy", "Verifier"]
 
 Task = Any
 """What a verifier needs besides the output: tests, a reference answer. Opaque to the gate."""
@@ -141,5 +141,18 @@ class CostEstimator(Protocol):
 
         In any unit, the same for the whole stream: policies use ratios only. Called once for each
         output, in the caller's thread.
+        """
+        ...
+
+
+class Feature(Protocol):
+    """A number that may tell a wrong output from a right one. Its `__name__` names it."""
+
+    __name__: str
+
+    def __call__(self, generation: Generation, task: Task, /) -> float | None:
+        """A finite number, or None where there is none.
+
+        Called once for each output, in the caller's thread, before it is decided on.
         """
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from gatekeeper.policies import T0, make_policy
 from gatekeeper.protocols import (
     AsyncVerifier,
     CostEstimator,
+    Feature,
     ObservingPolicy,
     Policy,
     Verifier,
@@ -52,6 +53,7 @@ class GateSettings:
     prompt_template: str | None
     on_drift: OnDrift
     more: Mapping[str, Any]
+    features: Sequence[Feature] = ()
 
     def __post_init__(self) -> None:
         policy, verifier, explore = self.policy, self.verifier, self.explore
@@ -89,6 +91,14 @@ class GateSettings:
             raise BadInputError(
                 f"prompt_template={self.prompt_template!r:.80}: give its text, or None"
             )
+        for feature in self.features:
+            if not callable(feature) or not hasattr(feature, "__name__"):
+                raise BadInputError(
+                    f"features has {feature!r:.80}: give functions of (generation, task)"
+                )
+        names = [feature.__name__ for feature in self.features]
+        if len(set(names)) < len(names):
+            raise BadInputError(f"features={names!r}: each needs a name of its own")
         if self.on_drift not in ON_DRIFT:
             raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
 

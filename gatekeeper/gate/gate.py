@@ -25,7 +25,7 @@ from gatekeeper.gate.transaction import Transaction
 from gatekeeper.gate.verification import OnUnavailable, Verification
 from gatekeeper.log import Log, MemoryLog, SQLiteLog
 from gatekeeper.policies import T0
-from gatekeeper.protocols import AsyncVerifier, CostEstimator, Policy, Verifier
+from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
 from gatekeeper.verifiers import as_verifier
 
@@ -88,6 +88,9 @@ class VerificationGate(ClientMethods):
     settings
         Further settings that a resumed log must have been written with, JSON values: the model,
         the task file. A "model" is that of outputs that do not name theirs.
+    features
+        Functions of (generation, task), each a feature by its name: see `gatekeeper.features`. What
+        an output comes with has precedence.
 
     Raises
     ------
@@ -113,6 +116,7 @@ class VerificationGate(ClientMethods):
         prompt_template: str | None = None,
         on_drift: OnDrift = "relearn",
         settings: Mapping[str, Any] | None = None,
+        features: Sequence[Feature] = (),
     ) -> None:
         judge = as_verifier(verifier)
         given = GateSettings(
@@ -129,6 +133,7 @@ class VerificationGate(ClientMethods):
             prompt_template=prompt_template,
             on_drift=on_drift,
             more=settings or {},
+            features=features,
         )
         self.policy = given.make_policy()
         self.budget = budget
@@ -167,6 +172,7 @@ class VerificationGate(ClientMethods):
             unit=budget.unit,
             verifies=judge is not None,
             transaction=transaction,
+            features=features,
         )
         self._verification = Verification(
             judge, self._life, workers=workers, on_unavailable=on_unavailable

@@ -34,7 +34,7 @@ from gatekeeper.log import (
     Settled,
 )
 from gatekeeper.log.fold import Output
-from gatekeeper.protocols import CostEstimator
+from gatekeeper.protocols import CostEstimator, Feature
 from gatekeeper.signals import signals_of
 from gatekeeper.types import (
     Candidate,
@@ -44,6 +44,7 @@ from gatekeeper.types import (
     Outcome,
     Reason,
 )
+from gatekeeper.types.values import as_features
 
 __all__ = ["Lifecycle", "NewOutput"]
 
@@ -75,6 +76,8 @@ class Lifecycle:
         The gate has a verifier. Without one, outcomes come through `report` only.
     transaction
         Of this gate, in which each step is made.
+    features
+        Computed for each output before it is decided on.
     """
 
     def __init__(
@@ -87,7 +90,9 @@ class Lifecycle:
         unit: Unit,
         verifies: bool,
         transaction: Transaction,
+        features: Sequence[Feature] = (),
     ) -> None:
+        self._features = features
         self._state, self._admission, self._log = state, admission, journal
         self._cost_estimate, self._unit, self._verifies = cost_estimate, unit, verifies
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
@@ -113,6 +118,11 @@ class Lifecycle:
         generation = as_generation(response, id=id)
         if generation.id in self._state.ids:
             return NewOutput(generation, None, force)
+        if self._features:
+            found = {feature.__name__: feature(generation, task) for feature in self._features}
+            generation = replace(
+                generation, features=as_features(found) | dict(generation.features)
+            )
         signals = signals_of(generation)
         cost_estimate = self._cost_estimate(generation, task)
         is_number = isinstance(cost_estimate, (float, Real))  # float first: it is quicker

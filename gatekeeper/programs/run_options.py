@@ -9,6 +9,7 @@ from typing import get_args
 
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.errors import BadInputError
+from gatekeeper.features import BY_NAME
 from gatekeeper.gate.state import OnDrift
 from gatekeeper.policies import T0, policy_names
 from gatekeeper.programs.values import number, whole
@@ -48,6 +49,8 @@ class RunOptions:
     explore : float
         Share of the budget for outputs drawn at random, in [0, 1).
     on_drift : {"relearn", "report"}
+    features : str
+        Names from `gatekeeper.features.BY_NAME`, separated by commas.
     unit : {"verifications", "seconds"}
         Of the budget.
     sandbox : str or None
@@ -78,6 +81,7 @@ class RunOptions:
     warmup: int = T0
     explore: float = 0.1
     on_drift: OnDrift = "relearn"
+    features: str = ""
     unit: Unit = "verifications"
     sandbox: str | None = None
     workers: int = 2
@@ -202,6 +206,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         default=usual.on_drift,
         help="what to do when the thresholds no longer fit the outputs: learn them again "
         "(default), or only report it",
+    )
+    add(
+        "--features",
+        default=usual.features,
+        metavar="NAMES",
+        help=f"of outputs, for --policy calibrated: some of {','.join(BY_NAME)}",
     )
     add("--unit", choices=get_args(Unit)[:2], default=usual.unit, help="of budget and total")
     add("--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier")

@@ -16,6 +16,7 @@ from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
+from gatekeeper.features import features_of
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gate.resume import differences
 from gatekeeper.gate.runner import Generate, check_the_rest, run_tasks
@@ -107,6 +108,7 @@ def _gate(
         explore=options.explore,
         prompt_template=getattr(generate, "prompt_template", None),
         on_drift=options.on_drift,
+        features=features_of(options.features),
         settings={
             "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
             "generator": options.generator,

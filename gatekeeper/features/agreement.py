@@ -1,0 +1,65 @@
+"""Agreement with other answers to the same prompt: further samples, or another model's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from gatekeeper.io.syntax import parse_python
+from gatekeeper.maths.extract import extract
+from gatekeeper.sandbox.extract import extract_code
+
+__all__ = ["agreement", "normal_form"]
+
+
+def agreement(answer: str, others: Sequence[str], *, kind: str = "text") -> float | None:
+    """Share, in [0, 1], of the other answers that have the same normal form.
+
+    An answer without a normal form agrees with none. None without other answers.
+
+    Parameters
+    ----------
+    answer
+        The output's text.
+    others
+        Texts of further samples of the same prompt, or of another model's answer.
+    kind
+        Of the task, see `normal_form`.
+    """
+    if not others:
+        return None
+    own = normal_form(answer, kind=kind)
+    return sum(own is not None and normal_form(o, kind=kind) == own for o in others) / len(others)
+
+
+def normal_form(answer: str, *, kind: str = "text") -> str | None:
+    """What equal answers have in common; None where there is no answer.
+
+    Parameters
+    ----------
+    answer
+        Text of an output.
+    kind
+        "code": the syntax tree of the program, without comments and docstrings, with names as they
+        are, so that programs that only behave alike differ. "math": the final answer, without
+        spaces and case. Anything else: the text, without differences of space and case.
+    """
+    if kind == "code":
+        try:
+            tree = parse_python(extract_code(answer))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        return ast.dump(_without_docstrings(tree)) if tree.body else None
+    if kind == "math":
+        found = extract(answer)
+        return None if found is None else "".join(found.split()).strip("$.").casefold() or None
+    return " ".join(answer.split()).casefold() or None
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:] or [ast.Pass()]
+    return tree

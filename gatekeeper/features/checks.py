@@ -1,0 +1,31 @@
+"""Cheap checks of an output's text, for tasks of kinds "code" and "math"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatekeeper import costs
+from gatekeeper.io.syntax import parse_python
+from gatekeeper.maths.extract import extract
+from gatekeeper.sandbox.extract import extract_code
+from gatekeeper.types import Generation
+
+__all__ = ["has_answer", "output_length", "parses"]
+
+
+def output_length(generation: Generation, task: Any = None) -> float:
+    """Tokens of the output, or an estimate from its characters, at least 1."""
+    return costs.output_length(generation, task)
+
+
+def parses(generation: Generation, task: Any = None) -> float:
+    """1 where the program in the output is Python by its syntax, else 0."""
+    try:
+        return float(bool(parse_python(extract_code(generation.text)).body))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0.0
+
+
+def has_answer(generation: Generation, task: Any = None) -> float:
+    """1 where the output has a final answer to a question of maths, else 0."""
+    return float(extract(generation.text) is not None)

@@ -1,0 +1,138 @@
+"""What a user relies on: each ready-made feature is what it says, on any text."""
+
+from __future__ import annotations
+
+import json
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatekeeper import BadInputError, Budget, Generation, VerificationGate
+from gatekeeper.cli import main
+from gatekeeper.features import (
+    BY_NAME,
+    agreement,
+    features_of,
+    has_answer,
+    lowest_margin_at,
+    margin_entropy,
+    margin_tenth,
+    normal_form,
+    output_length,
+    parses,
+    stated_confidence,
+)
+from gatekeeper.io.records import records_of_log
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence"),
+    [
+        ("The answer is (B).\nConfidence: 85%", 0.85),
+        ("Confidence: 20%. On reflection:\n**Confidence:** 0.9", 0.9),
+        ("My confidence is 8/10", 0.8),
+        ("Confidence level: very high", 0.95),
+        ("confidence: Low", 0.2),
+        ("confidence: 70", 0.7),
+        ("Confidence: 250%", None),
+        ("I am sure. 42", None),
+        ("", None),
+    ],
+)
+def test_stated_confidence(text: str, confidence: float | None) -> None:
+    assert stated_confidence(Generation("a", text)) == confidence
+
+
+def test_margins() -> None:
+    """The entropy against its definition; a masked token is certain, a gap is left out."""
+    top1 = np.log([0.5, 0.8, 1.0, 0.9])
+    top2 = np.array([log(0.5), log(0.1), -9999.0, np.nan])
+    generation = Generation("a", "x", top1, top1, top2)
+    p = np.array([0.5, 8 / 9])
+    entropy = -(p * np.log(p) + (1 - p) * np.log(1 - p))
+    assert margin_entropy(generation) == pytest.approx(entropy.sum() / 3)
+    assert margin_tenth(generation) == pytest.approx(0.1 * log(8))
+    assert lowest_margin_at(generation) == 0.0
+    turned = Generation("a", "x", top1[::-1].copy(), top1[::-1].copy(), top2[::-1].copy())
+    assert lowest_margin_at(turned) == 1.0
+    for feature in (margin_entropy, margin_tenth, lowest_margin_at):
+        assert feature(Generation("a", "x")) is None
+
+
+def test_agreement() -> None:
+    code = "```python\ndef f(x):\n    '''Add one.'''\n    return x+1  # one more\n```"
+    assert agreement(code, ["def f(x): return x + 1", "def f(x): return 1 + x"], kind="code") == 0.5
+    assert agreement("def f(:", ["def f(:"], kind="code") == 0.0
+    boxed = r"So the answer is \boxed{\frac{1}{2}}."
+    assert agreement(boxed, [r"\boxed{\frac{1} {2}}", r"\boxed{2}"], kind="math") == 0.5
+    assert agreement("  Yes ", ["yes", "no"]) == 0.5
+    assert agreement("yes", []) is None
+
+
+@given(st.text())
+def test_no_text_breaks_a_feature(text: str) -> None:
+    generation = Generation("a", text)
+    for feature in (stated_confidence, parses, has_answer, output_length):
+        value = feature(generation)
+        assert value is None or value >= 0.0
+    for kind in ("code", "math", "text"):
+        normal_form(text, kind=kind)
+
+
+def test_a_gate_computes_features(tmp_path: Any) -> None:
+    def words(generation: Generation, task: Any) -> int | None:
+        return len(generation.text.split()) * task["weight"] or None
+
+    budget = Budget(fraction=0.2)
+    path = tmp_path / "run.db"
+    with VerificationGate("calibrated", budget=budget, log=path, features=[words, parses]) as gate:
+        gate.maybe_verify(Generation("a", "x = 1", features={"parses": 0.5}), {"weight": 2})
+        gate.maybe_verify(Generation("b", ""), {"weight": 2})
+    with VerificationGate("calibrated", budget=budget, log=path) as gate:
+        assert gate.output("a").features == {"parses": 0.5, "words": 6.0}
+        assert gate.output("b").features == {"parses": 0.0}
+    odd: Any
+    for odd in ([words, words], [1], "words"):
+        with pytest.raises(BadInputError, match="features"):
+            VerificationGate("calibrated", budget=budget, features=odd)
+
+
+def test_a_feature_that_gives_no_number_is_named() -> None:
+    def broken(generation: Generation, task: Any) -> Any:
+        return "high"
+
+    gate = VerificationGate("cst", budget=Budget(fraction=0.2), features=[broken])
+    with gate, pytest.raises(BadInputError, match=r"features\['broken'\]='high'"):
+        gate.maybe_verify(Generation("a", "x"))
+
+
+def test_names_of_the_command_line() -> None:
+    every = features_of(", ".join(BY_NAME))
+    assert {feature.__name__ for feature in every} >= {"output_length", "margin_entropy", "parses"}
+    assert features_of("") == []
+    with pytest.raises(BadInputError, match="features='lenght': choose from length, confidence"):
+        features_of("margins,lenght")
+
+
+def test_a_run_logs_the_features_asked_for(tmp_path: Path) -> None:
+    tasks, path = tmp_path / "tasks.jsonl", tmp_path / "run.db"
+    tasks.write_text(
+        "".join(
+            json.dumps(
+                {"id": f"q{i}", "prompt": f"Calculate {i} + 3.", "kind": "math", "gold": "4"}
+            )
+            + "\n"
+            for i in range(3)
+        )
+    )
+    command = ["run", str(tasks), "--policy", "calibrated", "--log", str(path)]
+    assert main([*command, "--features", "length,answer"]) == 0
+    features = records_of_log(path).features
+    assert features is not None
+    assert features.keys() == {"output_length", "has_answer"}
+    assert (features["output_length"] > 0).all()
