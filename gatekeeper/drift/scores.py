@@ -53,7 +53,7 @@ class ScoreRanks:
             if v == v and values
         ]
         uncertainty = sum(at) / len(at) if at else MISSING
-        row = [v if v == v else MISSING for v in (*h, uncertainty, *raw[3:])]
+        row = [v if v == v else MISSING for v in (*h, uncertainty, raw.size, raw.positions)]
         draws = self._rng.random(2 * len(row)).tolist()
         scores = []
         for rank, v, tie, within in zip(self._ranks, row, draws[::2], draws[1::2], strict=True):

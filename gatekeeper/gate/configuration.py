@@ -147,11 +147,14 @@ class GateSettings:
 
     def logged(self, policy: Policy) -> dict[str, dict[str, Any]]:
         """What a log must have been written with to be resumed: JSON values, by group and name."""
+        more = dict(self.more)
+        if self.features:  # a gate without any, and an early log, do not name them
+            more["features"] = [feature.__name__ for feature in self.features]
         return {
             "exploration": {"explore": self.explore, "seed": self.seed if self.explore else 0},
             "policy": _described(policy),
             "budget": asdict(self.budget) | {"max_cost": self.max_cost},
-            "more": _as_json(self.more),
+            "more": _as_json(more),
         }
 
 

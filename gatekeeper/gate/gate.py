@@ -8,22 +8,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from gatekeeper import costs
-from gatekeeper.budget import Budget, Ledger
-from gatekeeper.drift.guard import DriftGuard
+from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import loop
-from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.best_of import Choice, abest_of, best_of
 from gatekeeper.gate.clients import ClientMethods
 from gatekeeper.gate.configuration import GateSettings
-from gatekeeper.gate.journal import Journal
-from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.micro_batch import MicroBatcher
-from gatekeeper.gate.resume import check_settings, resume
-from gatekeeper.gate.state import GateState, OnDrift
-from gatekeeper.gate.transaction import Transaction
+from gatekeeper.gate.opening import open_lifecycle
+from gatekeeper.gate.state import OnDrift
 from gatekeeper.gate.verification import OnUnavailable, Verification
-from gatekeeper.log import Log, MemoryLog, SQLiteLog
+from gatekeeper.log import Log
 from gatekeeper.policies import T0
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
@@ -139,41 +134,7 @@ class VerificationGate(ClientMethods):
         self.budget = budget
         self.verifier = judge
         self._is_sync = isinstance(judge, Verifier | None)  # once: a protocol answers slowly
-        guard = DriftGuard(
-            self.policy,
-            rate=given.relearning,
-            relearns=on_drift == "relearn",
-            seed=seed,
-        )
-        ledger = Ledger(budget, given.max_cost, explore=given.epsilon)
-        state = GateState(ledger, self.policy, guard, on_drift=on_drift, model=given.model)
-        admission = Admission(state, epsilon=given.epsilon, seed=seed)
-        transaction = Transaction()
-        opened = _open(log)
-        try:
-            logged = given.logged(self.policy)
-            check_settings(opened, logged)
-            journal = Journal(
-                opened,
-                state,
-                admission,
-                transaction,
-                settings=logged | {"drift": {"on_drift": on_drift}},
-            )
-            resume(journal, state, admission, on_drift=on_drift, fingerprint=given.fingerprint())
-        except BaseException:
-            opened.close()
-            raise
-        self._life = Lifecycle(
-            state,
-            admission,
-            journal,
-            cost_estimate=cost_estimate,
-            unit=budget.unit,
-            verifies=judge is not None,
-            transaction=transaction,
-            features=features,
-        )
+        self._life = open_lifecycle(given, self.policy)
         self._verification = Verification(
             judge, self._life, workers=workers, on_unavailable=on_unavailable
         )
@@ -402,12 +363,6 @@ class VerificationGate(ClientMethods):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _open(log: str | Path | Log | None) -> Log:
-    if log is None:
-        return MemoryLog()
-    return SQLiteLog(log) if isinstance(log, str | Path) else log
 
 
 def _in_event_loop() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gatekeeper.errors import LogMismatchError, SettingDifference
+from gatekeeper.features import BY_NAME
 from gatekeeper.policies import built_in
 
 __all__ = ["mismatch_text"]
@@ -24,6 +25,7 @@ OPTIONS = {
     "max_tokens": "--max-tokens",
     "temperature": "--temperature",
     "on_drift": "--on-drift",
+    "features": "--features",
     "horizon": TASKS,
     "tasks": TASKS,
 }
@@ -54,4 +56,6 @@ def _value(value: object, difference: SettingDifference) -> str:
     if difference.name == "type":
         names = {f"{p.make.__module__}.{p.make.__qualname__}": p.name for p in built_in()}
         return names.get(str(value), str(value))
+    if difference.name == "features" and isinstance(value, list):
+        return ",".join(name for name, found in BY_NAME.items() if found[0].__name__ in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

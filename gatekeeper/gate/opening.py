@@ -1,0 +1,79 @@
+"""The parts of a gate, brought to where its log is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gatekeeper.budget import Ledger
+from gatekeeper.drift.guard import DriftGuard
+from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.configuration import GateSettings
+from gatekeeper.gate.journal import Journal
+from gatekeeper.gate.lifecycle import Lifecycle
+from gatekeeper.gate.resume import check_settings, resume
+from gatekeeper.gate.state import GateState
+from gatekeeper.gate.transaction import Transaction
+from gatekeeper.log import Log, MemoryLog, SQLiteLog
+from gatekeeper.protocols import Policy
+
+__all__ = ["open_lifecycle"]
+
+
+def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
+    """Make a gate's parts, open its log and resume from it.
+
+    Parameters
+    ----------
+    given
+        What the gate was given.
+    policy
+        The gate's, fresh.
+
+    Raises
+    ------
+    BadInputError
+        For settings that cannot be used.
+    LogError
+        For a log that cannot be used, or was written under other settings. It is closed, then.
+    """
+    guard = DriftGuard(
+        policy,
+        rate=given.relearning,
+        relearns=given.on_drift == "relearn",
+        seed=given.seed,
+    )
+    ledger = Ledger(given.budget, given.max_cost, explore=given.epsilon)
+    state = GateState(ledger, policy, guard, on_drift=given.on_drift, model=given.model)
+    admission = Admission(state, epsilon=given.epsilon, seed=given.seed)
+    transaction = Transaction()
+    log = _open(given.log)
+    try:
+        logged = given.logged(policy)
+        check_settings(log, logged)
+        journal = Journal(
+            log,
+            state,
+            admission,
+            transaction,
+            settings=logged | {"drift": {"on_drift": given.on_drift}},
+        )
+        resume(journal, state, admission, on_drift=given.on_drift, fingerprint=given.fingerprint())
+    except BaseException:
+        log.close()
+        raise
+    return Lifecycle(
+        state,
+        admission,
+        journal,
+        cost_estimate=given.cost_estimate,
+        unit=given.budget.unit,
+        verifies=given.verifier is not None,
+        transaction=transaction,
+        features=given.features,
+    )
+
+
+def _open(log: str | Path | Log | None) -> Log:
+    if log is None:
+        return MemoryLog()
+    return SQLiteLog(log) if isinstance(log, str | Path) else log
