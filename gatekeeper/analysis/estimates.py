@@ -5,33 +5,26 @@ the outputs like it that were left out: it weighs one over that probability (Há
 the verdicts, the signals predict which of the others are wrong, and that makes it narrower
 (Lehtonen & Veijanen 1998; "prediction-powered", Angelopoulos et al. 2023).
 
-What is estimated is the rate of this run's outputs, not of all that the model might ever answer.
-Outputs that were certain to be verified are known and add no uncertainty. The others fall into
-parts, within which propensities differ by a factor of two at most. In a part of N outputs with
-propensities p_i, of which v_i = 1 were drawn and y_i = 1 are wrong,
-
-    rate = Σ m_i / N + Σ v_i/p_i (y_i - m_i) / Σ v_i/p_i
-
-where log odds m_i are those predicted, shifted by the one number that makes the second term 0; for
-the weighted estimate they are the same for all, and this is Hájek's Σ v y/p / Σ v/p. Predictions
-are cross-fitted: no output's own verdict is in its m_i. The interval is that of the effective
-number of independent labels (`stats.mid_p`), and intervals of parts add up by their squares, each
-side separately (Zou & Donner 2008). `benchmarks/estimates.py` checks how often it covers.
+What is estimated is the rate of this run's outputs, not of all that the model might ever answer;
+`analysis.rate_of_all` has the estimator, and `benchmarks/estimates.py` checks how often its
+interval covers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from math import hypot, inf, isnan, log, log1p, nan
+from math import isnan, log, log1p, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.analysis.predictions import cross_fitted
+from gatekeeper.analysis.rate_of_all import rate_of_all
 from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
-from gatekeeper.stats.error_model import ErrorModel, Known, Raw
+from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.types import FloatArray, GateResult, Record, Signals
@@ -39,20 +32,11 @@ from gatekeeper.types import FloatArray, GateResult, Record, Signals
 __all__ = [
     "Estimates",
     "as_json",
-    "by_propensity",
     "estimate",
     "interval",
-    "log_odds_of",
-    "rate_of_all",
     "rates",
     "show",
 ]
-
-FOLDS = 5  # predictions for a fifth of the outputs come from the verdicts on the other four
-REFERENCE = 500  # outputs, at most, whose signals set the scale of predictions
-WITHIN = 2.0  # factor by which propensities may differ in one part
-CAUTION = 4.0  # labels of prior weight that the prediction explains nothing: it may by luck
-SURE = 1e-6  # no prediction is closer to 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +109,7 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     return Estimates(
         naive,
         rate_of_all(p, drawn, label, flat),
-        rate_of_all(p, drawn, label, _cross_fitted(raw, drawn, label)),
+        rate_of_all(p, drawn, label, cross_fitted(raw, drawn, label)),
         len(rows),
         p.size,
         _why(p),
@@ -231,137 +215,6 @@ def _naive(label: FloatArray) -> Interval | None:
         return None
     rate = float(label.mean())
     return replace(midp_interval(rate, label.size), n=label.size)
-
-
-class Part(NamedTuple):
-    """Outputs whose rate of errors is estimated by itself."""
-
-    size: int
-    rate: float  # in [low, high]; any where labels is 0
-    labels: float  # their effective number; 0 without a verdict, inf where the rate is known
-
-
-def rate_of_all(
-    p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
-) -> Interval:
-    """All outputs from their parts. `p` > 0, `drawn` means with a label; arrays of shape (N,)."""
-    value = below = above = 0.0
-    for part in _parts_of(p, drawn, label, log_odds):
-        found = _interval(part)
-        share = part.size / p.size
-        value += share * part.rate
-        below = hypot(below, share * (part.rate - found.low))
-        above = hypot(above, share * (found.high - part.rate))
-    wrong = int(label[drawn].sum())
-    right = int(drawn.sum()) - wrong
-    return Interval(
-        value,
-        max(value - below, wrong / p.size),
-        min(value + above, 1.0 - right / p.size),
-        wrong + right,
-    )
-
-
-def _parts_of(
-    p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
-) -> list[Part]:
-    """Of the same arrays; at least one is drawn. A part without a verdict has the rate of all."""
-    which = by_propensity(p)
-    masks = [which == k for k in np.unique(which).tolist()]
-    weight = np.zeros(p.size)
-    for mask in masks:
-        n, of_n = int(mask.sum()), int((mask & drawn).sum())
-        if not of_n:
-            continue
-        # Who was certain to be verified and has no verdict is missing at random among those.
-        weight[mask] = n / of_n if p[mask][0] == 1.0 else 1.0 / p[mask]
-    crude = float((weight * np.where(drawn, label, 0.0)).sum() / weight[drawn].sum())
-    found = []
-    for mask in masks:
-        mine, n = mask & drawn, int(mask.sum())
-        wrong = int(label[mine].sum())
-        right = int(mine.sum()) - wrong
-        low, high = wrong / n, (n - right) / n
-        rate, labels = crude, 0.0
-        if mine.any():
-            rate, labels = _part(weight[mine], label[mine], log_odds[mine], log_odds[mask])
-        found.append(Part(n, min(max(rate, low), high), labels))
-    return found
-
-
-def by_propensity(p: FloatArray) -> NDArray[np.intp]:
-    """The part of each output (N,): those certain to be verified, and the others by propensity."""
-    edges: list[float] = []
-    values = np.unique(p[p < 1.0]).tolist()
-    start = values[0] if values else 1.0
-    for value in values:
-        if value > WITHIN * start:
-            edges.append(value)
-            start = value
-    return np.searchsorted([*edges, 1.0], p, side="right")
-
-
-def _part(
-    weight: FloatArray, label: FloatArray, log_odds: FloatArray, of_all: FloatArray
-) -> tuple[float, float]:
-    """Rate of one part from its drawn outputs (n,), and their effective number of labels;
-    `of_all` (N,) are predictions."""
-    from scipy.optimize import brentq
-    from scipy.special import expit
-
-    total = float(weight.sum())
-    # Where all agree exactly that: a rate an ulp below 1 has no finite log odds.
-    rate = float(label[0]) if np.ptp(label) == 0.0 else float(weight @ label) / total
-    # The variance of Σ v/p (y - m) is Σ (1-p)/p (y - m)²: of the drawn, each 1/p times.
-    spread = weight * (weight - 1.0)
-    if not spread.any():
-        return rate, inf
-    labels = total**2 / float(spread.sum())
-    if 0.0 < label.sum() < label.size:
-
-        def misfit(shift: float) -> float:
-            return float(weight @ (label - expit(log_odds + shift)))
-
-        shift = brentq(misfit, -50.0, 50.0)
-        rate = float(expit(of_all + shift).mean())
-        left = float(spread @ (label - expit(log_odds + shift)) ** 2)
-        left /= float(spread.sum()) * rate * (1.0 - rate)  # of the variance without prediction
-        n = total**2 / float(weight @ weight)
-        labels *= (n + CAUTION) / (n * left + CAUTION)
-    return rate, labels
-
-
-def _interval(part: Part) -> Interval:
-    if part.labels == 0.0:
-        return Interval(part.rate, 0.0, 1.0)
-    if part.labels == inf:
-        return Interval(part.rate, part.rate, part.rate)
-    return midp_interval(part.rate, part.labels)
-
-
-def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
-    """Predicted log odds of an error (N,), from the verdicts on the outputs drawn."""
-    everything = np.ones(len(raw), dtype=bool)
-    return _log_odds(raw, drawn, label, everything)
-
-
-def _cross_fitted(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
-    """The same, each from the verdicts on outputs of other folds."""
-    found = np.empty(len(raw))
-    fold = np.arange(len(raw)) % FOLDS
-    for k in range(FOLDS):
-        found[fold == k] = _log_odds(raw, drawn & (fold != k), label, fold == k)
-    return found
-
-
-def _log_odds(
-    raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
-) -> FloatArray:
-    known = [Known(raw[i], int(label[i]), nan) for i in np.flatnonzero(drawn).tolist()]
-    model = ErrorModel.fit(raw[:: -(-len(raw) // REFERENCE)], known)
-    asked = [raw[i] for i in np.flatnonzero(of).tolist()]
-    p = model.of_rows(asked)[0].clip(SURE, 1.0 - SURE)
-    return np.asarray(np.log(p) - np.log1p(-p))
 
 
 # -- sentences about the estimates --------------------------------------------------------------

@@ -29,7 +29,8 @@ from math import log, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.analysis.estimates import by_propensity, log_odds_of
+from gatekeeper.analysis.predictions import log_odds_of
+from gatekeeper.analysis.rate_of_all import by_propensity
 from gatekeeper.analysis.vectorised import Indices, Stream, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError

@@ -137,10 +137,10 @@ def test_parquet_and_pandas(log: Path, tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["show", "{log}", "--id", "nobody"], "--id 'nobody'"),
-        (["show", "{log}", "--limit", "-1"], "--limit -1"),
+        (["show", "{log}", "--limit", "-1"], "--limit '-1'"),
         (["show", "/nowhere.db"], "/nowhere.db"),
         (["export", "/nowhere.db"], "/nowhere.db"),
-        (["export", "{log}", "-o", "{log}"], "is the log itself"),
+        (["export", "{log}", "-o", "{log}"], "is the input file itself"),
         (["export", "{log}", "-o", "/nowhere/x.csv"], "--out /nowhere/x.csv cannot be written"),
     ],
 )

@@ -1,98 +1,16 @@
-"""The budget, and the ledger that keeps to it whatever happens at once."""
+"""The account of a budget: what is reserved, spent and left."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import floor, inf, isfinite, sqrt
-from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from math import floor, inf, sqrt
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from gatekeeper.budget.budget import MOST, TICKS, Budget
 
-from gatekeeper.errors import BadInputError
-from gatekeeper.types import FloatArray
+__all__ = ["Hold", "Ledger"]
 
-__all__ = ["Budget", "Hold", "Ledger", "Unit", "affordable"]
-
-Unit = Literal["verifications", "seconds", "usd"]
-
-MOST = 1e18  # units: more than anything can cost
-TICKS = 10**9  # the ledger counts whole billionths of the unit: integer sums are exact
 SAFE = 3.0  # standard deviations of the number of draws to come
 IN_A_ROW = 10.0  # draws kept for per share of the cap's growth that draws take, of unknown many
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """What verification may cost. Give `fraction`, `total`, or both (then both hold).
-
-    Parameters
-    ----------
-    fraction
-        Share of what verifying every candidate would cost, in (0, 1]. It refers to the candidates
-        seen so far after the warm-up (true cost where known, an estimate otherwise), or, with
-        `horizon`, to the whole stream. The warm-up is charged to an account of its own. At 1
-        everything is verified, and only a `total` caps.
-    total
-        Cap in `unit`, the warm-up included.
-    unit
-        "verifications" (each costs 1), "seconds" (of the verifier) or "usd" (as the verifier
-        reports in `Outcome.cost`).
-    horizon
-        Number of candidates to come, the warm-up included.
-    max_cost
-        The most that one verification can cost, in `unit`; this much is reserved before it starts,
-        so a figure far above the usual cost refuses candidates. 1 for verifications; in seconds
-        the verifier's `max_seconds` is the default; in usd it must be given.
-    startup
-        Allowance on top of the fraction, in `unit`, so that the first candidates are not refused
-        while a fraction of next to nothing has accrued. Default: one reservation; 0 for
-        verifications with a `horizon`, where none is needed.
-
-    Raises
-    ------
-    BadInputError
-        For values out of range, and for a budget that caps nothing.
-    """
-
-    fraction: float | None = None
-    total: float | None = None
-    unit: Unit = "verifications"
-    horizon: int | None = None
-    max_cost: float | None = None
-    startup: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.fraction is None and self.total is None:
-            raise BadInputError("Budget() caps nothing: give fraction=0.2, total=300, or both")
-        for name in ("fraction", "total", "max_cost", "startup"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
-                raise BadInputError(
-                    f"{name}={value!r}: must be a number, not {type(value).__name__}"
-                )
-            if value is not None:  # numpy's numbers are no JSON
-                object.__setattr__(self, name, float(value))
-        if self.fraction is not None and not 0.0 < self.fraction <= 1.0:
-            raise BadInputError(
-                f"fraction={self.fraction!r}: must lie between 0 and 1, for example 0.2, or be 1 "
-                "to verify everything"
-            )
-        if self.unit not in get_args(Unit):
-            raise BadInputError(f"unit={self.unit!r}: choose one of {', '.join(get_args(Unit))}")
-        for name in ("total", "max_cost"):
-            value = getattr(self, name)
-            if value is not None and not (isfinite(value) and value * TICKS >= 1):
-                raise BadInputError(
-                    f"{name}={value!r}: must be a number of {self.unit}, at least {1 / TICKS}"
-                )
-        if self.startup is not None and not (isfinite(self.startup) and self.startup >= 0):
-            raise BadInputError(f"startup={self.startup!r}: must be at least 0 {self.unit}")
-        if self.horizon is not None and not (type(self.horizon) is int and self.horizon > 0):
-            raise BadInputError(f"horizon={self.horizon!r}: must be a whole number of candidates")
-        if self.unit == "verifications" and self.max_cost not in (None, 1, 1.0):
-            raise BadInputError(f"max_cost={self.max_cost!r}: a verification costs 1 verification")
 
 
 class Hold(NamedTuple):
@@ -386,35 +304,3 @@ def _ticks(amount: float) -> int:
 def _cost_ticks(cost: float, hold: Hold) -> int:
     """The whole reservation for a cost that is not a number of at least 0."""
     return _ticks(min(cost, MOST)) if 0 <= cost < inf else hold.amount
-
-
-def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:
-    """Which of the wanted candidates fit a cap, in stream order; one that does not is skipped.
-
-    In hindsight, where every cost is known. The rule is in docs/reference/policies.md, "Budget in
-    replay".
-
-    Parameters
-    ----------
-    wanted
-        Mask of shape (n,).
-    costs
-        Above 0, shape (n,), in the unit of `cap`.
-
-    Returns
-    -------
-    array
-        Mask of shape (n,), true for those that are paid for.
-    """
-    fits = np.zeros(wanted.size, dtype=bool)
-    at = np.flatnonzero(wanted)
-    spent_by = np.cumsum(costs[at])  # one after the other, as a loop would add them up
-    within = int(np.searchsorted(spent_by, cap, side="right"))
-    fits[at[:within]] = True
-    spent = float(spent_by[within - 1]) if within else 0.0
-    late = at[within:]
-    for i, cost in zip(late.tolist(), costs[late].tolist(), strict=True):
-        if spent + cost <= cap:
-            spent += cost
-            fits[i] = True
-    return fits

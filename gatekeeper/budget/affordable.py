@@ -1,0 +1,42 @@
+"""A cap in hindsight, as a replay has it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.types import FloatArray
+
+__all__ = ["affordable"]
+
+
+def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:
+    """Which of the wanted candidates fit a cap, in stream order; one that does not is skipped.
+
+    In hindsight, where every cost is known. The rule is in docs/reference/policies.md, "Budget in
+    replay".
+
+    Parameters
+    ----------
+    wanted
+        Mask of shape (n,).
+    costs
+        Above 0, shape (n,), in the unit of `cap`.
+
+    Returns
+    -------
+    array
+        Mask of shape (n,), true for those that are paid for.
+    """
+    fits = np.zeros(wanted.size, dtype=bool)
+    at = np.flatnonzero(wanted)
+    spent_by = np.cumsum(costs[at])  # one after the other, as a loop would add them up
+    within = int(np.searchsorted(spent_by, cap, side="right"))
+    fits[at[:within]] = True
+    spent = float(spent_by[within - 1]) if within else 0.0
+    late = at[within:]
+    for i, cost in zip(late.tolist(), costs[late].tolist(), strict=True):
+        if spent + cost <= cap:
+            spent += cost
+            fits[i] = True
+    return fits
