@@ -36,7 +36,7 @@ class HealthChange:
     why: str  # it had drifted, in words; else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """What a log says.
 
@@ -93,6 +93,9 @@ class Run:
             raise BadInputError("this log was read without its texts: read_run(path) reads them")
         for id_, output in self.outputs.items():
             yield row_of(output, self.generations[id_])
+
+    def __repr__(self) -> str:
+        return f"<Run of {len(self.outputs):,} outputs>"
 
     def _repr_html_(self) -> str:
         shown = [[row[name] for name in SHOWN] for row in islice(self.rows(), FIRST)]

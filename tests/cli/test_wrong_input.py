@@ -227,6 +227,14 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("report", "records", "-o", "a folder"), ("a folder", "give another file")),
     (("report", "records", "-o", "records"), ("records", "give another one")),
     (("paper", "--table", "parameters", "-o", "prose"), ("prose", "cannot be written")),
+    (("show", "prose"), ("prose", "not a log")),
+    (("show", "nowhere.db"), ("nowhere.db", "does not exist")),
+    (("show", "run.db", "--id", "x"), ("'x'", "gatekeeper show run.db lists them")),
+    (("show", "run.db", "--limit", "few"), ("'few'", "give a whole number")),
+    (("show", "run.db", "--wrong", "--unchecked"), ("--unchecked", "not allowed with")),
+    (("export", "run.db", "--format", "xml"), ("'xml'", "jsonl, csv, parquet")),
+    (("export", "run.db", "-o", "run.db"), ("run.db", "give another one")),
+    (("export", "run.db", "-o", "no/table"), ("no/table", "give another file")),
 ]
 
 
