@@ -671,8 +671,10 @@ def test_any_history_is_rebuilt_from_its_log(
     assert [g.id for g in again.pending()] == [g.id for g in gate.pending()]
     for generation in seen:
         told_then, told_now = gate.find(generation.id), again.find(generation.id)
-        assert told_then is not None
-        assert told_now is not None
+        if told_then is None or told_now is None:  # a batch that was broken off before it
+            assert told_then is told_now
+            assert any("batch" in kind for kind, *_ in history)
+            continue
         assert repr(told_then.decision) == repr(told_now.decision)
         assert told_then.verified == told_now.verified
     verifier.now, verifier.cost = 1, 0.25
