@@ -124,10 +124,11 @@ def openai_generator(
     async def ask(client: Any, prompt: str) -> Any:
         messages = [{"role": "user", "content": prompt}]
         create = client.chat.completions.create
+        asked = dict(for_signals)  # another request may find out meanwhile that they are refused
         try:
-            return await create(messages=messages, **parameters, **for_signals)
+            return await create(messages=messages, **parameters, **asked)
         except openai.APIStatusError as error:
-            if not for_signals or not refuses_logprobs(error):
+            if not asked or not refuses_logprobs(error):
                 raise
         response = await create(messages=messages, **parameters)
         if for_signals:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from logged_runs import events, final_state
+from openai_json import completion
 from serving import serving
 
 import gatekeeper.bundled
@@ -55,6 +59,44 @@ def test_a_model_that_refuses_logprobs_is_asked_without(
     assert {signals_of(answer).state for answer in answers} == {SignalState.MISSING}
     (line,) = [r for r in caplog.records if r.name == "gatekeeper" and r.levelno > logging.INFO]
     assert line.getMessage() == f"model {MODEL!r} gives no log-probabilities: signals missing"
+
+
+def test_a_refusal_that_comes_after_another_was_noticed_is_a_refusal() -> None:
+    """Both requests ask for log-probabilities; the second is refused when the first is answered."""
+    asked, answered = threading.Barrier(2), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            refused = bool(body.get("logprobs"))
+            if refused and asked.wait(30):
+                answered.wait(30)
+            message = "You are not allowed to request logprobs from this model"
+            reply = {"error": {"message": message}} if refused else completion(None)
+            data = json.dumps(reply).encode()
+            self.send_response(400 if refused else 200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+            if not refused:
+                answered.set()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        generate = openai_generator("tiny-1", base_url=url, api_key="none", concurrency=2)
+        answers = generate(PROMPTS[:2], IDS[:2])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert [answer.text for answer in answers] == ["four", "four"]
 
 
 def test_what_is_not_answered_is_said_in_one_line() -> None:
