@@ -18,6 +18,7 @@ AHEAD = 0.03  # share to aim past a growing cap as well: what it refuses shows w
 SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a gap is made up
 SLOWEST = 0.3  # of the rate that lasts to the end: one huge cost must not stop everything
 TIE = 1e-6  # values this close, relatively, are ties, which are drawn at random
+DOUBLINGS = 60  # of what a refusal takes off: more than any account holds
 PENDING = 10_000  # verifications under way whose expected cost is kept: the latest ones
 
 
@@ -114,7 +115,7 @@ class BudgetPacer:
         off = left = self._left()
         if self.horizon is not None:
             left += self.beta * self.mean * self._to_come()
-            off = min(2.0**self._refusals * self.mean, left)
+            off = min(2.0 ** min(self._refusals, DOUBLINGS) * self.mean, left)
             self._refusals += 1
         self._withheld += max(off, 0.0)
 

@@ -202,6 +202,16 @@ def test_a_cap_that_differs_from_the_account_is_learned_from_refusals(actual: fl
     assert spent == pytest.approx(min(actual * beta * n, beta * n + 5), abs=1)
 
 
+def test_any_number_of_refusals_can_be_noted() -> None:
+    """A stream that is longer than its horizon, of outputs that are proposed come what may."""
+    pace = BudgetPacer(0.2, 100)
+    for _ in range(3000):
+        pace.price(1.0)
+        pace.refuse()
+    assert pace.price(1.0) >= 0.0
+    assert pace.rate == 0.0
+
+
 def test_the_last_tenth_is_served_like_the_others() -> None:
     """About as many of its errors are missed as in the tenth before; the first refusal comes in
     the last 3 % of the stream on average; and the budget is spent."""
