@@ -197,9 +197,9 @@ class SQLiteLog:
         return None if found is None or found.seq > last else found
 
     def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
-        data = packed(key, Snapshot(self._last(), dict(state)))
-        parts = [(data[start : start + _PART],) for start in range(0, len(data), _PART)]
         try:
+            data = packed(key, Snapshot(self._last(), dict(state)))
+            parts = [(data[start : start + _PART],) for start in range(0, len(data), _PART)]
             with _transaction(self._db):
                 self._db.execute(
                     "CREATE TABLE IF NOT EXISTS snapshot (part INTEGER PRIMARY KEY, data BLOB)"

@@ -288,6 +288,21 @@ def test_a_snapshot_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("early")
+def test_a_snapshot_of_a_log_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    """The events are stored by then: the gate goes on."""
+
+    class Unreadable(SQLiteLog):
+        def _last(self) -> int:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    state = made(tmp_path / "full.db")
+    with open_gate(Unreadable(tmp_path / "run.db")) as gate:
+        for output in outputs(100):
+            gate.maybe_verify(output)
+        assert state_of(gate) == state
+
+
+@pytest.mark.usefixtures("early")
 def test_a_gate_that_broke_off_writes_none(tmp_path: Path) -> None:
     """Its memory may be ahead of its log."""
     path = tmp_path / "run.db"
