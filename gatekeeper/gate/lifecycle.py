@@ -330,7 +330,9 @@ class Lifecycle:
         self._transaction.closed = True
 
     def close(self) -> None:
-        self._notices.closing()
+        with self._lock:
+            self._notices.closing()
+        self._notices.send()
         with self._lock:
             self._log.close()
 

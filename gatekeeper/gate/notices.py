@@ -9,6 +9,7 @@ have the same sentences.
 from __future__ import annotations
 
 import logging
+import traceback
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -193,16 +194,19 @@ class Notices:
         """The last summary, if anything was lacking in this process."""
         if self._told_failed or self._told_missing:
             self._summarise("the gate closes", Shortfall.of_state(self._state))
-        self.send()
 
     def send(self) -> None:
-        """Without the gate's lock."""
+        """Without the gate's lock. A handler or filter that raises costs no output its verdict."""
         while self._waiting:
             try:
                 text = self._waiting.popleft()
             except IndexError:  # another thread was faster
                 return
-            LOG.warning("gatekeeper: %s", text)
+            try:
+                LOG.warning("gatekeeper: %s", text)
+            except Exception:  # the handlers of `logging` itself print theirs, too
+                if logging.raiseExceptions:
+                    traceback.print_exc()
 
     def _summarise(self, when: str, found: Shortfall) -> None:
         if notes := found.notes():

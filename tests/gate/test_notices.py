@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from gatekeeper.adapters.harness.ordered_queue import OrderedQueue
 from gatekeeper.bundled import TASKS
 from gatekeeper.cli import main
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
+from gatekeeper.gate.notices import Shortfall
+from gatekeeper.gate.state import GateState
 from gatekeeper.io.tasks import read_tasks
 from gatekeeper.log.run import read_run
 from gatekeeper.maths import MathChecker
@@ -209,6 +212,43 @@ def test_a_handler_may_ask_the_gate() -> None:
     finally:
         logging.getLogger("gatekeeper").removeHandler(handler)
     assert found[0] == 1
+
+
+class Raises(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise OSError("nowhere to write to")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_handler_that_raises_costs_nothing(way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    handler = Raises()
+    logging.getLogger("gatekeeper").addHandler(handler)
+    try:
+        with gate_of(verifier=never_works) as gate:
+            WAYS[way](gate, lambda id_: make_generation(id_, seed=int(id_[1:])))
+            status = gate.status()
+    finally:
+        logging.getLogger("gatekeeper").removeHandler(handler)
+    assert (status.seen, status.verifying, status.reserved) == (EARLY - 1, 0, 0)
+    assert "nowhere to write to" in capsys.readouterr().err
+
+
+def test_the_last_summary_is_made_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gate that is closed while another thread decides: the open outputs change meanwhile."""
+    gate = gate_of(verifier=never_works)
+    gate.maybe_verify(make_generation("a"))
+    summary, others = Shortfall.of_state, []
+
+    def while_others_ask(state: GateState) -> Shortfall:
+        thread = Thread(target=lambda: others.append(gate.status()), daemon=True)
+        monkeypatch.undo()
+        thread.start()
+        thread.join(0.2)
+        assert not others
+        return summary(state)
+
+    monkeypatch.setattr(Shortfall, "of_state", while_others_ask)
+    gate.close()
 
 
 # -- the warm-up lasts until it has verdicts ------------------------------------------------------
