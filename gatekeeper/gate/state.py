@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from gatekeeper.budget import Ledger
 from gatekeeper.drift.fingerprint import Fingerprint
-from gatekeeper.drift.guard import TESTS, DriftGuard
+from gatekeeper.drift.guard import RELEARNING, TESTS, DriftGuard
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -148,11 +148,12 @@ class GateState(LogState):
         """The policy has left a warm-up of which no verdict came, and none is still to come.
 
         So nothing was charged, and a repeated warm-up is charged no more than one is. With a single
-        verdict the warm-up stays what it was: the policy's first candidates.
+        verdict the warm-up stays what it was: the policy's first candidates. While the policy
+        relearns, draws are its new warm-up.
         """
         if self.warmups == WARMUPS or self.verified or self.warmup_verified:
             return False
-        if not self.warmup_seen or self.decider.phase == "warmup":
+        if not self.warmup_seen or self.decider.phase in ("warmup", RELEARNING):
             return False
         first = [o for o in self.outputs.values() if o.decision.reason is Reason.WARMUP]
         return any(o.unavailable for o in first) and not any(o.reserved for o in first)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -311,6 +312,25 @@ def test_verdicts_to_come_do_not_repeat_the_warmup() -> None:
         assert gate.status().phase == "steady"
         gate.report_outcome(f"o{T0 - 1}", "failed")
         assert gate.status().phase == "steady"
+
+
+def test_a_policy_that_relearns_repeats_no_warmup() -> None:
+    """Scores drift while all verdicts are yet to be reported: draws are the new warm-up."""
+
+    def output(i: int, factor: float) -> Generation:
+        made = make_generation(f"o{i}", seed=i)
+        return replace(made, logprob=made.logprob * factor, top2=made.top2 * factor)
+
+    with gate_of(verifier=None) as gate:
+        for i in range(400):
+            gate.maybe_verify(output(i, 1.0 if i < 300 else 5.0))
+        assert gate.status().phase == "relearning"
+        pending = dict(gate._life._state.guard.state()["pending"])
+        for i in range(T0):
+            gate.report_outcome(f"o{i}", "infra_error")
+        assert gate.status().phase == "relearning"
+        assert not any("repeated" in note for note in gate.status().notes)
+        assert gate._life._state.guard.state()["pending"] == pending
 
 
 def test_a_total_caps_the_repeated_warmup() -> None:
