@@ -23,6 +23,11 @@ __all__ = ["LOG", "Notices", "Shortfall"]
 
 LOG = logging.getLogger("gatekeeper")
 ASK = "Ask the model for them: logprobs=True, top_logprobs=5."
+NOTHING = (
+    "there is nothing to rank it by, and after the warm-up the choice among such outputs is a "
+    "random draw"
+)
+ONLY_FEATURES = "there are only its features to rank it by, which the policy 'calibrated' uses"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,16 +113,21 @@ class Shortfall:
                 f"For {self.unscored:,} of {self.evaluated:,} outputs after the warm-up this was a "
                 f"random draw, because they came without log-probabilities. {ASK}"
             )
-        elif self.missing and self.missing == self.outputs:
+        elif self.missing and self.missing == self.outputs and not self.evaluated:
             found.append(
                 f"None of the {self.outputs:,} outputs came with log-probabilities: after the "
-                "warm-up this is a random draw, because there is nothing to rank outputs by. "
-                f"{ASK}"
+                "warm-up this is a random draw, because there is nothing to rank outputs by, "
+                f"unless the policy uses their features. {ASK}"
+            )
+        elif self.missing and self.missing == self.outputs:
+            found.append(
+                f"None of the {self.outputs:,} outputs came with log-probabilities: they were "
+                f"ranked by their features alone. {ASK}"
             )
         elif self.missing:
             found.append(
                 f"{self.missing:,} of {self.outputs:,} outputs came without log-probabilities: "
-                f"there is nothing to rank such outputs by. {ASK}"
+                f"there is nothing but features to rank such outputs by. {ASK}"
             )
         if self.failed and not self.verdicts:
             found.append(
@@ -166,9 +176,9 @@ class Notices:
         if not self._told_missing and self._state.missing_signal > self._missing_before:
             self._told_missing = True
             self._waiting.append(
-                f"output {event.id!r} came without log-probabilities: there is nothing to rank it "
-                "by, and after the warm-up the choice among such outputs is a random draw. "
-                f"{ASK} Further ones are counted"
+                f"output {event.id!r} came without log-probabilities: "
+                f"{ONLY_FEATURES if event.candidate.features else NOTHING}. {ASK} "
+                "Further ones are counted"
             )
 
     def released(self, events: Iterable[Event]) -> None:

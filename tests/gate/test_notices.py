@@ -121,6 +121,26 @@ def test_logprobs_that_never_come(way: str, caplog: pytest.LogCaptureFixture) ->
     assert len(caplog.messages) == 3
 
 
+def test_outputs_with_features_alone_are_no_random_draw(caplog: pytest.LogCaptureFixture) -> None:
+    def length(generation: Generation, task: Any) -> float:
+        return len(generation.text)
+
+    with VerificationGate(
+        "calibrated",
+        budget=Budget(fraction=0.2),
+        verifier=lambda generation, task: len(generation.text) % 3 > 0,
+        features=[length],
+    ) as gate:
+        for i in range(EARLY - 1):
+            gate.maybe_verify(Generation(f"o{i}", "x" * i))
+        (note,) = gate.status().notes
+        first, after_warmup = caplog.messages
+    assert "only its features to rank it by" in first
+    assert "unless the policy uses their features" in after_warmup
+    assert "ranked by their features alone" in note
+    assert "random draw" not in first + note
+
+
 @pytest.mark.parametrize("word", ["null", "plain"])
 def test_a_wrapped_client(word: str, caplog: pytest.LogCaptureFixture) -> None:
     """With `null` the server drops log-probabilities; otherwise the task is forgotten."""
