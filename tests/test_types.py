@@ -60,7 +60,7 @@ def test_features_are_finite_numbers_by_name() -> None:
     assert generation.features["length"] == 7.0
 
 
-@pytest.mark.parametrize("value", ["7", inf, -inf, 10**400, [1], 1j])
+@pytest.mark.parametrize("value", ["7", inf, -inf, 10**400, [1], 1j, np.ones(2)])
 def test_a_feature_that_is_no_finite_number_is_named(value: Any) -> None:
     with pytest.raises(BadInputError, match=r"features\['length'\]=.*: a finite number"):
         Generation("a", "42", features={"length": value})

@@ -91,6 +91,10 @@ class GateSettings:
             raise BadInputError(
                 f"prompt_template={self.prompt_template!r:.80}: give its text, or None"
             )
+        if not isinstance(self.features, list | tuple):
+            raise BadInputError(
+                f"features={self.features!r:.80}: give a list of functions of (generation, task)"
+            )
         for feature in self.features:
             if not callable(feature) or not hasattr(feature, "__name__"):
                 raise BadInputError(

@@ -94,10 +94,11 @@ def as_features(features: Any) -> dict[str, float]:
     for name, value in features.items():
         if not (isinstance(name, str) and name):
             raise BadInputError(f"features has the name {name!r:.80}: a non-empty string is needed")
-        if value is None or value != value:
+        is_number = isinstance(value, Real | np.bool_)
+        if value is None or (is_number and value != value):
             continue
         try:
-            number = float(value) if isinstance(value, Real | np.bool_) else nan
+            number = float(value) if is_number else nan
         except OverflowError:
             number = nan
         if not isfinite(number):

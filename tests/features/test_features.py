@@ -97,7 +97,7 @@ def test_a_gate_computes_features(tmp_path: Any) -> None:
         assert gate.output("a").features == {"parses": 0.5, "words": 6.0}
         assert gate.output("b").features == {"parses": 0.0}
     odd: Any
-    for odd in ([words, words], [1], "words"):
+    for odd in ([words, words], [1], "words", words, None, (f for f in [words])):
         with pytest.raises(BadInputError, match="features"):
             VerificationGate("calibrated", budget=budget, features=odd)
 
