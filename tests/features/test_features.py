@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gatekeeper import BadInputError, Budget, Generation, VerificationGate
 from gatekeeper.cli import main
+from gatekeeper.errors import LogMismatchError
 from gatekeeper.features import (
     BY_NAME,
     agreement,
@@ -93,9 +94,11 @@ def test_a_gate_computes_features(tmp_path: Any) -> None:
     with VerificationGate("calibrated", budget=budget, log=path, features=[words, parses]) as gate:
         gate.maybe_verify(Generation("a", "x = 1", features={"parses": 0.5}), {"weight": 2})
         gate.maybe_verify(Generation("b", ""), {"weight": 2})
-    with VerificationGate("calibrated", budget=budget, log=path) as gate:
+    with VerificationGate("calibrated", budget=budget, log=path, features=[words, parses]) as gate:
         assert gate.output("a").features == {"parses": 0.5, "words": 6.0}
         assert gate.output("b").features == {"parses": 0.0}
+    with pytest.raises(LogMismatchError, match=r"features=\['words', 'parses'\]"):
+        VerificationGate("calibrated", budget=budget, log=path)
     odd: Any
     for odd in ([words, words], [1], "words", words, None, (f for f in [words])):
         with pytest.raises(BadInputError, match="features"):
