@@ -153,7 +153,7 @@ class GateSettings:
         """What a log must have been written with to be resumed: JSON values, by group and name."""
         more = dict(self.more)
         if self.features:  # a gate without any, and an early log, do not name them
-            more["features"] = [feature.__name__ for feature in self.features]
+            more["features"] = sorted(feature.__name__ for feature in self.features)
         return {
             "exploration": {"explore": self.explore, "seed": self.seed if self.explore else 0},
             "policy": _described(policy),

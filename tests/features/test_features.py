@@ -94,10 +94,10 @@ def test_a_gate_computes_features(tmp_path: Any) -> None:
     with VerificationGate("calibrated", budget=budget, log=path, features=[words, parses]) as gate:
         gate.maybe_verify(Generation("a", "x = 1", features={"parses": 0.5}), {"weight": 2})
         gate.maybe_verify(Generation("b", ""), {"weight": 2})
-    with VerificationGate("calibrated", budget=budget, log=path, features=[words, parses]) as gate:
+    with VerificationGate("calibrated", budget=budget, log=path, features=[parses, words]) as gate:
         assert gate.output("a").features == {"parses": 0.5, "words": 6.0}
         assert gate.output("b").features == {"parses": 0.0}
-    with pytest.raises(LogMismatchError, match=r"features=\['words', 'parses'\]"):
+    with pytest.raises(LogMismatchError, match=r"features=\['parses', 'words'\]"):
         VerificationGate("calibrated", budget=budget, log=path)
     odd: Any
     for odd in ([words, words], [1], "words", words, None, (f for f in [words])):
