@@ -55,7 +55,11 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
             state,
             admission,
             transaction,
-            settings=logged | {"drift": {"on_drift": given.on_drift}},
+            settings=logged
+            | {
+                "drift": {"on_drift": given.on_drift, "rate": given.relearning},
+                "draws": {"rate": given.epsilon},  # also by `warmup`, which an instance ignores
+            },
         )
         resume(journal, state, admission, on_drift=given.on_drift, fingerprint=given.fingerprint())
     except BaseException:

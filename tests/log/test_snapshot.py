@@ -147,7 +147,7 @@ def open_gate(log: Any, *, beta: float = 0.3, **more: Any) -> VerificationGate:
     labels = {f"g{i}": i * 7 % 3 == 0 for i in range(300)}
     return VerificationGate(
         more.pop("policy", None) or CST(beta, warmup=20),
-        budget=Budget(fraction=beta),
+        budget=more.pop("budget", None) or Budget(fraction=beta),
         verifier=ScriptedVerifier({id_: int(wrong) for id_, wrong in labels.items()}),
         log=log,
         **more,
@@ -235,6 +235,16 @@ def test_other_settings_are_refused_with_a_snapshot_too(tmp_path: Path) -> None:
     with pytest.raises(LogMismatchError, match="on_drift"):
         open_gate(path, on_drift="report")
     assert read_from(path)[0]
+
+
+@pytest.mark.usefixtures("early")
+def test_a_snapshot_is_for_equal_rates_of_drawing(tmp_path: Path) -> None:
+    """Of a total over a horizon, by the gate's `warmup`, which a policy instance does not have."""
+    path, budget = tmp_path / "run.db", Budget(total=60, horizon=300)
+    made(path, budget=budget, warmup=20)
+    assert read_from(path, budget=budget, warmup=20)[0]
+    with contextlib.suppress(LogMismatchError):  # all decisions are made again
+        assert read_from(path, budget=budget, warmup=40)[0] is None
 
 
 class Own(CST):
