@@ -147,9 +147,9 @@ class GateState(LogState):
     def _is_warmup_in_vain(self) -> bool:
         """The policy has left a warm-up of which no verdict came, and none is still to come.
 
-        So nothing was charged, and a repeated warm-up is charged no more than one is. With a single
-        verdict the warm-up stays what it was: the policy's first candidates. While the policy
-        relearns, draws are its new warm-up.
+        So nothing was charged, and all warm-ups together are charged no more than one is, unless
+        their outputs are handed in again. With a single verdict the warm-up stays what it was: the
+        policy's first candidates. While the policy relearns, draws are its new warm-up.
         """
         if self.warmups == WARMUPS or self.verified or self.warmup_verified:
             return False
