@@ -192,8 +192,8 @@ class SQLiteLog:
             ]
             found = unpacked(key, b"".join(parts))
             last = self._last()
-        except (sqlite3.Error, TypeError):  # there is no such table, or no bytes in it
-            return None
+        except (sqlite3.Error, TypeError, ValueError):
+            return None  # there is no such table, no bytes in it, or no state of a gate
         return None if found is None or found.seq > last else found
 
     def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:

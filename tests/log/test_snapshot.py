@@ -23,7 +23,7 @@ from gatekeeper import CST, Budget, Generation, VerificationGate
 from gatekeeper.errors import LogError, LogMismatchError
 from gatekeeper.gate import journal
 from gatekeeper.log import Event, SQLiteLog
-from gatekeeper.log.snapshot import Snapshot, packed, unpacked
+from gatekeeper.log.snapshot import FLOATS, Snapshot, packed, unpacked
 from gatekeeper.policies import policy_names
 from gatekeeper.policies.registry import describe_policy
 from gatekeeper.testing import ScriptedVerifier, make_generation
@@ -235,6 +235,20 @@ def test_other_settings_are_refused_with_a_snapshot_too(tmp_path: Path) -> None:
     with pytest.raises(LogMismatchError, match="on_drift"):
         open_gate(path, on_drift="report")
     assert read_from(path)[0]
+
+
+@pytest.mark.usefixtures("early")
+def test_no_id_keeps_a_log_from_opening(tmp_path: Path) -> None:
+    """Ids are keys of the ledger's state, and this one stands for a list of floats there."""
+    path = tmp_path / "run.db"
+
+    def open_() -> VerificationGate:
+        return VerificationGate("cst", budget=Budget(fraction=0.3), log=path)
+
+    with open_() as gate:
+        gate.maybe_verify(Generation(FLOATS, "a text"))
+    with open_() as gate:
+        assert [output.id for output in gate.pending()] == [FLOATS]
 
 
 @pytest.mark.usefixtures("early")
