@@ -32,7 +32,7 @@ COLUMNS: dict[str, type] = {
     "features": str,  # JSON, by name
     "n_tokens": int,
     "cost_estimate": float,
-    "cost": float,  # charged, in the budget's unit
+    "cost": float,  # charged, in the budget's unit; null: nothing was
     "seconds": float,
     "model": str,
     "finish_reason": str,
@@ -51,6 +51,7 @@ def row_of(output: Output, generation: Generation) -> dict[str, Any]:
     """
     candidate, decision = output.candidate, output.decision
     outcome = output.outcome or output.unavailable
+    charged = None if output.external else output.outcome
     h = candidate.signals
     values = {
         "id": candidate.id,
@@ -73,7 +74,7 @@ def row_of(output: Output, generation: Generation) -> dict[str, Any]:
         "features": json.dumps(dict(candidate.features)),
         "n_tokens": h.n_tokens,
         "cost_estimate": candidate.cost_estimate,
-        "cost": outcome and outcome.cost,
+        "cost": charged and charged.cost,
         "seconds": outcome and outcome.seconds,
         "model": generation.model,
         "finish_reason": generation.finish_reason,

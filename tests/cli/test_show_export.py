@@ -50,7 +50,7 @@ def log(tmp_path: Path) -> Path:
             output = make_generation(f"o{i}", seed=i, text=text)
             gate.maybe_verify(replace(output, features={"length": i}))
         left = next(f"o{i}" for i in range(N) if not gate.find(f"o{i}").decision.verify)  # type: ignore[union-attr]
-        gate.report_outcome(left, Outcome(Verdict.FAILED, detail="a person"))
+        gate.report_outcome(left, Outcome(Verdict.FAILED, cost=9.0, detail="a person"))
     return path
 
 
@@ -83,6 +83,8 @@ def test_rows_are_what_the_gate_says(log: Path, capsys: pytest.CaptureFixture[st
     assert "o5" in unchecked
     assert rows["o2"]["meta"] == {"rule": "parity"}
     assert rows["o5"]["cost"] is None
+    charged = sum(row["cost"] or 0.0 for row in rows.values())
+    assert charged == run.ledger.spent + run.ledger.warmup_spent
 
 
 def test_what_people_see(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
