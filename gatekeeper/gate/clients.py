@@ -62,8 +62,8 @@ class ClientMethods:
     def watch(
         self,
         *,
-        task: object | Callable[P, object] = None,
-        id: str | Callable[P, str] | None = None,
+        task: object | Callable[..., object] = None,
+        id: str | Callable[..., str] | None = None,
         strict: bool = False,
     ) -> Callable[[Callable[P, R]], Watched[P, R]]:
         """A decorator for a function of one's own that generates: what it returns passes through

@@ -144,6 +144,13 @@ def clients() -> None:
         client = openai.OpenAI(api_key="none")
         assert_type(gate.wrap(client), openai.OpenAI)
         assert_type(gate.wrap(openai.AsyncOpenAI(api_key="none")), openai.AsyncOpenAI)
+
+        @gate.watch()
+        def answer(question: str) -> str:
+            """A decorated function keeps its parameters and its result."""
+            return question
+
+        assert_type(answer("a"), str)
         context: AbstractContextManager[None] = gate.task({"longest": 10}, verify="always")
         with context:
             pass
