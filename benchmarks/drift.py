@@ -27,7 +27,7 @@ from _machine import machine
 from numpy.typing import NDArray
 
 from gatekeeper.budget import Budget
-from gatekeeper.drift.guard import DriftGuard
+from gatekeeper.drift.guard import BATCH, DriftGuard
 from gatekeeper.drift.monitor import Monitor
 from gatekeeper.drift.scores import STATISTICS
 from gatekeeper.gate.configuration import exploration_rate, named_policy, relearning_rate
@@ -147,8 +147,10 @@ def null(seed: int) -> bool:
     rng, monitor = np.random.default_rng((seed, 9)), Monitor()
     p = rng.uniform(0.0, 1.0, N)
     labels, verified = (rng.random(N) < p).tolist(), (rng.random(N) < 0.2).tolist()
-    for t, scores in enumerate(rng.standard_normal((N, len(STATISTICS))).tolist()):
-        monitor.observe_output(scores)
+    scores = rng.standard_normal((N, len(STATISTICS)))
+    for t in range(N):
+        if t % BATCH == 0:  # what came since, after its labels
+            monitor.observe_outputs(scores[max(t - BATCH, 0) : t])
         if verified[t]:
             monitor.observe_label(1 if labels[t] else 0, p[t], p[t])
     return monitor.drifted

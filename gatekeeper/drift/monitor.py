@@ -6,7 +6,6 @@ over the start times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,9 @@ class Monitor:
     end of the predicted range, becomes 1 - κ + κ y / (q + δ) of itself, which under the null is no
     gain on average; on "right" the odds are 1 / (1 - q + δ), with q the lower end. A share w_t of
     the wealth, Σ w_t <= 1, is bet for the first time on output t, divided among all combinations of
-    a change of the scores and one of the labels.
+    a change of the scores and one of the labels. Scores may be handed in some at a time, and after
+    labels that came later: to look less often keeps the guarantee, and so does a bet on labels
+    that begins later.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ class Monitor:
 
     @property
     def shift(self) -> float:
-        """Evidence against exchangeable scores, whatever the labels: an e-value at every output,
-        1 at the start. Under the null it reaches x with a probability of at most 1 / x."""
+        """Evidence against exchangeable scores, whatever the labels: an e-value at all times, 1 at
+        the start. Under the null it reaches x with a probability of at most 1 / x."""
         share = float(_BETS[_SAME].sum())
         return self._cash + float(self._wealth[_SAME].sum()) / share
 
@@ -141,15 +142,21 @@ class Monitor:
             return by_labels
         return f"{by_labels}; {by_scores}"
 
-    def observe_output(self, scores: Sequence[float]) -> None:
-        """Bet on the normal scores of one more output, in the order of `STATISTICS`."""
-        if self._drifted:
+    def observe_outputs(self, scores: FloatArray) -> None:
+        """Bet on the normal scores of more outputs, (n, 6), in the order of `STATISTICS`, and test
+        once, after the last."""
+        n = len(scores)
+        if self._drifted or not n:
             return
-        t = self._seen = self._seen + 1
+        t = np.arange(self._seen + 1, self._seen + n + 1)
+        self._seen += n
         begun = PATIENCE / ((t + PATIENCE - 1) * (t + PATIENCE))  # w_t, 1 in sum
-        g = np.array(scores)[:, None]
-        self._wealth += begun * _BETS
-        self._wealth[:, 1:] *= np.exp(_CONSTANT + g * (_LINEAR + g * _SQUARE)).ravel()
+        g = scores[::-1, :, None]
+        logs = (_CONSTANT + g * (_LINEAR + g * _SQUARE)).reshape(n, -1)
+        gains = np.exp(logs.cumsum(axis=0))  # of what was bet on the last i + 1
+        self._wealth[:, 1:] *= gains[-1]
+        self._wealth[:, 1:] += _BETS[:, 1:] * (begun[::-1] @ gains)
+        self._wealth[:, _SAME] += _BETS[:, _SAME] * begun.sum()
         self._test()
 
     def observe_label(self, error: Label, least: float, most: float) -> None:

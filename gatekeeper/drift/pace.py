@@ -8,7 +8,7 @@ __all__ = ["PaceTest"]
 
 ALPHA = 0.002  # probability of a false alarm, ever
 SLOW = 0.7  # of its usual rate: below that a policy starves
-STAKES = (0.3, 0.6, 0.9)  # share of the wealth on "not verified"
+STAKES = (0.3, 0.6, 0.9)  # κ, share of the wealth on "not verified"
 PATIENCE = 1000  # outputs over which half the wealth comes into play
 KNOWN = 100  # outputs that the budget's rate is worth beside the policy's own
 STARVES = "fewer outputs verified than the budget pays for"
@@ -39,25 +39,29 @@ class PaceTest:
     def reset(self) -> None:
         """Start again: forget what was observed so far."""
         self._seen = self._verified = 0
-        self._wealth = [0.0] * len(STAKES)
+        self._wealth = (0.0, 0.0, 0.0)  # by κ
         self.starved = False
 
     def observe(self, verified: bool) -> None:
         """Bet on one more output; with "verified" as defined above."""
         if self.starved:
             return
-        known, t = (0, self._seen - KNOWN) if self._rate is None else (KNOWN, self._seen)
+        seen = self._seen
+        known, t = (0, seen - KNOWN) if self._rate is None else (KNOWN, seen)
         if t >= 0:
-            p = (known * (self._rate or 0.0) + self._verified) / (known + self._seen)
-            odds = 0.0 if verified else 1.0 / (1.0 - SLOW * p)
             begun = PATIENCE / ((t + PATIENCE) * (t + 1 + PATIENCE))
-            cash = PATIENCE / (t + 1 + PATIENCE)
-            self._wealth = [
-                (wealth + begun) * (1.0 - kappa + kappa * odds)
-                for wealth, kappa in zip(self._wealth, STAKES, strict=True)
-            ]
-            self.starved = (cash + sum(self._wealth) / len(STAKES)) * ALPHA >= 1.0
-        self._seen += 1
+            gain = -1.0
+            if not verified:
+                p = (known * (self._rate or 0.0) + self._verified) / (known + seen)
+                gain += 1.0 / (1.0 - SLOW * p)
+            (a, b, c), (x, y, z) = self._wealth, STAKES  # written out: every output takes this
+            a, b, c = self._wealth = (
+                (a + begun) * (1.0 + x * gain),
+                (b + begun) * (1.0 + y * gain),
+                (c + begun) * (1.0 + z * gain),
+            )
+            self.starved = (PATIENCE / (t + 1 + PATIENCE) + (a + b + c) / 3.0) * ALPHA >= 1.0
+        self._seen = seen + 1
         self._verified += verified
 
     def state(self) -> list[Any]:
@@ -66,4 +70,5 @@ class PaceTest:
 
     def restore(self, state: list[Any]) -> None:
         self._seen, self._verified, wealth, self.starved = state
-        self._wealth = list(wealth)
+        a, b, c = wealth
+        self._wealth = (a, b, c)

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from functools import cache
 from typing import Any
 
-__all__ = ["RunningRank"]
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.types import FloatArray
+
+__all__ = ["RunningRanks"]
 
 PER_BIN, BINS = 16, 64
-MOST = PER_BIN * BINS - 1  # values kept one by one; from then on only their number per bin
+MOST = PER_BIN * BINS  # values kept one by one; from then on only their number per bin
 
 
-class RunningRank:
-    """The smoothed rank p of each value among all values before it.
+@cache
+def _earlier(n: int) -> NDArray[np.bool_]:
+    """(n, n), whether column j comes before row i."""
+    return np.tri(n, k=-1, dtype=np.bool_)
 
-    If the values are exchangeable, the p are independent and uniform on (0, 1), whatever the
-    values' distribution. That stays exact after the first 1,023 values, when only every sixteenth
-    of them is kept: a new value falls between two neighbouring order statistics of m values with
-    probability 1 / (m + 1), and the counts of the bins between those kept follow Pólya's urn.
+
+class RunningRanks:
+    """The smoothed rank p of each value among all values before it, of several sequences at once.
+
+    If the values of a sequence are exchangeable, its p are independent and uniform on (0, 1),
+    whatever the values' distribution. That stays exact after the first 1,024 values, when only
+    every sixteenth of them is kept: a new value falls between two neighbouring order statistics of
+    m values with probability 1 / (m + 1), and the counts of the bins between those kept follow
+    Pólya's urn.
+
+    Parameters
+    ----------
+    k
+        Number of sequences.
 
     References
     ----------
@@ -25,41 +42,58 @@ class RunningRank:
     smoothed conformal p-values are independent and uniform.
     """
 
-    def __init__(self) -> None:
-        self._values: list[tuple[float, float]] = []  # ascending, each with a draw to break ties
-        self._counts: list[int] = []  # of the bins between the values, once there are bins
+    def __init__(self, k: int) -> None:
+        # Ascending; a complex number orders as the pair of a value and a draw to break ties.
+        self._values = np.empty((k, 0), dtype=np.complex128)
+        # (k, bins), of the bins between the values, once there are bins
+        self._counts = np.empty((k, 0), dtype=np.int64)
 
-    def __call__(self, value: float, tie: float, within: float) -> float:
-        """The value's rank p in (0, 1); the value then counts for later ones.
+    def __call__(self, values: FloatArray, ties: FloatArray, within: FloatArray) -> FloatArray:
+        """The ranks p in (0, 1) of n more values of each sequence, one after the other.
 
         Parameters
         ----------
-        value
-            Not NaN.
-        tie, within
-            Draws from the uniform distribution on (0, 1): one orders equal values, the other
-            places the value between its neighbours.
+        values
+            (k, n), without NaN.
+        ties, within
+            (k, n), draws from the uniform distribution on (0, 1): one orders equal values, the
+            other places a value between its neighbours.
         """
-        at = bisect_left(self._values, (value, tie))
-        if self._counts:
-            p = (sum(self._counts[:at]) + within * self._counts[at]) / sum(self._counts)
-            self._counts[at] += 1
+        new = np.empty(values.shape, dtype=np.complex128)
+        new.real, new.imag = values, ties
+        at = np.array([kept.searchsorted(v) for kept, v in zip(self._values, new, strict=True)])
+        n = values.shape[1]
+        step, earlier = np.arange(n), _earlier(n)
+        if not self._counts.size:
+            below = ((new[:, None, :] < new[:, :, None]) & earlier).sum(axis=2)
+            p: FloatArray = (at + below + within) / (self._values.shape[1] + 1 + step)
+            self._insert(new)
             return p
-        p = (at + within) / (len(self._values) + 1)
-        self._values.insert(at, (value, tie))
-        if len(self._values) == MOST:
-            self._values = self._values[PER_BIN - 1 :: PER_BIN]
-            self._counts = [PER_BIN] * BINS
+        row = np.arange(len(at))[:, None]
+        other, own = at[:, None, :], at[:, :, None]
+        below = ((other < own) & earlier).sum(axis=2)
+        equal = ((other == own) & earlier).sum(axis=2)
+        upto = self._counts.cumsum(axis=1)
+        here = self._counts[row, at]
+        p = (upto[row, at] - here + below + within * (here + equal)) / (upto[:, -1:] + step)
+        np.add.at(self._counts, (row, at), 1)
         return p
+
+    def _insert(self, new: NDArray[np.complex128]) -> None:
+        both = np.concatenate([self._values, new], axis=1)
+        both.sort(axis=1, kind="stable")  # fast where most are in order
+        self._values = both
+        if (m := both.shape[1]) >= MOST:
+            self._values = both[:, PER_BIN - 1 :: PER_BIN][:, : BINS - 1].copy()
+            self._counts = np.full((len(both), BINS), PER_BIN)
+            self._counts[:, -1] = m + 1 - PER_BIN * (BINS - 1)
 
     def state(self) -> list[Any]:
         """A snapshot of values that `json` takes, infinities aside."""
-        return [[list(value) for value in self._values], list(self._counts)]
+        return [self._values.real.tolist(), self._values.imag.tolist(), self._counts.tolist()]
 
-    @classmethod
-    def restored(cls, state: list[Any]) -> RunningRank:
-        self = cls()
-        values, counts = state
-        self._values = [(value, tie) for value, tie in values]
-        self._counts = list(counts)
-        return self
+    def restore(self, state: list[Any]) -> None:
+        values, ties, counts = state
+        self._values = np.empty(np.shape(values), dtype=np.complex128)
+        self._values.real, self._values.imag = values, ties
+        self._counts = np.array(counts, dtype=np.int64)

@@ -1,29 +1,30 @@
-"""What a drift test sees of an output before verification: its signals and sizes, as ranks."""
+"""What a drift test sees of outputs before verification: their signals and sizes, as ranks."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from math import nan
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from gatekeeper.drift.ranks import RunningRank
-from gatekeeper.stats.error_model import Raw
+from gatekeeper.drift.ranks import RunningRanks
+from gatekeeper.types import FloatArray
 
 __all__ = ["STATISTICS", "ScoreRanks"]
 
 STATISTICS = ("h1", "h2", "h3", "uncertainty", "the cost estimate", "the length")
-START = 50  # outputs that fix the scale of the signals' mean; nothing is tested before
+START = 64  # outputs that fix the scale of the signals' mean; nothing is tested before
 MISSING = -1e300  # a value that an output lacks: a category of its own, at the lower end
-_INVERSE = NormalDist().inv_cdf
 CLOSEST = 1e-6  # of a rank to 0 and to 1
+_INVERSE = NormalDist().inv_cdf
+_NONE = np.empty((0, len(STATISTICS)))
 
 
 class ScoreRanks:
     """Six statistics of each output as normal scores of their ranks among earlier outputs.
 
-    h1, h2, h3, the mean of them on the scale of the first 50 outputs, ĉ and the number of
+    h1, h2, h3, the mean of them on the scale of the first 64 outputs, ĉ and the number of
     positions. While outputs are exchangeable each is a sequence of independent N(0, 1) variables.
 
     Parameters
@@ -34,44 +35,53 @@ class ScoreRanks:
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng((seed, 4))  # other draws than a policy's, gate's, guard's
-        self._scale: list[list[float]] = [[], [], []]  # signals of the first outputs, ascending
-        self._seen = 0
-        self._ranks = [RunningRank() for _ in STATISTICS]
+        self._first: list[list[float]] = []  # signals of the outputs that fix the scale
+        self._scale: list[FloatArray] = []  # the same by signal, ascending, once there are enough
+        self._ranks = RunningRanks(len(STATISTICS))
 
-    def __call__(self, raw: Raw) -> list[float] | None:
-        """Normal scores in the order of `STATISTICS`; None for the first 50 outputs."""
-        h = raw[:3]
-        self._seen += 1
-        if self._seen <= START:
-            for values, v in zip(self._scale, h, strict=True):
-                if v == v:
-                    values.insert(bisect_left(values, v), v)
-            return None
-        at = [
-            bisect_left(values, v) / len(values)
-            for values, v in zip(self._scale, h, strict=True)
-            if v == v and values
-        ]
-        uncertainty = sum(at) / len(at) if at else MISSING
-        row = [v if v == v else MISSING for v in (*h, uncertainty, raw.size, raw.positions)]
-        draws = self._rng.random(2 * len(row)).tolist()
-        scores = []
-        for rank, v, tie, within in zip(self._ranks, row, draws[::2], draws[1::2], strict=True):
-            p = rank(v, tie, within)
-            scores.append(_INVERSE(min(max(p, CLOSEST), 1.0 - CLOSEST)))
-        return scores
+    def __call__(self, outputs: FloatArray) -> FloatArray:
+        """Normal scores of n more outputs, (n, 6), in the order of `STATISTICS`.
+
+        There are none, (0, 6), for the first outputs: until a call ends with 64 or more.
+
+        Parameters
+        ----------
+        outputs
+            (n, 5): h1, h2, h3, NaN where missing; ĉ; positions.
+        """
+        h = outputs[:, :3]
+        if not self._scale:
+            self._first += h.tolist()
+            self._fix_scale()
+            return _NONE
+        values = np.empty((len(STATISTICS), len(outputs)))
+        values[:3], values[4:] = h.T, outputs[:, 3:].T
+        known = (values[:3] == values[:3]) & self._scaled
+        at = [scale.searchsorted(v) for scale, v in zip(self._scale, h.T, strict=True)]
+        number = known.sum(axis=0)
+        total = (known * (at / self._size)).sum(axis=0)
+        values[3] = np.where(number > 0, total / np.maximum(number, 1), MISSING)
+        values[values != values] = MISSING
+        p = self._ranks(values, *self._rng.random((2, *values.shape)))
+        scores = map(_INVERSE, p.clip(CLOSEST, 1.0 - CLOSEST).T.ravel().tolist())
+        return np.array(list(scores)).reshape(-1, len(STATISTICS))
+
+    def _fix_scale(self) -> None:
+        if len(self._first) >= START:
+            columns = np.array(self._first).T
+            self._scale = [np.sort(column[column == column]) for column in columns]
+            size = np.array([[scale.size] for scale in self._scale])
+            self._scaled, self._size = size > 0, np.maximum(size, 1)
 
     def state(self) -> dict[str, Any]:
-        """A snapshot of values that `json` takes."""
-        return {
-            "seen": self._seen,
-            "scale": [list(values) for values in self._scale],
-            "ranks": [rank.state() for rank in self._ranks],
-            "rng": dict(self._rng.bit_generator.state),
-        }
+        """A snapshot of values that `json` takes; None where a signal is missing."""
+        first = [[v if v == v else None for v in row] for row in self._first]
+        rng = dict(self._rng.bit_generator.state)
+        return {"first": first, "ranks": self._ranks.state(), "rng": rng}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._seen = state["seen"]
-        self._scale = [list(values) for values in state["scale"]]
-        self._ranks = [RunningRank.restored(rank) for rank in state["ranks"]]
+        self._first = [[nan if v is None else v for v in row] for row in state["first"]]
+        self._scale = []
+        self._fix_scale()
+        self._ranks.restore(state["ranks"])
         self._rng.bit_generator.state = state["rng"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from math import exp, log, prod
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +20,10 @@ from gatekeeper.drift.monitor import (
 )
 from gatekeeper.drift.pace import ALPHA as PACE_ALPHA
 from gatekeeper.drift.pace import PaceTest
-from gatekeeper.drift.ranks import MOST, RunningRank
-from gatekeeper.drift.scores import STATISTICS, ScoreRanks
+from gatekeeper.drift.ranks import BINS, MOST, PER_BIN, RunningRanks
+from gatekeeper.drift.scores import START, STATISTICS, ScoreRanks
 from gatekeeper.errors import BadInputError
+from gatekeeper.types import FloatArray
 
 # Normal scores; label and the predicted range of its probability, if there is a label.
 Output = tuple[list[float], tuple[int, float, float] | None]
@@ -40,7 +41,7 @@ def outputs(n: int, seed: int, *, shift: float = 0.0, labelled: float = 0.3) -> 
 
 def observe(monitor: Monitor, stream: list[Output]) -> None:
     for scores, label in stream:
-        monitor.observe_output(scores)
+        monitor.observe_outputs(np.array([scores]))
         if label is not None:
             monitor.observe_label(*label)
 
@@ -87,6 +88,20 @@ def test_the_wealth_is_that_of_bets_begun_at_every_output() -> None:
     assert monitor.shift == pytest.approx(cash + shift, rel=1e-9)
 
 
+@pytest.mark.parametrize("batch", [7, 32])
+def test_scores_at_once_are_the_same_bets(batch: int) -> None:
+    scores = np.random.default_rng(1).standard_normal((100, len(STATISTICS)))
+    single, many = Monitor(alpha=1e-9), Monitor(alpha=1e-9)
+    for i in range(0, 100, batch):
+        for row in scores[i : i + batch]:
+            single.observe_outputs(row[None])
+        many.observe_outputs(scores[i : i + batch])
+        for monitor in (single, many):
+            monitor.observe_label(1, 0.3, 0.4)
+        np.testing.assert_allclose(many.state()["wealth"], single.state()["wealth"], rtol=1e-9)
+        assert many.wealth == pytest.approx(single.wealth, rel=1e-9)
+
+
 def test_false_alarms_stay_below_alpha_when_nothing_changes() -> None:
     """100 streams of 1,000 outputs, of which 30 % have a label; looked at after every one."""
     alarms = 0
@@ -106,7 +121,7 @@ def test_false_alarms_stay_below_alpha_at_the_edge_of_the_tolerance(side: int) -
         p = rng.uniform(0.1, 0.9, 300)
         labels = (rng.random(300) < p + side * TOLERANCE).astype(int)
         monitor = Monitor()
-        monitor.observe_output([0.0] * len(STATISTICS))
+        monitor.observe_outputs(np.zeros((1, len(STATISTICS))))
         for label, predicted in zip(labels.tolist(), p.tolist(), strict=True):
             monitor.observe_label(label, predicted, predicted)
         alarms += monitor.drifted
@@ -120,7 +135,7 @@ def test_a_late_change_of_the_labels_is_noticed(before: float, after: float, why
         for rate, n in ((before, 1000), (after, 200)):
             for scores in rng.standard_normal((n, len(STATISTICS))).tolist():
                 assert (monitor.drifted, monitor.why) == (False, "") or rate == after
-                monitor.observe_output(scores)
+                monitor.observe_outputs(np.array([scores]))
                 monitor.observe_label(int(rng.random() < rate), before, before)
         assert (monitor.drifted, monitor.why) == (True, f"{why} errors than predicted")
 
@@ -131,7 +146,7 @@ def test_a_late_change_of_one_statistic_is_noticed(by: float, how: str) -> None:
         rng, monitor = np.random.default_rng(j), Monitor()
         for t, scores in enumerate(rng.standard_normal((1150, len(STATISTICS))).tolist()):
             scores[j] += by * (t >= 1000)
-            monitor.observe_output(scores)
+            monitor.observe_outputs(np.array([scores]))
             assert not monitor.drifted or t >= 1000
         assert (monitor.drifted, monitor.why) == (True, f"scores shifted: {name} {how}")
         assert monitor.shift > 1 / ALPHA
@@ -148,7 +163,7 @@ def test_evidence_of_scores_and_labels_adds_up() -> None:
     for with_scores, with_labels in ((True, False), (False, True), (True, True)):
         monitor = Monitor()
         for t, row in enumerate((scores if with_scores else same).tolist()):
-            monitor.observe_output(row)
+            monitor.observe_outputs(np.array([row]))
             if with_labels and t % 5 == 0:
                 monitor.observe_label(int(labels[t]), 0.3, 0.3)
         drifted.append(monitor.drifted)
@@ -164,13 +179,13 @@ def test_a_monitor_goes_on_from_its_state_and_begins_again() -> None:
             halves = Monitor()
             halves.restore(state)
         for monitor in (whole, halves):
-            monitor.observe_output(scores)
+            monitor.observe_outputs(np.array([scores]))
             if label is not None:
                 monitor.observe_label(*label)
         assert (whole.state(), whole.wealth) == (halves.state(), halves.wealth)
     assert whole.drifted
     at_alarm = whole.state()
-    whole.observe_output([0.0] * len(STATISTICS))
+    whole.observe_outputs(np.zeros((1, len(STATISTICS))))
     whole.observe_label(0, 0.2, 0.2)
     assert whole.state() == at_alarm  # it stays, and takes no more bets
     whole.reset()
@@ -186,52 +201,106 @@ def test_a_test_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
 # -- ranks ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", ["normal", "rounded", "constant"])
-def test_ranks_are_uniform_and_independent_whatever_the_values(draw: str) -> None:
+def ranks_of(values: FloatArray, draws: FloatArray, *, batch: int) -> FloatArray:
+    """p of (k, n) values, so many at a time; the state goes through JSON."""
+    parts, ranks = [], RunningRanks(len(values))
+    for i in range(0, values.shape[1], batch):
+        part = slice(i, i + batch)
+        parts.append(ranks(values[:, part], draws[0, :, part], draws[1, :, part]))
+        if i % 160 == 0:
+            state = json.loads(json.dumps(ranks.state(), allow_nan=False))
+            ranks = RunningRanks(len(values))
+            ranks.restore(state)
+    assert np.size(ranks.state()[0]) < 100 * len(values) or values.shape[1] < MOST
+    return np.concatenate(parts, axis=1)
+
+
+def plain_ranks(values: FloatArray, draws: FloatArray) -> list[float]:
+    """The rule for one sequence, value by value."""
+    kept: list[tuple[float, float]] = []
+    counts: list[int] = []
+    found = []
+    for value, tie, within in zip(values.tolist(), *draws.tolist(), strict=True):
+        at = bisect_left(kept, (value, tie))
+        if counts:
+            found.append((sum(counts[:at]) + within * counts[at]) / sum(counts))
+            counts[at] += 1
+            continue
+        found.append((at + within) / (len(kept) + 1))
+        kept.insert(at, (value, tie))
+        if len(kept) == MOST:
+            kept = kept[PER_BIN - 1 :: PER_BIN][: BINS - 1]
+            counts = [PER_BIN] * (BINS - 1) + [PER_BIN + 1]
+    return found
+
+
+def drawn(kind: str, rng: np.random.Generator, shape: tuple[int, int]) -> FloatArray:
+    values = rng.standard_normal(shape)
+    return {"normal": values, "rounded": values.round(), "constant": 0.0 * values}[kind]
+
+
+@pytest.mark.parametrize("kind", ["normal", "rounded", "constant"])
+def test_ranks_are_uniform_and_independent_whatever_the_values(kind: str) -> None:
     """Ties included, and beyond the values that are kept one by one."""
     rng, n = np.random.default_rng(4), 3 * MOST
-    values = rng.standard_normal(n)
-    values = {"normal": values, "rounded": values.round(), "constant": 0.0 * values}[draw]
-    rank = RunningRank()
-    draws = rng.random((n, 2)).tolist()
-    p = np.array([rank(v, *d) for v, d in zip(values.tolist(), draws, strict=True)])
+    (p,) = ranks_of(drawn(kind, rng, (1, n)), rng.random((2, 1, n)), batch=32)
     for part in (p[:MOST], p[MOST:]):
         distance = np.abs(np.sort(part) - (np.arange(part.size) + 0.5) / part.size).max()
         assert distance < 1.63 / part.size**0.5  # Kolmogorov's, at 1 %
         assert abs(np.corrcoef(part[:-1], part[1:])[0, 1]) < 3.0 / part.size**0.5
-    state = rank.state()
-    assert len(state[0]) < 100  # what is kept does not grow
+
+
+@pytest.mark.parametrize("kind", ["normal", "rounded", "constant"])
+def test_ranks_are_those_of_one_value_after_the_other(kind: str) -> None:
+    """However many come at a time."""
+    rng, n = np.random.default_rng(5), MOST + 640
+    values, draws = drawn(kind, rng, (3, n)), rng.random((2, 3, n))
+    plain = np.array([plain_ranks(v, draws[:, i]) for i, v in enumerate(values)])
+    for batch in (1, 16, 32):
+        np.testing.assert_allclose(ranks_of(values, draws, batch=batch), plain, rtol=1e-12)
 
 
 def test_a_rank_is_that_among_all_before() -> None:
+    """Also where the values that are kept one by one become more than fit the bins."""
     rng = np.random.default_rng(2)
-    values = rng.random(MOST + 2000).tolist()
-    rank = RunningRank()
+    values = rng.random(MOST + 2000)
+    (p,) = ranks_of(values[None], np.full((2, 1, values.size), 0.5), batch=100)
     for t, v in enumerate(values):
-        p = rank(v, 0.5, 0.5)
         if t < MOST:
-            exact = (sum(u < v for u in values[:t]) + 0.5) / (t + 1)
-            assert p == pytest.approx(exact)
+            assert p[t] == pytest.approx((np.sum(values[:t] < v) + 0.5) / (t + 1))
         elif t % 100 == 0:  # within the width of a bin
-            assert p == pytest.approx(float(np.mean(np.array(values[:t]) < v)), abs=2 / 64)
+            assert p[t] == pytest.approx(float(np.mean(values[:t] < v)), abs=2 / 64)
 
 
 def test_score_ranks_go_on_from_their_state_and_take_missing_signals() -> None:
-    rng = np.random.default_rng(8)
-    rows: list[Any] = [tuple(row) for row in rng.standard_normal((300, 5)).tolist()]
-    for i in range(0, 300, 7):
-        rows[i] = (float("nan"),) * 3 + rows[i][3:]
+    rows = np.random.default_rng(8).standard_normal((320, 5))
+    rows[::7, :3] = np.nan
     whole, halves = ScoreRanks(1), ScoreRanks(1)
-    for i, row in enumerate(rows):
-        if i in (20, 150):
+    for i in range(0, 320, 32):
+        if i in (32, 160):
             state = json.loads(json.dumps(halves.state(), allow_nan=False))
             halves = ScoreRanks(1)
             halves.restore(state)
-        found = whole(row)
-        assert found == halves(row)
-        assert (found is None) == (i < 50)
-        if found is not None and i > 200 and row[0] != row[0]:
-            assert max(found[:4]) < -0.8  # a category of its own, at the lower end
+        part = rows[i : i + 32]
+        found = whole(part)
+        assert (found == halves(part)).all()
+        assert len(found) == (0 if i < START else 32)
+        if i > 200:
+            lacks = np.isnan(part[:, 0])
+            assert found[lacks, :4].max() < -0.8  # a category of its own, at the lower end
+            assert found[~lacks, :4].min() > -2.6
+
+
+def test_the_scale_of_the_mean_is_that_of_the_signals_there_are() -> None:
+    """An output is as uncertain as its known signals are; a signal that all lack has no scale."""
+    rng = np.random.default_rng(3)
+    level = rng.permutation(640)
+    rows = np.column_stack([level, -1.0 * level, level, np.ones((640, 2))])
+    rows[:, 1] = np.nan
+    rows[::5, 2] = np.nan
+    ranks = ScoreRanks(1)
+    found = np.concatenate([ranks(rows[i : i + 32]) for i in range(0, 640, 32)])
+    assert np.corrcoef(found[:, 0], found[:, 3])[0, 1] > 0.95
 
 
 # -- the pace -------------------------------------------------------------------------------------
