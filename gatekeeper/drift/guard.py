@@ -35,7 +35,7 @@ TESTS = 2  # number of the definition of the tests; another one may find drift e
 
 GROWTH = 1.3  # labels between fits, as a factor: a fit that follows each change at once hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
-UNSTEADY = ("warmup", "calibration", RELEARNING)  # phases without a pace
+UNSTEADY = ("warmup", "calibration")  # phases of a policy without a pace
 # Who decided on a candidate whose label is to come, see `_pending`: the policy itself, a draw that
 # became its warm-up, or the policy before it was restored.
 OWN, HANDED, OLD = 0, 1, 2
@@ -98,7 +98,7 @@ class DriftGuard:
         self.testing = True
         self._monitor, self._ranks, self._pace = Monitor(), ScoreRanks(seed), PaceTest(rate)
         self._task: tuple[str, float] | None = None  # of the last output: its id's first part, ĉ
-        self._untested: list[tuple[float, ...]] = []  # outputs: h1, h2, h3, ĉ, positions, bet on?
+        self._untested: list[float] = []  # of each output h1, h2, h3, ĉ, positions, bet on or not
         self._paced = False  # something drifted: draw beside the policy where it is behind
         self._model: ErrorModel | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
@@ -209,7 +209,7 @@ class DriftGuard:
 
     @property
     def _given_up(self) -> bool:
-        return self._health is PolicyHealth.DRIFTED and not self._relearns
+        return not self._relearns and self._health is PolicyHealth.DRIFTED
 
     def _more(self, most: float) -> float:
         """Probability of drawing a candidate beside the policy, so that the budget is spent."""
@@ -227,20 +227,19 @@ class DriftGuard:
 
     def _test_output(self, candidate: Candidate, decision: Decision) -> None:
         """Compare the output with earlier ones, and the pace with what it was."""
-        before, self._task = self._task, _task_of(candidate)
+        before, self._task = self._task, _task_of(candidate) if "/" in candidate.id else None
         if self._task is None or self._task != before:
             h, bet_on = candidate.signals, decision.reason is not Reason.WARMUP
-            row = (h.h1, h.h2, h.h3, candidate.cost_estimate, h.n_tokens, bet_on)
-            self._untested.append(row)
-            if len(self._untested) == BATCH:
+            self._untested += (h.h1, h.h2, h.h3, candidate.cost_estimate, h.n_tokens, bet_on)
+            if len(self._untested) == 6 * BATCH:
                 self._test_scores()
-        if self.phase not in UNSTEADY:
+        if not self._relearning and self._policy.phase not in UNSTEADY:
             self._pace.observe(decision.verify or decision.reason is Reason.BUDGET_EXHAUSTED)
             if self._pace.starved:
                 self.drift(STARVES)
 
     def _test_scores(self) -> None:
-        rows = np.array(self._untested, dtype=np.float64)
+        rows = np.array(self._untested).reshape(-1, 6)
         self._untested.clear()
         scores = self._ranks(rows[:, :5])
         if len(scores):
@@ -275,7 +274,7 @@ class DriftGuard:
             "ranks": self._ranks.state(),
             "pace": self._pace.state(),
             "task": None if self._task is None else list(self._task),
-            "untested": [list(row) for row in self._untested],
+            "untested": list(self._untested),
             "paced": self._paced,
             "estimates": None if self._model is None else self._model.state(),
             "recent": [list(raw) for raw in self._recent],
@@ -297,7 +296,7 @@ class DriftGuard:
         self._ranks.restore(state["ranks"])
         self._pace.restore(state["pace"])
         self._task = None if state["task"] is None else (state["task"][0], state["task"][1])
-        self._untested = [tuple(row) for row in state["untested"]]
+        self._untested = list(state["untested"])
         self._paced = state["paced"]
         estimates = state["estimates"]
         self._model = None if estimates is None else ErrorModel.restored(estimates)
@@ -310,7 +309,6 @@ class DriftGuard:
         self._rng.bit_generator.state = state["rng"]
 
 
-def _task_of(candidate: Candidate) -> tuple[str, float] | None:
-    """What several outputs of one task have in common; None for an id that names no task."""
-    task, slash, _ = candidate.id.rpartition("/")
-    return (task, candidate.cost_estimate) if slash else None
+def _task_of(candidate: Candidate) -> tuple[str, float]:
+    """What several outputs of one task have in common; the id has a slash."""
+    return candidate.id.rpartition("/")[0], candidate.cost_estimate

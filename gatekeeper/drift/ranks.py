@@ -64,16 +64,15 @@ class RunningRanks:
         at = np.array([kept.searchsorted(v) for kept, v in zip(self._values, new, strict=True)])
         n = values.shape[1]
         step, earlier = np.arange(n), _earlier(n)
+        order = at if self._counts.size else new.argsort(axis=1).argsort(axis=1)
+        other, own = order[:, None, :], order[:, :, None]
+        below = ((other < own) & earlier).sum(axis=2)
         if not self._counts.size:
-            below = ((new[:, None, :] < new[:, :, None]) & earlier).sum(axis=2)
             p: FloatArray = (at + below + within) / (self._values.shape[1] + 1 + step)
             self._insert(new)
             return p
-        row = np.arange(len(at))[:, None]
-        other, own = at[:, None, :], at[:, :, None]
-        below = ((other < own) & earlier).sum(axis=2)
         equal = ((other == own) & earlier).sum(axis=2)
-        upto = self._counts.cumsum(axis=1)
+        row, upto = np.arange(len(at))[:, None], self._counts.cumsum(axis=1)
         here = self._counts[row, at]
         p = (upto[row, at] - here + below + within * (here + equal)) / (upto[:, -1:] + step)
         np.add.at(self._counts, (row, at), 1)

@@ -56,14 +56,15 @@ class ScoreRanks:
             return _NONE
         values = np.empty((len(STATISTICS), len(outputs)))
         values[:3], values[4:] = h.T, outputs[:, 3:].T
-        known = (values[:3] == values[:3]) & self._scaled
+        missing = np.isnan(values[:3])
+        known = ~(missing | self._unscaled)
         at = [scale.searchsorted(v) for scale, v in zip(self._scale, h.T, strict=True)]
         number = known.sum(axis=0)
-        total = (known * (at / self._size)).sum(axis=0)
-        values[3] = np.where(number > 0, total / np.maximum(number, 1), MISSING)
-        values[values != values] = MISSING
+        total = (known * at / self._size).sum(axis=0)
+        values[3] = np.where(number, total / np.maximum(number, 1), MISSING)
+        values[:3][missing] = MISSING
         p = self._ranks(values, *self._rng.random((2, *values.shape)))
-        scores = map(_INVERSE, p.clip(CLOSEST, 1.0 - CLOSEST).T.ravel().tolist())
+        scores = map(_INVERSE, p.T.clip(CLOSEST, 1.0 - CLOSEST).ravel().tolist())
         return np.array(list(scores)).reshape(-1, len(STATISTICS))
 
     def _fix_scale(self) -> None:
@@ -71,7 +72,7 @@ class ScoreRanks:
             columns = np.array(self._first).T
             self._scale = [np.sort(column[column == column]) for column in columns]
             size = np.array([[scale.size] for scale in self._scale])
-            self._scaled, self._size = size > 0, np.maximum(size, 1)
+            self._unscaled, self._size = size == 0, np.maximum(size, 1)
 
     def state(self) -> dict[str, Any]:
         """A snapshot of values that `json` takes; None where a signal is missing."""
