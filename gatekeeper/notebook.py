@@ -1,4 +1,4 @@
-"""How objects show themselves in a notebook: small HTML tables of names and values."""
+"""HTML tables of names and values, which notebooks display for results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def as_html(
     heads: Sequence[str] = (),
     notes: Iterable[str] = (),
 ) -> str:
-    """A table for a notebook, in its own colours. All text is escaped.
+    """A table for a notebook, in the notebook's own colours. All text is escaped.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         'In ~/.bashrc: eval "$(gatekeeper completion bash)"; in ~/.zshrc the same with zsh.'
     )
-    parser.add_argument("shell", choices=SHELLS, help="whose completion to print")
+    parser.add_argument("shell", choices=SHELLS, help="shell whose completion to print")
     parser.set_defaults(run=main)
 
 

@@ -119,7 +119,7 @@ def _try(group: Group, part: str, package: str | None, check: Callable[[], str])
 
 
 def _extra(part: str, extra: str, *packages: str) -> Finding:
-    """An extra that is a package of others: whether one of these is installed."""
+    """An extra that consists of packages: whether one of them is installed."""
     found = next((number for name in packages if (number := _version(name))), None)
     install = f"not installed: pip install 'llm-gatekeeper[{extra}]'"
     return Finding("extras", part, found is not None, found, "installed" if found else install)
@@ -133,7 +133,7 @@ def _version(package: str) -> str | None:
 
 
 def _log(folder: Path) -> str:
-    """Write and read a log in the folder: its file system must lock files, and take a WAL."""
+    """Write and read a log in the folder: its file system must support locks and a WAL."""
     try:
         with tempfile.TemporaryDirectory(prefix=".gatekeeper-doctor-", dir=folder) as made:
             path = Path(made) / "doctor.db"

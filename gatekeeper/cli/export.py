@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "extra tables."
     )
     parser.add_argument("log", type=Path, help="a gate's log")
-    parser.add_argument("--format", choices=FORMATS, default="jsonl", help="of the table")
+    parser.add_argument("--format", choices=FORMATS, default="jsonl", help="format of the table")
     parser.add_argument(
         "-o",
         "--out",
@@ -53,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
     if args.format == "parquet":
         _check_pyarrow()
         if str(args.out) == "-" and sys.stdout.isatty():
-            raise BadInputError("--format parquet is no text: give a file, -o FILE, or a pipe")
+            raise BadInputError("--format parquet is binary: give a file, -o FILE, or a pipe")
     check_output("--out", args.out, source=args.log)
     run = read_run(args.log)
     if str(args.out) == "-":

@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.description = "Text, verdict, detail, reason, signals and cost of each output of a log."
     parser.add_argument("log", type=Path, help="a gate's log")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--wrong", action="store_true", help="only those with a verdict of wrong")
+    which.add_argument("--wrong", action="store_true", help="only those found wrong")
     which.add_argument("--unchecked", action="store_true", help="only those without a verdict")
     which.add_argument("--id", metavar="ID", help="only this one, with its whole text")
     parser.add_argument(
@@ -108,7 +108,7 @@ def _field(name: str, text: str, whole: bool) -> str:
 
 
 def _printable(text: str) -> str:
-    """A model's output may hold sequences that a terminal would obey."""
+    """Without control characters: a terminal executes some of them."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )

@@ -34,11 +34,21 @@ BY_NAME: dict[str, tuple[Feature, ...]] = {
     "parses": (parses,),
     "answer": (has_answer,),
 }
-"""What the command line calls them."""
+"""Features by their names on the command line."""
 
 
 def features_of(names: str) -> list[Feature]:
-    """The features of names separated by commas, such as "length,margins".
+    """Features by name.
+
+    Parameters
+    ----------
+    names
+        Separated by commas, such as "length,margins"; "" for none.
+
+    Returns
+    -------
+    list of Feature
+        In the order of the names, each once.
 
     Raises
     ------

@@ -13,9 +13,7 @@ __all__ = ["agreement", "normal_form"]
 
 
 def agreement(answer: str, others: Sequence[str], *, kind: str = "text") -> float | None:
-    """Share, in [0, 1], of the other answers that have the same normal form.
-
-    An answer without a normal form agrees with none. None without other answers.
+    """Share of the other answers that have the same normal form.
 
     Parameters
     ----------
@@ -25,6 +23,11 @@ def agreement(answer: str, others: Sequence[str], *, kind: str = "text") -> floa
         Texts of further samples of the same prompt, or of another model's answer.
     kind
         Of the task, see `normal_form`.
+
+    Returns
+    -------
+    float or None
+        In [0, 1]; 0 for an answer without a normal form, None without other answers.
     """
     if not others:
         return None
@@ -33,16 +36,21 @@ def agreement(answer: str, others: Sequence[str], *, kind: str = "text") -> floa
 
 
 def normal_form(answer: str, *, kind: str = "text") -> str | None:
-    """What equal answers have in common; None where there is no answer.
+    """A form in which answers that differ only in spelling are equal.
 
     Parameters
     ----------
     answer
         Text of an output.
     kind
-        "code": the syntax tree of the program, without comments and docstrings, with names as they
-        are, so that programs that only behave alike differ. "math": the final answer, without
-        spaces and case. Anything else: the text, without differences of space and case.
+        "code": the syntax tree of the program, without comments and docstrings; names count, so
+        programs that only behave alike differ. "math": the final answer, without spaces, in lower
+        case. Anything else: the text in lower case, with single spaces.
+
+    Returns
+    -------
+    str or None
+        None where there is no answer.
     """
     if kind == "code":
         try:

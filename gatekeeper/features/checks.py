@@ -14,12 +14,24 @@ __all__ = ["has_answer", "output_length", "parses"]
 
 
 def output_length(generation: Generation, task: Any = None) -> float:
-    """Tokens of the output, or an estimate from its characters, at least 1."""
+    """The length of the output.
+
+    Returns
+    -------
+    float
+        Tokens, or an estimate from the characters; at least 1.
+    """
     return costs.output_length(generation, task)
 
 
 def parses(generation: Generation, task: Any = None) -> float:
-    """1 where the program in the output is Python by its syntax, else 0."""
+    """Whether the program in the output is Python by its syntax.
+
+    Returns
+    -------
+    float
+        1 if it is, else 0.
+    """
     try:
         return float(bool(parse_python(extract_code(generation.text)).body))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -27,5 +39,11 @@ def parses(generation: Generation, task: Any = None) -> float:
 
 
 def has_answer(generation: Generation, task: Any = None) -> float:
-    """1 where the output has a final answer to a question of maths, else 0."""
+    """Whether the output has a final answer to a question of maths.
+
+    Returns
+    -------
+    float
+        1 if it has, else 0.
+    """
     return float(extract(generation.text) is not None)

@@ -35,10 +35,14 @@ _WORDS = {  # only their order matters: features enter by rank
 
 
 def stated_confidence(generation: Generation, task: Any = None) -> float | None:
-    """The last confidence stated, in [0, 1]: "Confidence: 85%", "0.85", "8/10", "high".
+    """The last confidence stated: "Confidence: 85%", "0.85", "8/10", "high".
 
-    None where there is none, and where a number fits no scale. A number above 1 without a unit is
-    read as percent.
+    A number above 1 without a unit is read as percent.
+
+    Returns
+    -------
+    float or None
+        In [0, 1]; None where none is stated, or the number fits no scale.
     """
     said = list(_SAID.finditer(generation.text))
     if not said:

@@ -15,7 +15,13 @@ CERTAIN = 700.0  # nats: a larger margin makes no difference
 
 
 def margin_entropy(generation: Generation, task: Any = None) -> float | None:
-    """Mean entropy, in nats, of the choice between the two most probable tokens: in [0, ln 2]."""
+    """Mean entropy of the choice between the two most probable tokens.
+
+    Returns
+    -------
+    float or None
+        In nats, in [0, ln 2].
+    """
     margins = _margins(generation)
     margins = margins[~np.isnan(margins)]
     if not margins.size:
@@ -27,14 +33,26 @@ def margin_entropy(generation: Generation, task: Any = None) -> float | None:
 
 
 def margin_tenth(generation: Generation, task: Any = None) -> float | None:
-    """The 10 % quantile of the margins, at least 0."""
+    """The 10 % quantile of the margins.
+
+    Returns
+    -------
+    float or None
+        In nats, at least 0.
+    """
     margins = _margins(generation)
     margins = margins[np.isfinite(margins)]
     return float(np.quantile(margins, 0.1)) if margins.size else None
 
 
 def lowest_margin_at(generation: Generation, task: Any = None) -> float | None:
-    """Where the lowest margin is: 0 for the first position, 1 for the last."""
+    """The position of the lowest margin.
+
+    Returns
+    -------
+    float or None
+        In [0, 1]: 0 for the first position, 1 for the last.
+    """
     margins = _margins(generation)
     if np.isnan(margins).all():
         return None

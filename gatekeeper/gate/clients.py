@@ -66,8 +66,8 @@ class ClientMethods:
         id: str | Callable[..., str] | None = None,
         strict: bool = False,
     ) -> Callable[[Callable[P, R]], Watched[P, R]]:
-        """A decorator for a function of one's own that generates: what it returns passes through
-        this gate, and is returned as it is.
+        """A decorator for a function that generates: what it returns passes through this gate, and
+        is returned unchanged.
 
             @gate.watch(task=lambda question: question)
             def answer(question): ...

@@ -1,4 +1,4 @@
-"""A gate's log and the snapshots in it: when one is written, and who may read it."""
+"""A gate's log and the snapshots in it: when one is written, and which gates may read it."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from gatekeeper.log import Event, Log, SnapshotLog
 
 __all__ = ["Journal", "code_fingerprint"]
 
-FEW = 5000  # events, which are applied again before anybody notices
-SHARE = 1 / 32  # of all events: so many are worth a snapshot where a gate begins or ends
+FEW = 5000  # events: applying fewer again is fast enough
+SHARE = 1 / 32  # of all events: that many new ones are worth a snapshot at opening and closing
 OURS = "gatekeeper."  # modules whose source is in the fingerprint
 _LOADED = time.time()
 
 
 class Journal:
-    """The log as a gate uses it, which holds the gate's state now and then.
+    """The log of a gate, with snapshots of the gate's state.
 
-    A snapshot is written when the log has doubled since the last one, and, where a gate begins or
-    ends, when a thirty-second of the log is new: so all snapshots of a stream together take time
-    in proportion to its length. One that cannot be written is left out, as the events are enough.
+    A snapshot is written when the log has doubled since the last one, and, when a gate opens or
+    closes the log, if 1/32 of it is new: so all snapshots of a stream together take time in
+    proportion to its length. One that cannot be written is left out, as the events are enough.
 
     It is read only by a gate that computes the same: of the same code, with the same settings, from
-    the same initial state. Policies of other packages have none, since the code that they consist
-    of is not known.
+    the same initial state. A gate with a policy of another package writes none, since the code
+    that the policy depends on is not known.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Journal:
         self._due = max(FEW, self._before)
 
     def _key(self) -> str | None:
-        """Of gates that compute the same as this one; None where that cannot be known."""
+        """The same for gates that compute the same; None where that cannot be known."""
         code = code_fingerprint()
         return code and sha256(f"{code} {self._initial}".encode()).hexdigest()
 

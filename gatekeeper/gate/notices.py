@@ -1,9 +1,8 @@
-"""What would otherwise go wrong in silence, said in words: verifications without a verdict, outputs
-without log-probabilities.
+"""Warnings of verifications without a verdict and of outputs without log-probabilities.
 
-A gate says it by the standard `logging` (logger `gatekeeper`, level WARNING): at the first of each
-kind, at the end of the warm-up, and when it closes. `status()`, `gatekeeper run` and the report
-have the same sentences.
+A gate logs them with the standard `logging` (logger `gatekeeper`, level WARNING): at the first of
+each kind, at the end of the warm-up, and when it closes. `status()`, `gatekeeper run` and the
+report have the same sentences.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ONLY_FEATURES = "there are only its features to rank it by, which the policy 'ca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortfall:
-    """What a gate lacked to choose and to learn.
+    """The signals and verdicts that a gate lacked.
 
     Attributes
     ----------
@@ -100,7 +99,7 @@ class Shortfall:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """One sentence or two for each kind; empty if nothing was lacking."""
+        """A few sentences for each kind; empty if nothing was lacking."""
         found = []
         if self.unscored and self.unscored == self.evaluated:
             found.append(
@@ -162,7 +161,7 @@ class Notices:
         self._waiting: deque[str] = deque()
         self._missing_before = state.missing_signal
         self._in_warmup = state.warmup_seen == state.ledger.seen
-        self._told_missing = self._told_failed = False
+        self._warned_missing = self._warned_failed = False
 
     def decided(self, event: Decided) -> None:
         """After the state has the event."""
@@ -173,8 +172,8 @@ class Notices:
                 f"the warm-up of {self._state.warmup_seen} outputs is over",
                 replace(found, evaluated=0, unscored=0),  # this one says nothing about the rest
             )
-        if not self._told_missing and self._state.missing_signal > self._missing_before:
-            self._told_missing = True
+        if not self._warned_missing and self._state.missing_signal > self._missing_before:
+            self._warned_missing = True
             self._waiting.append(
                 f"output {event.id!r} came without log-probabilities: "
                 f"{ONLY_FEATURES if event.candidate.features else NOTHING}. {ASK} "
@@ -182,7 +181,7 @@ class Notices:
             )
 
     def released(self, events: Iterable[Event]) -> None:
-        """A verification ended without a verdict; with what followed from it."""
+        """After a verification ended without a verdict: its events, in order."""
         for event in events:
             if isinstance(event, WarmupRepeated):
                 self._in_warmup = True
@@ -191,9 +190,9 @@ class Notices:
                     f"{self._state.warmup_seen} outputs; nothing was charged for them"
                 )
             elif isinstance(event, Released) and event.outcome is not None:
-                if self._told_failed:
+                if self._warned_failed:
                     continue
-                self._told_failed = True
+                self._warned_failed = True
                 self._waiting.append(
                     f"the verifier could not tell whether output {event.id!r} is wrong: "
                     f"{event.why or 'it did not say why'}. Nothing was charged or learned. "
@@ -202,7 +201,7 @@ class Notices:
 
     def closing(self) -> None:
         """The last summary, if anything was lacking in this process."""
-        if self._told_failed or self._told_missing:
+        if self._warned_failed or self._warned_missing:
             self._summarise("the gate closes", Shortfall.of_state(self._state))
 
     def send(self) -> None:

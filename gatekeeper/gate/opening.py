@@ -1,4 +1,4 @@
-"""The parts of a gate, brought to where its log is."""
+"""Makes the parts of a gate, and resumes them from its log."""
 
 from __future__ import annotations
 
@@ -27,14 +27,18 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     given
         What the gate was given.
     policy
-        The gate's, fresh.
+        The gate's, in its initial state.
+
+    Returns
+    -------
+    Lifecycle
 
     Raises
     ------
     BadInputError
         For settings that cannot be used.
     LogError
-        For a log that cannot be used, or was written under other settings. It is closed, then.
+        For a log that cannot be used, or was written with other settings. The log is then closed.
     """
     guard = DriftGuard(
         policy,

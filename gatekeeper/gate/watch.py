@@ -1,4 +1,4 @@
-"""A function of the caller's own, whose outputs pass through a gate by themselves."""
+"""The decorator `@gate.watch`: what a function returns passes through a gate."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LOG = logging.getLogger("gatekeeper")
 
 
 class Watched(Generic[P, R]):
-    """A function with a gate behind it. Called, it returns what the function returns.
+    """A decorated function. A call passes what the function returns to the gate, and returns it.
 
     Attributes
     ----------
     function
-        The one that was decorated; it passes the gate by.
+        The function that was decorated; a direct call of it bypasses the gate.
     """
 
     def __init__(
@@ -48,7 +48,12 @@ class Watched(Generic[P, R]):
         Returns
         -------
         tuple of (value, GateResult or Undecided)
-            Awaitable where the function is a coroutine function.
+            A coroutine of it if the function is a coroutine function.
+
+        Raises
+        ------
+        Exception
+            What the function raises; with `strict=True` also what the gate, `task` or `id` raise.
         """
         if self._is_async:
             return self._awaited(*args, **kwargs)

@@ -63,7 +63,7 @@ class RunOptions:
     check_all : bool
         Afterwards verify the other outputs too, outside the budget.
     dry_run : bool
-        Only say what would be verified and what it would cost.
+        Only print what would be verified and what it would cost.
     json : bool
         Print the report as JSON.
     """
@@ -211,7 +211,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--features",
         default=usual.features,
         metavar="NAMES",
-        help=f"of outputs, for --policy calibrated: some of {','.join(BY_NAME)}",
+        help=f"features of the outputs, for --policy calibrated: some of {','.join(BY_NAME)} "
+        "(default: none)",
     )
     add("--unit", choices=get_args(Unit)[:2], default=usual.unit, help="of budget and total")
     add("--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier")

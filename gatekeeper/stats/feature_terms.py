@@ -1,8 +1,8 @@
-"""What features add to the design of a regression.
+"""The columns that features add to the design of a regression.
 
 Each feature gives up to three columns: z, the normal score of its rank (0 where it is absent); 1
-where it is absent, if it ever is; and z² - 1, if it has more than two values, for what is worst in
-the middle or at both ends.
+where it is absent, if it ever is; and z² - 1, if it has more than two values, for errors in the
+middle of its range or at both ends.
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
-"""Which further columns belong into a logistic regression, so that noise among them costs nothing.
+"""Which further columns a logistic regression should use, so that noise among them costs little.
 
-Each coefficient is 0, or drawn from N(0, τ²): a spike and a slab (Mitchell & Beauchamp 1988,
-"Bayesian variable selection in linear regression"). Its score statistic beside the columns that are
-in already gives the Bayes factor of the slab; the share of slabs is estimated from all columns of a
-kind under a Beta prior that expects one useful feature however many there are (Scott & Berger 2010,
-"Bayes and empirical-Bayes multiplicity adjustment in the variable-selection problem").
+Each coefficient is 0, or drawn from N(0, τ²): a spike and a slab. Its score statistic beside the
+columns that are already used gives the Bayes factor of the slab. The share of slabs is estimated
+from all columns of a kind, with a Beta prior that expects one useful feature of any number.
+`benchmarks/features.py` measures what 20 features of noise cost.
+
+References
+----------
+Mitchell and Beauchamp (1988), "Bayesian variable selection in linear regression": spike and slab.
+Scott and Berger (2010), "Bayes and empirical-Bayes multiplicity adjustment in the
+variable-selection problem": the Beta prior.
 """
 
 from __future__ import annotations

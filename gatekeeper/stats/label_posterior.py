@@ -1,23 +1,27 @@
-"""What some verdicts say of the outputs without one: draws of all labels from their posterior.
+"""The posterior of all labels, given the verdicts on some outputs, as draws.
 
 The log odds of an error of output i are
 
     a + b x_i + Σ_e u_e[part_e(i)],    u_e[j] ~ N(0, τ_e²)
 
-with x_i the log odds predicted for it, of which b says how far they hold, and an effect of each
-part of some partitions of the outputs, for what predictions miss there. A part with many verdicts
-has the rate that these show, one without has the predicted rate, as uncertain as parts differ: τ_e
-is estimated from the parts that have verdicts (hierarchical logistic regression; Gelman et al.,
-"Bayesian Data Analysis", ch. 15).
+with x_i the log odds predicted for it, b their slope, and u_e[j] the effect of part j of a
+partition e of the outputs, for what predictions miss there. A part with many verdicts has about
+their rate. One without verdicts has the predicted rate, as uncertain as parts differ: τ_e is
+estimated from the parts that have verdicts (hierarchical logistic regression).
 
 Verdicts on outputs that a policy chose and on outputs drawn at random count alike: the choice
-depends on nothing but what x and the parts say too, so it is ignorable (Rubin 1976). What design
-weights would discard is used, and that makes intervals narrow; effects by propensity keep them
-honest where the chosen outputs are unlike the others.
+depends only on what x and the parts describe, so it is ignorable. Design weights would discard
+information that is used here; so intervals are narrower. Effects by propensity account for chosen
+outputs that are unlike the others. `benchmarks/off_policy.py` measures the coverage.
 
-The posterior is normal about its mode (Laplace). At the mode fitted rates are those observed; the
-mean of σ over normal log odds of variance v is off by about v p (1-p) (1-2p) / 2, and this is
-taken off.
+The posterior is normal about its mode (Laplace). At the mode the fitted rates are the observed
+ones; the mean of σ over normal log odds of variance v differs from them by about
+v p (1-p) (1-2p) / 2, which is subtracted.
+
+References
+----------
+Gelman et al. (2013), "Bayesian Data Analysis", ch. 15: the regression. Rubin (1976), "Inference and
+missing data": ignorability. Rubin (1981), "The Bayesian bootstrap".
 """
 
 from __future__ import annotations
@@ -62,8 +66,8 @@ class LabelPosterior:
             (N,), 1 wrong, 0 right, NaN unknown.
         predicted
             Log odds of an error (N,), finite, from a fit that is shrunk enough for its own labels.
-            Cross-fitted ones would make b too small: an error that is left out lowers what is
-            predicted for it.
+            Cross-fitted ones would make b too small: leaving out an error lowers the prediction
+            for it.
         partitions
             Of the outputs: the part of each (N,), at least 0; -1 for those without an effect.
         seed
@@ -105,8 +109,8 @@ class LabelPosterior:
         weights
             (N, m), of any sign.
         resample
-            Whether each draw weighs the outputs anew (Rubin's Bayesian bootstrap), so that draws
-            are about all outputs of which these are a sample, not about these.
+            Whether each draw has random weights of the outputs (Bayesian bootstrap), so that draws
+            are about the population of which these outputs are a sample.
 
         Returns
         -------

@@ -11,13 +11,13 @@ from gatekeeper.types import FloatArray
 
 __all__ = ["RankScale"]
 
-SCORES = np.linspace(-2.8, 2.8, 25)  # as dense in the tails, where small budgets choose
+SCORES = np.linspace(-2.8, 2.8, 25)  # equally dense in the tails, which matter for small budgets
 LEVELS = np.array([NormalDist().cdf(score) for score in SCORES.tolist()])
 
 
 class RankScale:
-    """A value as the normal score of its rank among those seen: straight lines between quantiles,
-    level beyond them. NaN stays NaN; what never varied is 0."""
+    """A value as the normal score of its rank among those seen: linear between quantiles, constant
+    beyond them. NaN stays NaN; a value that never varied has the score 0."""
 
     __slots__ = ("scores", "values")
 

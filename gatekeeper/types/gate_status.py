@@ -1,4 +1,4 @@
-"""What a gate says of itself."""
+"""The status of a gate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GateStatus:
     Attributes
     ----------
     phase
-        What the next candidate meets: the policy's phase, or "relearning".
+        The phase for the next candidate: the policy's, or "relearning".
     seen
         Candidates decided on.
     verified, errors_found
@@ -54,7 +54,7 @@ class GateStatus:
     health
         Whether what the policy learned still holds.
     drift
-        In words, why it last did not; "" if it never drifted.
+        Why it last did not hold, in words; "" if it never drifted.
     notes
         Sentences on what kept the gate from choosing or learning: outputs without
         log-probabilities, verifications without a verdict. Empty if nothing did.
