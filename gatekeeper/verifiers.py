@@ -83,16 +83,24 @@ class FunctionVerifier:
         self.function, self.name = function, name or _name_of(function)
 
     def verify(self, generation: Generation, task: Any) -> Outcome:
+        """Call the function. Raises what it raises, and BadInputError for another return value."""
         return outcome_of(self.function(generation, task))
 
 
 class AsyncFunctionVerifier:
-    """`FunctionVerifier` for a coroutine function."""
+    """A coroutine function of an output and its task as a verifier.
+
+    Parameters
+    ----------
+    function, name
+        As of `FunctionVerifier`; the function is awaited.
+    """
 
     def __init__(self, function: Callable[[Generation, Any], Any], name: str = "") -> None:
         self.function, self.name = function, name or _name_of(function)
 
     async def averify(self, generation: Generation, task: Any) -> Outcome:
+        """Await the function. Raises what it raises, and BadInputError for another return value."""
         return outcome_of(await self.function(generation, task))
 
 
@@ -106,13 +114,18 @@ def as_verifier(verifier: Any) -> Any:
 
 
 def outcome_of(value: object) -> Outcome:
-    """What the return value of a function says of an output.
+    """The outcome that the return value of a function stands for.
 
     Parameters
     ----------
     value
         An Outcome; True for a right output and False for a wrong one; a score in [0, 1], of which
         1 is right and anything below is wrong; NaN or None: could not tell.
+
+    Returns
+    -------
+    Outcome
+        PASSED, FAILED, or INFRA_ERROR for "could not tell"; an Outcome is returned as it is.
 
     Raises
     ------

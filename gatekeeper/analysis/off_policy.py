@@ -1,9 +1,9 @@
 """What a policy would have found on a run's stream, from the run's own log.
 
 The log has the verdicts of the outputs that its gate verified, and the propensity of every output.
-A policy is replayed on the same outputs in the same order; a verdict that it asks for is shown if
-the log has it. So its choices S are fixed, one by one,
-independently of whether the log has the next verdict, and what S would have found is
+A policy is replayed on the same outputs in the same order; if it selects an output, it gets the
+verdict if the log has it. So its choices S do not depend on whether the log has the next verdict,
+and what S would have found is
 
     A = Σ S y,    B = Σ (1 - S) y,    recall = A / (A + B),    hit rate = A / Σ S
 
@@ -13,8 +13,8 @@ whether the policy chose the output: what predictions miss among its choices, or
 estimated from the verdicts there. A value is the mean over draws, its interval holds 95 % of them.
 
 For policies that learn from nothing after the warm-up S is what they would have chosen. Those that
-learn or calibrate after it (`PolicyDescriptor.learns_after_warmup`) are shown only verdicts that
-the log has: S is what they choose with these, usually fewer than they would have had. Where the
+learn or calibrate after it (`PolicyDescriptor.learns_after_warmup`) get only verdicts that the log
+has: S is what they choose with these, usually fewer than they would have had. Where the
 log has every verdict nothing is estimated, and the result is that of `gatekeeper.analysis.replay`
 with partial feedback.
 """
@@ -69,10 +69,19 @@ class Evidence:
 
     Arrays of shape (n,). Outputs with propensity 0, where the budget was used up, are left out of
     all sums but stay in the stream.
+
+    Parameters
+    ----------
+    table
+        Records with all labels, or a gate's log.
+
+    Raises
+    ------
+    BadInputError
+        Where the records do not represent all outputs, with the reason.
     """
 
     def __init__(self, table: RecordTable) -> None:
-        """Raises BadInputError, with the reason, where the records do not represent all outputs."""
         if len(table) <= T0:
             raise BadInputError(
                 f"{len(table)} outputs leave none after a warm-up of {T0}: nothing can be estimated"
@@ -107,8 +116,20 @@ class Evidence:
         return log_odds_of(raw, self._drawn, t.error)
 
     def shares(self, policy: str, beta: float) -> FloatArray:
-        """How far the policy verifies each output (n,) at budget β of the outputs' cost, by the
-        verdicts that the log has: 0 or 1; for random, which draws, β. Nothing is explored."""
+        """The probability with which the policy verifies each output, given the log's verdicts.
+
+        Parameters
+        ----------
+        policy
+            Its name.
+        beta
+            Budget, a share of the outputs' cost in (0, 1).
+
+        Returns
+        -------
+        array
+            Shape (n,), 0 or 1; β for random. Nothing is explored.
+        """
         described = describe_policy(policy)
         live = make_policy(policy, beta, horizon=len(self.stream), seed=SEED)
         if described.learns == "nothing":
@@ -120,8 +141,14 @@ class Evidence:
         return decisions.verified.astype(np.float64)
 
     def labels(self, choice: Indices) -> LabelPosterior:
-        """All labels (N,), the warm-up's first; `choice` (n,) numbers the parts of the outputs
-        after it that predictions may be off for by different amounts."""
+        """The posterior of all labels (N,), the warm-up's first.
+
+        Parameters
+        ----------
+        choice
+            Shape (n,): numbers of the parts of the outputs after the warm-up. Each part has its
+            own error of prediction.
+        """
         label = np.concatenate([self._table.error[:T0], self.label])
         label[:T0][~self._drawn[:T0]] = nan
         if self.complete:
@@ -196,9 +223,26 @@ def _costs(table: RecordTable, p: FloatArray, drawn: Flags) -> FloatArray:
 
 
 def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> list[PolicyValue]:
-    """What each policy would have found with budget β; all are compared with the first.
+    """What each policy would have found.
 
-    Raises BadInputError for an unknown policy and a budget outside (0, 1).
+    Parameters
+    ----------
+    evidence
+        Of the run.
+    policies
+        Names; all are compared with the first.
+    beta
+        Budget, a share of the full cost in (0, 1).
+
+    Returns
+    -------
+    list of PolicyValue
+        One for each policy, in order.
+
+    Raises
+    ------
+    BadInputError
+        For an unknown policy and a budget outside (0, 1).
     """
     check_beta(beta)
     shares = [evidence.shares(name, beta) for name in policies]

@@ -4,16 +4,22 @@ The policy's choices at budgets from 0 to 1 on the outputs of the file are those
 that its quantiles have settled; policies other than Threshold and CST are replayed in the order of
 the file. Labels that the file lacks are drawn as `gatekeeper.analysis.off_policy` describes. The
 estimates are for the next run: for outputs distributed as these, with the score that this warm-up
-has fitted. So each draw also weighs the outputs anew (Bayesian bootstrap: Rubin 1981). A file with
-every verdict has the second part only.
+has fitted. So each draw also has random weights of the outputs (Bayesian bootstrap). With every
+verdict in the file only the weights are drawn.
 
-Each draw is a whole curve, from which the budget of a target is read: its mean over draws is the
-estimate, its quantiles the interval. The budget for a residual risk is the smallest one at which
-the upper end of a simultaneous 95 % band of all budgets keeps to the target, so that it makes no
-difference at how many budgets one looks.
+Each draw is a whole curve, which gives the budget of a target: its mean over draws is the estimate,
+its quantiles are the interval. The budget for a residual risk is the smallest one at which
+the upper end of a simultaneous 95 % band of all budgets keeps to the target, so that it
+holds however many budgets are compared.
 
 A Beta(x, n - x) posterior, as the bootstrap has it, is certain where x is 0 or n. Intervals are
 those of Jeffreys' prior instead, which adds half a success and half a failure; values are not.
+`benchmarks/off_policy.py` measures the coverage.
+
+References
+----------
+Rubin (1981), "The Bayesian bootstrap". Montiel Olea and Plagborg-Møller (2019), "Simultaneous
+confidence bands": the band.
 """
 
 from __future__ import annotations
@@ -94,16 +100,20 @@ class Curve:
         return Needed(target, Interval(value, min(found.low, value), max(found.high, value)))
 
     def for_residual_risk(self, target: float) -> float | None:
-        """The smallest budget with at most this risk at 95 % confidence; None: all must be
-        verified, or more labels be had."""
+        """The smallest budget with at most this risk at 95 % confidence.
+
+        Returns
+        -------
+        float or None
+            None if no budget below 1 has it: verify everything, or get more labels.
+        """
         check_target("residual_risk", target)
         kept = np.flatnonzero(self.highest_risks() <= target)
         return self.points[kept[0]].budget if kept.size else None
 
     def highest_risks(self) -> FloatArray:
         """The upper ends of a simultaneous 95 % band of the residual risk, at all points but the
-        last: the true curve is above it somewhere in 5 % of all cases (sup-t: Montiel Olea &
-        Plagborg-Møller 2019)."""
+        last: the true curve is above it somewhere in 5 % of all cases (sup-t band)."""
         draws = self.residual_risk.interval
         centre, spread = draws.mean(axis=0), draws.std(axis=0)
         above = (draws - centre) / np.maximum(spread, np.finfo(float).tiny)
@@ -132,9 +142,27 @@ def curve_of(
     *,
     on_progress: Callable[[int], None] = lambda points: None,
 ) -> Curve:
-    """The policy's curve on these outputs, at budgets that ascend between 0 and 1, and at both.
+    """The curve of a policy on these outputs.
 
-    Raises BadInputError for an unknown policy.
+    Parameters
+    ----------
+    evidence
+        Of the run or the records.
+    policy
+        Its name.
+    budgets
+        Ascending, in (0, 1); the curve also has 0 and 1.
+    on_progress
+        Called with 1 after each budget.
+
+    Returns
+    -------
+    Curve
+
+    Raises
+    ------
+    BadInputError
+        For an unknown policy.
     """
     n = evidence.p.size
     columns = [np.zeros(n)]
@@ -183,7 +211,7 @@ def _rates(found: FloatArray, chosen: FloatArray) -> tuple[Draws, Draws]:
 
 
 def _shares(evidence: Evidence, policy: str, budgets: Sequence[float]) -> Iterator[FloatArray]:
-    """How far the policy verifies each output (n,) at each budget."""
+    """The probability with which the policy verifies each output (n,), at each budget."""
     make = describe_policy(policy).make
     for budget in budgets:
         if make is Threshold:
@@ -195,8 +223,9 @@ def _shares(evidence: Evidence, policy: str, budgets: Sequence[float]) -> Iterat
 
 
 def settled_share(evidence: Evidence, budget: float, strata: int = STRATA) -> FloatArray:
-    """How far CST with that many strata (1: Threshold) verifies each output (n,) in a run so long
-    that its quantiles have settled; those without a score are drawn."""
+    """The probability, shape (n,), with which CST with that many strata (1: Threshold) verifies
+    each output in a run so long that its quantiles have settled; those without a score are
+    drawn."""
     z, cost = evidence.stream.z, evidence.cost
     parts = np.where(np.isnan(z), -1, evidence.stream.strata(strata))
     share = np.full(z.size, budget)

@@ -1,9 +1,8 @@
-"""Is the signal comparable across cost strata, and which policy to use then?
+"""Whether the signal is comparable across cost strata, and which policy to use then.
 
 The score s is fitted to the first T0 records, as the policies do; all figures are over the records
-after them that have a signal. `strata` has the figures and the tests, `replays` what CST and
-partitions that should not help would have found, `odds` the better bet, `rules` the conclusion,
-`data` their types.
+after them that have a signal. `strata` has the figures and the tests, `replays` the replays
+of CST and of control partitions, `odds` the better bet, `rules` the conclusion, `data` their types.
 """
 
 from gatekeeper.analysis.diagnosis.data import (

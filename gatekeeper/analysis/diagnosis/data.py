@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Advice(StrEnum):
-    """Which policy the records speak for."""
+    """Which policy the records support."""
 
     THRESHOLD = "threshold"
     CST = "cst"
@@ -27,7 +27,7 @@ class Advice(StrEnum):
 
 
 class Partition(StrEnum):
-    """By what the outputs are partitioned, each part having a threshold of its own."""
+    """How outputs are partitioned; each part has its own threshold."""
 
     NONE = "none"  # one threshold for all: Threshold
     RANDOM = "random"  # a control, which should not help
@@ -81,8 +81,8 @@ class Odds:
     """CST against Threshold in the next run, at the budget of the diagnosis."""
 
     gain: Interval  # recall of CST minus that of Threshold, in [-1, 1]
-    cst: float  # probability that CST finds more than a point of recall more
-    threshold: float  # and that Threshold does
+    cst: float  # probability that CST's recall is higher by more than a point
+    threshold: float  # probability that Threshold's is
     better: Advice  # the better bet, by the expected gain
 
 
@@ -112,7 +112,7 @@ class Diagnosis:
     sweep: list[PartitionResult] | None
     absent: str | None
     odds: Odds | None  # None where the records do not represent all outputs
-    chosen: bool  # labels were chosen by a policy: the figures describe its choice only
+    chosen: bool  # a policy chose the labelled outputs: the figures describe only these
     notes: list[str]
     advice: Advice
     conclusion: str

@@ -44,7 +44,7 @@ def diagnose(
     orders: int | None = None,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> Diagnosis:
-    """Compare the cost strata of the records, and what stratifying would have brought.
+    """Compare the cost strata of the records, and replay policies with and without strata.
 
     The figures of the strata and HGA's gate are those of the order given. In a replay a candidate
     without a signal is drawn with probability β, as the policies do.
@@ -64,6 +64,10 @@ def diagnose(
         `orders_for`.
     on_progress
         Called with the number of orders done since the last call.
+
+    Returns
+    -------
+    Diagnosis
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """How likely it is that CST finds more in the next run than Threshold, and which is the better bet.
 
-The tests and replays of a diagnosis ask whether a difference is beyond chance, and of a few hundred
-labels most are not, whether there is one or not. Who has to choose today needs the odds: the
-difference of the two recalls in draws of the next run, as `gatekeeper.analysis.plan` makes them.
-Labels that a gate's log lacks are drawn too. `benchmarks/diagnosis.py` checks how often they hold.
+The tests and replays of a diagnosis show whether a difference exceeds chance. With a few hundred
+labels most differences do not, even real ones. A choice needs the odds: the difference of the two
+recalls in draws of the next run, as `gatekeeper.analysis.plan` makes them. Labels that a gate's log
+lacks are drawn too. `benchmarks/diagnosis.py` compares stated odds with observed frequencies.
 """
 
 from __future__ import annotations
@@ -24,8 +24,22 @@ WORTH = 0.01  # of recall: a difference below a point does not matter
 
 
 def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
-    """The odds at budget β, for CST with that many strata. None where the records do not represent
-    all outputs, or have too few labels."""
+    """The odds of CST against Threshold.
+
+    Parameters
+    ----------
+    table
+        Records, or a run's log.
+    beta
+        Budget, a share of the full cost in (0, 1).
+    strata
+        Of CST.
+
+    Returns
+    -------
+    Odds or None
+        None where the records do not represent all outputs, or have too few labels.
+    """
     try:
         evidence = Evidence(table)
     except BadInputError:

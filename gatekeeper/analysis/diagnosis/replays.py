@@ -1,4 +1,4 @@
-"""What stratifying would have brought: CST, other partitions, and the number of strata, replayed.
+"""Replays of CST, of other partitions, and of other numbers of strata.
 
 Paper, "Per-Stratum Split-Conformal Baseline" (partitions), "Sensitivity to Number of Strata (K)".
 Replays need every label and cost.
