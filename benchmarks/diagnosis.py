@@ -1,8 +1,8 @@
 """How often the odds of `gatekeeper diagnose` hold, what the better bet gains, and what HGA adds.
 
-    python benchmarks/diagnosis.py [--runs 20] [--size 500 ...]
+    python benchmarks/diagnosis.py [--runs 20] [--size 500 --size 2000]
 
-Streams of `gatekeeper.paper.stress` and budgets as below, every run on a stream drawn anew, once
+Streams of `gatekeeper.paper.stress` and budgets as below, every run on a new stream, once
 with every label and once as a log of policy cst that explores a tenth of its budget. The truth is
 the difference of the two recalls on 12,000 further outputs, with the score that the run's warm-up
 fitted. HGA is compared with CST as in the paper: on the second half, labels of the first half shown

@@ -1,10 +1,11 @@
 """How often the intervals of `gatekeeper compare` and `gatekeeper plan` cover the truth.
 
-    python benchmarks/off_policy.py [--runs 2000] [--jobs 1] [--part compare|plan] [--log NAME ...]
+    python benchmarks/off_policy.py [--runs 2000] [--jobs 1] [--part compare|plan] [--size N]
+        [--log NAME] [--policy NAME]      the last three may be repeated
 
 Logs are what a gate that explores a tenth of its budget leaves on streams of known truth, the runs
 spread evenly over streams, budgets and sizes as below. Those of random, threshold and cst are drawn
-by columns, as if no wish was ever refused; that of calibrated is benchmarks/estimates.py's.
+by columns, as if no proposal was ever refused; that of calibrated is benchmarks/estimates.py's.
 
 compare: the truth is what the same choices found on the whole stream.
 plan: the truth is what the policy, with the score that the run's warm-up fitted, finds on 30,000

@@ -1,4 +1,4 @@
-"""Log odds of an error, predicted for every output from the verdicts on some."""
+"""Predicted log odds of an error for every output, from the verdicts on some."""
 
 from __future__ import annotations
 
@@ -19,13 +19,31 @@ SURE = 1e-6  # no prediction is closer to 0 or 1
 
 
 def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
-    """Predicted log odds of an error (N,), from the verdicts on the outputs drawn."""
+    """Predicted log odds of an error.
+
+    Parameters
+    ----------
+    raw
+        What is known of each of the N outputs before verification.
+    drawn
+        Which of them have a label, shape (N,).
+    label
+        1 wrong, 0 right, shape (N,); only those drawn are used.
+
+    Returns
+    -------
+    array
+        Shape (N,), finite.
+    """
     everything = np.ones(len(raw), dtype=bool)
     return _log_odds(raw, drawn, label, everything)
 
 
 def cross_fitted(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
-    """The same, each from the verdicts on outputs of other folds: never from its own."""
+    """`log_odds_of` by cross-fitting: no prediction uses the output's own label.
+
+    Parameters and return value are those of `log_odds_of`.
+    """
     found = np.empty(len(raw))
     fold = np.arange(len(raw)) % FOLDS
     for k in range(FOLDS):

@@ -1,4 +1,4 @@
-"""The error rate of all outputs from the verdicts on those drawn, assisted by predictions.
+"""The error rate of all outputs, from the verdicts on those drawn and from predictions.
 
 Outputs that were certain to be verified are known and add no uncertainty. The others fall into
 parts, within which propensities differ by a factor of two at most. In a part of N outputs with
@@ -33,7 +33,7 @@ from gatekeeper.types import FloatArray
 __all__ = ["by_propensity", "rate_of_all"]
 
 WITHIN = 2.0  # factor by which propensities may differ in one part
-CAUTION = 4.0  # labels of prior weight that the prediction explains nothing: it may by luck
+CAUTION = 4.0  # labels of prior weight for a prediction that explains nothing
 
 
 class Part(NamedTuple):
@@ -47,7 +47,24 @@ class Part(NamedTuple):
 def rate_of_all(
     p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
 ) -> Interval:
-    """All outputs from their parts. `p` > 0, `drawn` means with a label; arrays of shape (N,)."""
+    """The error rate of all outputs.
+
+    Parameters
+    ----------
+    p
+        Propensities, in (0, 1], shape (N,).
+    drawn
+        Which outputs have a label, shape (N,); at least one.
+    label
+        1 wrong, 0 right, shape (N,); NaN where not drawn.
+    log_odds
+        Predicted log odds of an error, shape (N,); equal ones give the weighted estimate.
+
+    Returns
+    -------
+    Interval
+        The rate in [0, 1], with its 95 % interval and the number of labels.
+    """
     value = below = above = 0.0
     for part in _parts_of(p, drawn, label, log_odds):
         found = _interval(part)
@@ -76,7 +93,7 @@ def _parts_of(
         n, of_n = int(mask.sum()), int((mask & drawn).sum())
         if not of_n:
             continue
-        # Who was certain to be verified and has no verdict is missing at random among those.
+        # Outputs certain to be verified, but without a verdict, are missing at random.
         weight[mask] = n / of_n if p[mask][0] == 1.0 else 1.0 / p[mask]
     crude = float((weight * np.where(drawn, label, 0.0)).sum() / weight[drawn].sum())
     found = []
@@ -93,7 +110,8 @@ def _parts_of(
 
 
 def by_propensity(p: FloatArray) -> NDArray[np.intp]:
-    """The part of each output (N,): those certain to be verified, and the others by propensity."""
+    """The number of each output's part, shape (N,): outputs certain to be verified are one part,
+    the others are divided by propensity `p`, shape (N,)."""
     edges: list[float] = []
     values = np.unique(p[p < 1.0]).tolist()
     start = values[0] if values else 1.0

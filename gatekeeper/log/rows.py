@@ -1,4 +1,4 @@
-"""The outputs of a log as flat rows: for tables, files and programs that know no gate."""
+"""The outputs of a log as flat rows, for tables, files and other programs."""
 
 from __future__ import annotations
 

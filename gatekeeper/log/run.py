@@ -1,4 +1,4 @@
-"""A finished or a running gate's log, read for people: its settings, results and account."""
+"""The log of a finished or a running gate: its settings, results and account."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HealthChange:
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """What a log says.
+    """What a log has on a run.
 
     Attributes
     ----------

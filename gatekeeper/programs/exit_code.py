@@ -1,4 +1,4 @@
-"""The exit code of a program, and its errors in one line each."""
+"""The exit code of a program, and its error as one message."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _message = "interrupted"
 
 
 def set_interrupt_message(message: str = "interrupted") -> None:
-    """What Ctrl-C prints from now on: how far the program is, and how to continue."""
+    """Set what Ctrl-C prints from now on: how far the program is, and how to continue."""
     global _message
     _message = message
 
@@ -32,9 +32,8 @@ def prompt_interrupts() -> Iterator[None]:
     """Ctrl-C raises KeyboardInterrupt; GRACE seconds later, or at a second one, the process ends.
 
     The main thread may be in a library of C, which no exception leaves, or wait for a thread that
-    waits for a server. So the signal's byte is read by a thread of its own. What a program has
-    under way survives that as it survives `kill -9`. Where SIGINT is ignored, as in a shell's
-    background, it stays so.
+    waits for a server. So a separate thread reads the signal's byte. A log survives this end as it
+    survives `kill -9`. Where SIGINT is ignored, as in a shell's background, it stays ignored.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
@@ -59,7 +58,7 @@ def prompt_interrupts() -> Iterator[None]:
 
 
 def _watch(read: int) -> None:
-    """Read the numbers of signals; none any more: the program has ended in time."""
+    """Read the numbers of signals, until the pipe is closed: the program has then ended in time."""
     while number := os.read(read, 1):
         if number[0] != signal.SIGINT:
             continue

@@ -1,4 +1,4 @@
-"""A log that was written with other settings, in the words of the command line."""
+"""The message on a log that was written with other settings, with command-line options."""
 
 from __future__ import annotations
 
@@ -32,7 +32,20 @@ OPTIONS = {
 
 
 def mismatch_text(log: Path, error: LogMismatchError) -> str:
-    """All differences, each by its option: the log's value, and the one that was given now."""
+    """All differences, each with its option, the log's value and the value given now.
+
+    Parameters
+    ----------
+    log
+        The log's file.
+    error
+        What opening it raised.
+
+    Returns
+    -------
+    str
+        One message; the error's own where a difference has no option.
+    """
     found: dict[str, str] = {}
     for d in error.differences:
         option = OPTIONS.get(d.name)

@@ -1,4 +1,4 @@
-"""What a run is going to verify, before it begins; what it would cost, without beginning."""
+"""How many outputs a run will verify, and what that would cost (`--dry-run`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RunPlan:
     ----------
     tasks : int
     known : int
-        Outputs that the log has already.
+        Outputs that are in the log already.
     budget : Budget
         Of that many tasks.
     options : RunOptions
@@ -38,7 +38,7 @@ class RunPlan:
 
     @property
     def warmup(self) -> int:
-        """Verified first, all of them."""
+        """How many come first and are all verified."""
         total = self.budget.total
         capped = total is not None and self.budget.unit == "verifications"
         return min(self.tasks, self.options.warmup, *([floor(total)] if capped and total else []))
