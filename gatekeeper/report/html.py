@@ -105,7 +105,7 @@ def definitions(pairs: Iterable[tuple[str, str]], *, class_: str = "facts") -> M
 
 def figure(svg: str, *, label: str, caption: str, values: Markup | None = None) -> Markup:
     """`svg` is trusted: the result of `gatekeeper.report.figures.inline_svg`. `values` is a table
-    of what it shows, for those who cannot point at it."""
+    of what it shows, for readers without a mouse."""
     drawing = element("div", Markup(svg), class_="drawing", role="img", aria_label=label)
     twin = () if values is None else (folded("Values of this figure", values),)
     return element("figure", drawing, element("figcaption", caption), *twin)

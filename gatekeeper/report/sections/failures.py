@@ -29,9 +29,9 @@ def failures(data: ReportData) -> Section | None:
         "Wrong outputs",
         element(
             "p",
-            "Each opens by a click: the text, what the verifier said, and why it was selected. "
-            "On a terminal: ",
-            element("code", f"gatekeeper show {name} --wrong"),
+            "Click an output to open it: its text, the verifier's detail, and why it was selected. "
+            "All of them on a terminal: ",
+            element("code", f"gatekeeper show {name} --wrong --limit 0"),
             class_="caption",
         ),
         folded(which, *(_failure(row, log.ledger.budget.unit) for row in shown)),

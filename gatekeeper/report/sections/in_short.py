@@ -61,7 +61,7 @@ def _of_run(summary: Summary) -> tuple[list[Markup], list[str]]:
 
 
 def _of_replays(replays: PolicyReplays | None, beta: float) -> tuple[list[Markup], list[str]]:
-    """The same from replays: always of one policy, not of the one that was luckiest here."""
+    """The same from replays, always of one policy: the best in hindsight would be partly luck."""
     if replays is None or replays.without_learners:
         return [], []
     recall, random = (
