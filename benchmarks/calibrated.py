@@ -12,8 +12,8 @@ so many streams and budgets is so partly by chance: one that misses its bound is
 with five times as many seeds and none of the first ones, and that decides (not with --quick, which
 leaves out the longest part).
 
-The tail: a budget that runs dry leaves the last outputs unverified. The errors missed in the last
-tenth of what is counted stand beside those in the tenth before, all runs together; so do the
+The tail: a budget that is spent early leaves the last outputs unverified. The errors missed in the
+last tenth of what is counted stand beside those in the tenth before, all runs together; so do the
 proposals that the budget refused.
 """
 

@@ -77,7 +77,7 @@ class LogSchemaError(LogError):
 
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
-    """A setting that a log and a gate do not share."""
+    """A setting that has one value in a log and another in a gate."""
 
     group: str  # of the log's settings
     name: str

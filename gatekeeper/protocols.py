@@ -146,7 +146,7 @@ class CostEstimator(Protocol):
 
 
 class Feature(Protocol):
-    """A number that may tell a wrong output from a right one. Its `__name__` names it."""
+    """Computes a number that may help to predict errors. Its name is that of the function."""
 
     __name__: str
 

@@ -1,4 +1,4 @@
-"""The budget, and the ledger that keeps to it whatever happens at once."""
+"""The budget, the ledger that enforces it under concurrency, and its cap in a replay."""
 
 from gatekeeper.budget.affordable import affordable
 from gatekeeper.budget.budget import Budget, Unit

@@ -1,4 +1,4 @@
-"""A cap in hindsight, as a replay has it."""
+"""The cap of the budget in a replay, where every cost is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["affordable"]
 def affordable(wanted: NDArray[np.bool_], costs: FloatArray, cap: float) -> NDArray[np.bool_]:
     """Which of the wanted candidates fit a cap, in stream order; one that does not is skipped.
 
-    In hindsight, where every cost is known. The rule is in docs/reference/policies.md, "Budget in
+    Every cost is known. The rule is in docs/reference/policies.md, "Budget in
     replay".
 
     Parameters

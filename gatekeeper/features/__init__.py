@@ -2,7 +2,7 @@
 
     VerificationGate("calibrated", ..., features=[stated_confidence, margin_entropy, parses])
 
-Any function of that form is a feature, by its own name.
+Any function of that form is a feature; its name is that of the feature.
 """
 
 from gatekeeper.errors import BadInputError

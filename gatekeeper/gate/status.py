@@ -10,7 +10,15 @@ __all__ = ["status_of"]
 
 
 def status_of(state: GateState, *, verifying: int) -> GateStatus:
-    """The status of a gate, called under its lock; `verifying` outputs are at its verifier."""
+    """The status of a gate. Call it under the gate's lock.
+
+    Parameters
+    ----------
+    state
+        The gate's.
+    verifying
+        How many outputs its verifier has in this process.
+    """
     ledger = state.ledger
     allowed = ledger.allowed
     return GateStatus(

@@ -2,8 +2,8 @@
 
 Signals, features and ex-ante cost enter by rank, so monotone changes of their scale have no effect.
 Strata are quartiles of ĉ: each may have slopes, and each half of one an error rate, of its own,
-pooled as far as the labels do not distinguish them (`stats.shrinkage`). Of the features those enter
-that labels justify (`stats.inclusion`).
+pooled as far as the labels do not distinguish them (`stats.shrinkage`). Only
+features that labels justify are used, for P(error) (`stats.inclusion`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def raw_of(candidate: Candidate) -> Raw:
 
 
 def has_signal(raw: Raw) -> bool:
-    """Whether there is anything to tell the candidate by: a signal or a feature."""
+    """Whether the candidate has a signal or a feature, from which P(error) can be predicted."""
     return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2] or bool(raw[5])
 
 

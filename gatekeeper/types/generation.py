@@ -43,8 +43,8 @@ class Generation:
     k_seen
         The largest number of alternatives seen at a position.
     features
-        Whatever else may tell a wrong output from a right one, by name: any finite numbers. None
-        and NaN stand for an absent value and are left out.
+        Further numbers that may help to predict errors, by name; finite. None and NaN stand for an
+        absent value and are left out.
     """
 
     id: str
