@@ -135,7 +135,7 @@ class BudgetPacer:
 
     def _standard_error(self) -> float:
         """Of what is allowed so far: costs vary, and their level is known from those settled."""
-        if not self._settled:
+        if not self._expected:  # nothing is settled, or costs are so small that squares vanish
             return 0.0
         variance = self._squares * (self._missed / self._expected)
         return self.beta * sqrt(variance * (1.0 + self._seen / self._settled))
