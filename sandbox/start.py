@@ -41,6 +41,7 @@ _MODULES = (
     "batching",
     "counting",
     "collect",
+    "unseen",
     "judge",
     "child",
     "warmup",

@@ -102,6 +102,9 @@ def swallows(node: ast.AST) -> bool:
         return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
     if not isinstance(node, ast.Try):
         return False
+    leaves = (ast.Return, ast.Break, ast.Continue)  # out of `finally`, which drops what was raised
+    if any(isinstance(inner, leaves) for part in node.finalbody for inner in walk(part)):
+        return True
     for handler in node.handlers:
         inside = [n for n in walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
         kinds = (handler.type,) if handler.type is not None else ()

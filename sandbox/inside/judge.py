@@ -31,6 +31,7 @@ from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.standins import RemoteClass, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.surroundings import Observer
+from gatekeeper.sandbox.inside.unseen import Unseen
 
 __all__ = ["describe", "judge"]
 
@@ -190,7 +191,8 @@ def judge(
     facts = json.loads(reading)
     where, test = "in the code", ""
     guard = Guard(facts["module_name"])
-    peer = JudgePeer(connection, guard=guard, observer=Observer("\n".join((setup, *tests))))
+    text = "\n".join((setup, *tests))
+    peer = JudgePeer(connection, guard=guard, observer=Observer(text))
     count = counting.Count()
     try:
         names = _Names(peer, facts)
@@ -210,6 +212,7 @@ def judge(
         names.started()
         peer.evidence = False  # that it starts is no evidence
         where = "in the setup code"
+        unseen = Unseen(text, peer.matters)
         if setup.strip():
             prepared(setup, "setup.py").run(names, guard)
         for number, test in enumerate(tests, 1):
@@ -221,12 +224,14 @@ def judge(
                 where = f"in test {number}, {case}"
                 run()
             count.check()
+            unseen.check()
             if peer.failed is not None:
                 raise peer.failed
             if peer.gone:
                 raise GoneError
             if number < len(tests):
                 send(b"P", "")
+        unseen.finish()
         if not count.reached:
             # Where it gave nothing it has no part in that.
             raise AssertionError(_NEVER) if peer.evidence else _NotHereError(_NEVER)
@@ -299,7 +304,10 @@ class _Program:
         self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
         counting.counted(self.nodes, theirs)
         batching.batched(self.nodes)
-        self._code = compile(self.tree, file, "exec", dont_inherit=True)
+        try:
+            self._code = compile(self.tree, file, "exec", dont_inherit=True)
+        except SyntaxError as error:  # a `return` in no function: the parser lets it through
+            raise _NotHereError(f"the tests cannot be run: {describe(error)}") from None
 
     def run(self, names: _Names, guard: Guard) -> None:
         guard.asserting = self._asserting

@@ -42,6 +42,7 @@ __all__ = ["JudgePeer"]
 
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
 LOAN_BYTES = 1 << 14  # of a borrowed value: it is written out at each question
+_RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 # What an object answers about itself: by itself it is no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir"})
@@ -98,7 +99,12 @@ class JudgePeer(Peer):
     def received(self, operation: str, error: BaseException) -> BaseException:
         self.evidence = True
         self.raised = super().received(operation, error)
+        vars(self.raised)[_RAISED] = True
         return self.raised
+
+    def matters(self, error: BaseException) -> bool:
+        """Whether an error that ended something of the tests says anything about the candidate."""
+        return isinstance(error, AssertionError) or _RAISED in vars(error)
 
     def refer(self, item: Any) -> Parts:
         if found := _of_the_library(item):

@@ -54,6 +54,7 @@ def warm_up() -> bool:
     _converse(test, answer)
     _converse(answer, test)
     sys.meta_path[:] = path
+    sys.unraisablehook = sys.__unraisablehook__
     sys.modules.pop("candidate", None)
     return last[-1] == b"D"
 

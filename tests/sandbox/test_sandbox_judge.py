@@ -171,13 +171,51 @@ def test_what_the_image_lacks_is_no_label(verify: Verify) -> None:
     assert verify(RIGHT, ready).verdict == "passed"
 
 
+def test_tests_that_do_not_compile_are_no_label(verify: Verify) -> None:
+    outcome = verify(RIGHT, "assert f(2) == 4\nx = 1\nreturn\n")
+    assert (outcome.verdict, outcome.error) == ("infra_error", None), outcome
+    assert "'return' outside function" in outcome.detail
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "error = ThreadPoolExecutor(2).submit(f, -1).exception()\n"
+        "assert isinstance(error, ValueError)",
+        "found = []\n"
+        "for done in as_completed([pool.submit(f, n) for n in (-1, 2)]):\n"
+        "    try:\n        found.append(done.result())\n    except ValueError:\n        pass\n"
+        "assert found == [4]",
+        "async def run(n):\n    return f(n)\n"
+        "async def main():\n    return await asyncio.gather(run(-1), run(3), return_exceptions=True)\n"
+        "error, value = asyncio.run(main())\nassert isinstance(error, ValueError) and value == 9",
+        "async def main():\n"
+        "    try:\n        await asyncio.to_thread(f, -3)\n    except ValueError:\n        return 1\n"
+        "assert asyncio.run(main()) == 1",
+        "thread = threading.Thread(target=[].pop)\nthread.start()\nthread.join()\nassert f(3) == 9",
+        "thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)\n"
+        "thread.start()\nassert f(3) == 9",
+    ],
+    ids=["exception", "as-completed", "gather", "to-thread", "own-error", "daemon"],
+)
+def test_errors_that_the_tests_have_taken_are_theirs_to_judge(verify: Verify, body: str) -> None:
+    code = "def f(x):\n    if x < 0:\n        raise ValueError('negative')\n    return x * x\n"
+    start = "import asyncio, threading, time\nfrom concurrent.futures import *\n"
+    program = f"{start}pool = ThreadPoolExecutor(2)\n{body}\n"
+    assert verify(code, program).verdict == "passed"
+
+
 def test_the_warm_up_judges_and_leaves_nothing_behind() -> None:
     said = read_tests("", (warmup.TEST,), entry=None, modules=frozenset({"solution"})).for_judge(
         None
     )
     assert said == warmup.READING
-    path, modules = [*sys.meta_path], {*sys.modules}
-    assert warmup.warm_up()
+    path, hook, modules = [*sys.meta_path], sys.unraisablehook, {*sys.modules}
+    try:
+        assert warmup.warm_up()
+        assert sys.unraisablehook is sys.__unraisablehook__
+    finally:
+        sys.unraisablehook = hook
     assert sys.meta_path == path
     assert "candidate" not in {*sys.modules} - modules
 

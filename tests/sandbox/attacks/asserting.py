@@ -231,6 +231,9 @@ IDLE: dict[str, dict[str, Any]] = {
     "constants": {"tests": ["assert True", "assert 1 + 1 == 2"]},
     "printed only": {"tests": ["print(f(13) == 169)"]},
     "compared and dropped": {"test": "from solution import f\n\ndef test_f():\n    f(13) == 169\n"},
+    "a return in the finally clause": {
+        "test": "from solution import f\n\ndef test_f():\n    try:\n        assert f(13) == 169\n    finally:\n        return\n"
+    },
     "a loop over nothing": {
         "test": "from solution import f\n\nCASES = []\n\ndef test_f():\n    for n, square in CASES:\n        assert f(n) == square\n"
     },
@@ -263,6 +266,52 @@ for name, forged, honest, test in (
     ("cancelled by the candidate", "import asyncio\nasync def f(n):\n    raise asyncio.CancelledError\n", "async def f(n):\n    return n * n\n", "import asyncio\n\nasync def run(candidate):\n    assert await candidate(13) == 169\n\ndef check(candidate):\n    asyncio.run(run(candidate))\n"),
 ):  # fmt: skip
     add(name, forged, honest, test)
+
+# --- failures beside the tests: of a thread, a future, a task, a callback ---
+
+RUN = "from solution import f\n\ndef run(n):\n    assert f(n) == n * n\n\ndef test_f():\n"
+COLLECTS = "from solution import f\n\ndef test_f():\n    wrong = []\n    def run(n):\n        if f(n) != n * n:\n            wrong.append(n)\n"
+THREADS = "    threads = [threading.Thread(target=run, args=(n,)) for n in (3, 13)]\n    for t in threads:\n        t.start()\n    for t in threads:\n        t.join()\n"
+BESIDE = {
+    "a thread": "import threading\n" + RUN + THREADS,
+    "a thread that nobody joins": "import threading\n"
+    + RUN
+    + "    threading.Timer(0.05, run, (13,)).start()\n",
+    "a thread without a module": "import _thread, time\n"
+    + RUN
+    + "    _thread.start_new_thread(run, (13,))\n    time.sleep(0.1)\n",
+    "a map that nobody reads": "from concurrent.futures import ThreadPoolExecutor\n"
+    + RUN
+    + "    with ThreadPoolExecutor(2) as pool:\n        pool.map(run, [3, 13])\n",
+    "futures that are only waited for": "from concurrent import futures\n"
+    + RUN
+    + "    pool = futures.ThreadPoolExecutor(2)\n    done, _ = futures.wait([pool.submit(run, n) for n in (3, 13)])\n    assert len(done) == 2\n",
+    "a task": "import asyncio\n"
+    + RUN
+    + "    async def alone(n):\n        run(n)\n    async def main():\n        await asyncio.wait([asyncio.create_task(alone(n)) for n in (3, 13)])\n    asyncio.run(main())\n",
+    "a callback of a loop": "import asyncio\n"
+    + RUN
+    + "    async def main():\n        asyncio.get_running_loop().call_soon(run, 13)\n        await asyncio.sleep(0.01)\n    asyncio.run(main())\n",
+    "a weak reference": "import weakref\n"
+    + RUN
+    + "    class Key:\n        pass\n    key = Key()\n    reference = weakref.ref(key, lambda _: run(13))\n    del key\n",
+}
+for name, test in BESIDE.items():
+    add(f"in {name}", NOTHING, SQUARE, test)
+    add(f"an exception in {name}", "def f(n):\n    raise ValueError\n", SQUARE, test)
+for name, start in {
+    "a thread": "import threading\n" + COLLECTS + THREADS,
+    "a future": "from concurrent.futures import ThreadPoolExecutor\n"
+    + COLLECTS
+    + "    with ThreadPoolExecutor(2) as pool:\n        for n in (3, 13):\n            pool.submit(run, n)\n",
+}.items():
+    for error in ("ValueError", "SystemExit"):
+        add(
+            f"{error} in {name} that collects",
+            f"def f(n):\n    raise {error}\n",
+            SQUARE,
+            start + "    assert wrong == []\n",
+        )
 
 # --- context managers of the candidate ---
 

@@ -1,0 +1,96 @@
+"""Errors that end a thread, a future or a task of the tests, and that nobody takes from it.
+
+Python goes on without them, so the tests would hold although an assertion of theirs failed, or
+although the candidate raised before they could assert anything.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Unseen"]
+
+
+class Unseen:
+    """Takes note of such errors.
+
+    Parameters
+    ----------
+    text
+        All programs of the tests. They name each module that starts something beside them, so the
+        modules that they do not name need not be looked at.
+    counts
+        Whether an error matters: a failed assertion, or an exception of the candidate's. A thread
+        of the tests may end with an error of its own, as one that waits for more work does.
+    """
+
+    def __init__(self, text: str, counts: Callable[[BaseException], bool]) -> None:
+        self._counts = counts
+        self._error: BaseException | None = None
+        self._futures: dict[int, Any] = {}  # that ended with an error, by their id
+        self._threads = any(name in text for name in ("thread", "Thread", "futures", "asyncio"))
+        sys.unraisablehook = lambda args: self._note(args.exc_value)  # callbacks, `_thread`
+        if self._threads:
+            threading: Any = importlib.import_module("threading")
+            threading.excepthook = lambda args: self._note(args.exc_value)
+        if "futures" in text or "asyncio" in text:
+            self._watch_futures()
+        self._tasks = "asyncio" in text
+        if self._tasks:
+            self._watch_tasks()
+
+    def check(self) -> None:
+        """Raises AssertionError where there was such an error."""
+        if self._tasks:
+            gc.collect()  # a task says that nobody took its error when it is collected
+        for future in self._futures.values():
+            self._note(future._exception)
+        self._futures.clear()
+        if self._error is not None:
+            kind = type(self._error).__name__
+            raise AssertionError(f"{kind} in a thread or task of the tests, which nobody noticed")
+
+    def finish(self) -> None:
+        """Wait for the threads of the tests, as Python does before it ends. Raises as `check`."""
+        if self._threads:
+            importlib.import_module("threading")._shutdown()
+            self.check()
+
+    def _note(self, error: BaseException | None) -> None:
+        if error is not None and self._counts(error):
+            self._error = self._error or error
+
+    def _watch_futures(self) -> None:
+        future = importlib.import_module("concurrent.futures").Future
+        ends, result, exception = future.set_exception, future.result, future.exception
+
+        def set_exception(made: Any, error: BaseException | None) -> None:
+            self._futures[id(made)] = made
+            ends(made, error)
+
+        def taking(function: Callable[..., Any]) -> Callable[..., Any]:
+            def taken(made: Any, timeout: float | None = None) -> Any:
+                try:
+                    return function(made, timeout)
+                finally:
+                    if made.done():
+                        self._futures.pop(id(made), None)
+
+            return taken
+
+        future.set_exception = set_exception
+        future.result, future.exception = taking(result), taking(exception)
+
+    def _watch_tasks(self) -> None:
+        loop = importlib.import_module("asyncio.base_events").BaseEventLoop
+        handle = loop.default_exception_handler
+
+        def noted(made: Any, context: dict[str, Any]) -> None:
+            self._note(context.get("exception"))
+            handle(made, context)
+
+        loop.default_exception_handler = noted
