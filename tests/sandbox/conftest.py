@@ -104,18 +104,14 @@ def image_problem() -> str | None:
     return None
 
 
-@pytest.fixture(autouse=True)
-def alone(request: pytest.FixtureRequest) -> Iterator[None]:
-    """One test at a time for an ordinary user, whose candidates are that user, too.
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """One such test at a time for an ordinary user, whose candidates are that user, too.
 
     Without namespaces the kernel counts all of a user's processes together: a fork bomb leaves
     none for the programs of another test.
     """
-    parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
-    if os.getuid() == 0 or parameters.get("backend") in STRONG:
-        yield
-        return
-    with user_lock():
+    with user_lock() if os.getuid() else contextlib.nullcontext():
         yield
 
 

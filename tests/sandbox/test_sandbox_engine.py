@@ -72,6 +72,15 @@ class Engine:
         assert not self._thread.is_alive()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_garbage() -> Iterator[None]:
+    """`refusal` collects garbage: without what earlier tests of the process keep, that is quick."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 Serve = Callable[[int, Sequence[bytes]], None]
 
 

@@ -30,6 +30,8 @@ from gatekeeper.sandbox.turns import Turns
 from gatekeeper.sandbox.worker import LostError, OverloadedError, Spent, Worker
 from gatekeeper.types import Generation, Outcome
 
+pytestmark = pytest.mark.usefixtures("alone")
+
 Make = Callable[..., Generation]
 
 LIMIT = 2.0

@@ -310,6 +310,7 @@ def test_a_chain_of_directories_is_removed(check: Check, honest: Honest) -> None
     honest()
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("backend", WEAKER, indirect=True, scope="session")
 def test_weaker_levels(
     backend: str, check: Check, honest: Honest, hasty: Sandbox, tmp_path: Path

@@ -184,6 +184,7 @@ def test_cancellation_ends_the_child(opened: Open, generation: Make, running: Ru
         asyncio.run(run(sandbox))
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("backend", [*STRONG, "landlock"], indirect=True, scope="session")
 def test_background_processes_are_gone_afterwards(check: Check, running: Running) -> None:
     marker = f"300.5{os.getpid()}"
@@ -192,6 +193,7 @@ def test_background_processes_are_gone_afterwards(check: Check, running: Running
     assert not running(marker)
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     "backend", [*STRONG, "unshare", "landlock"], indirect=True, scope="session"
 )
