@@ -1,6 +1,7 @@
 """The README's program runs as it stands: the real openai client against a server on loopback."""
 
 import json
+import os
 import random
 import re
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 from gatekeeper.cli import main
 
 ROOT = Path(__file__).parents[2]
+# `.ci/wheel` names that of a fresh environment, in which the wheel is installed.
+PYTHON = os.environ.get("GATEKEEPER_TEST_PYTHON", sys.executable)
 
 
 def completion(text: str) -> dict:
@@ -74,7 +77,7 @@ def test_the_readme_program_gates_an_openai_call(base_url: str, tmp_path: Path) 
     env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url, "PATH": "/usr/bin:/bin"}
     for told in (["q1 passed warmup", "q2 failed warmup"], []):
         ran = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+            [PYTHON, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.splitlines() == told
