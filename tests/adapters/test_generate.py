@@ -207,7 +207,7 @@ def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
             command(broken, url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         while events(broken) < 40 and child.poll() is None:
-            time.sleep(0.002)
+            time.sleep(0.02)
         server.send_signal(signal.SIGKILL)
         out, err = child.communicate()
     assert (child.returncode, out) == (2, "")

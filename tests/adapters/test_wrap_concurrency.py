@@ -142,11 +142,11 @@ WANTED = {"include": ["message.output_text.logprobs"], "top_logprobs": 5}
 # -- many at once --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verifier", [AsyncChecker, Checker])
-def test_1000_calls_at_once(server: Server, verifier: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("verifier", "n"), [(AsyncChecker, 1000), (Checker, 300)])
+def test_many_calls_at_once(server: Server, verifier: Any, n: int, tmp_path: Path) -> None:
     """No result is lost, and each belongs to its own id, text, task and tokens."""
     checker = verifier()
-    prompts = [f"many {i}" + (" sameid" if i % 10 == 0 else "") for i in range(1000)]
+    prompts = [f"many {i}" + (" sameid" if i % 10 == 0 else "") for i in range(n)]
 
     async def one(gate: VerificationGate, client: Any, i: int, prompt: str) -> Any:
         stream = i % 3 == 0
@@ -164,20 +164,20 @@ def test_1000_calls_at_once(server: Server, verifier: Any, tmp_path: Path) -> No
         return gate.result_of(answer)
 
     async def run() -> list[Any]:
-        policy = Random(0.5, warmup=200, seed=1)
+        policy = Random(0.5, warmup=n // 5, seed=1)
         async with new_client(server, "AsyncOpenAI") as client:
             with make_gate(checker, policy=policy, log=tmp_path / "run.db") as gate:
                 wrapped = gate.wrap(client)
                 calls = [one(gate, wrapped, i, prompt) for i, prompt in enumerate(prompts)]
                 results = await asyncio.wait_for(asyncio.gather(*calls), PATIENCE)
-                assert gate.status().seen == 1000
+                assert gate.status().seen == n
                 assert gate.status().held == 0.0
                 for result, prompt in zip(results, prompts, strict=True):
                     assert gate.output(result.id).text == text_of(prompt)
         return results
 
     results = asyncio.run(run())
-    assert len({result.id for result in results}) == 1000
+    assert len({result.id for result in results}) == n
     for i, (result, prompt) in enumerate(zip(results, prompts, strict=True)):
         h = result.signals
         assert (h.h1, h.h2, h.h3) == pytest.approx(expected_signals(prompt), abs=1e-9)
@@ -185,7 +185,7 @@ def test_1000_calls_at_once(server: Server, verifier: Any, tmp_path: Path) -> No
             assert result.id == f"mine-{i}"
         if result.verified:
             assert result.outcome.verdict is Verdict.PASSED  # the task is this call's
-    assert 600 < sum(result.verified for result in results) < 800
+    assert 0.55 * n < sum(result.verified for result in results) < 0.85 * n
     assert len(checker.saw) == sum(result.verified for result in results)
 
 

@@ -428,7 +428,7 @@ def test_the_command_prints_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(logged) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert all(" ".join(line.split()) in out for line in show(found))
-    assert main(command) == 0
+    assert main([*command, "--limit", "70"]) == 0
     assert "weighted by propensity" in capsys.readouterr().out
 
 

@@ -181,8 +181,8 @@ def test_the_closing_words_follow_the_figures() -> None:
 
 
 def test_the_command_prints_and_writes(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    arguments = ["paper", "--table", "homogeneous", "--table", "routing", "--seeds", "2"]
-    assert main([*arguments, "--json"]) == 0
+    arguments = ["paper", "--table", "homogeneous", "--seeds", "2"]
+    assert main([*arguments, "--table", "routing", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [t["name"] for t in document["tables"]] == ["homogeneous", "routing"]
     row = document["tables"][0]["rows"][0]

@@ -92,7 +92,7 @@ def test_over_a_whole_stream_too_it_rarely_opens_falsely() -> None:
 
 def test_it_opens_when_strata_part_and_closes_when_they_meet_again() -> None:
     turns = {True: 0, False: 0}
-    for seed in range(6):
+    for seed in range(3):
         for first, then in ((SAME, UNEQUAL), (UNEQUAL, SAME)):
             table = make_stream(replace(first, then=then), 24_000, seed)
             _, decisions, opened = judged(table, calibration=600, epsilon_p=0.0, seed=seed)
@@ -104,8 +104,8 @@ def test_it_opens_when_strata_part_and_closes_when_they_meet_again() -> None:
             assert {d.propensity for d in drawn} == {0.4}
             assert np.mean([d.verify for d in drawn]) == pytest.approx(0.4, abs=0.05)
             assert 0.08 < (len(drawn) - 600) / (24_000 - 650) < 0.12
-    assert turns[True] >= 4
-    assert turns[False] >= 4
+    assert turns[True] >= 2
+    assert turns[False] >= 2
 
 
 def test_its_memory_does_not_grow() -> None:

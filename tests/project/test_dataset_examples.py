@@ -104,7 +104,7 @@ def test_killed_an_example_ends_as_if_it_had_never_been(name: str, tmp_path: Pat
         target = (kill + rng.random()) * total / KILLS
         child = subprocess.Popen(command(broken), stdout=subprocess.DEVNULL)
         while events(broken) < target and child.poll() is None:
-            time.sleep(0.002)
+            time.sleep(0.02)
         child.send_signal(signal.SIGKILL)
         child.wait()
     subprocess.run(command(broken), check=True, capture_output=True)
