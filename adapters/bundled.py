@@ -7,7 +7,7 @@ Log-probabilities are always those of the raw distribution (temperature 1).
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,13 +147,24 @@ class BundledModel:
 
         Prompt and new tokens together must fit into `context_length`.
         """
+        for _ in self.steps(items, max_new_tokens):
+            pass
+
+    def steps(self, items: Sequence["Decoding"], max_new_tokens: int) -> Iterator[list["Decoding"]]:
+        """`decode`, one token at a time.
+
+        Yields
+        ------
+        list of Decoding
+            Those that have a new token. An item whose `ended` is set gets no further one.
+        """
         # Prompts of similar length need little padding.
         order = sorted(items, key=lambda item: len(item.prompt))
         for start in range(0, len(order), self._batch_size):
-            self._run(order[start : start + self._batch_size], max_new_tokens)
+            yield from self._run(order[start : start + self._batch_size], max_new_tokens)
 
-    def _run(self, items: list["Decoding"], max_new_tokens: int) -> None:
-        """Decode one batch; a finished item leaves it."""
+    def _run(self, items: list["Decoding"], max_new_tokens: int) -> Iterator[list["Decoding"]]:
+        """Decode one batch; an item that has ended leaves it."""
         width = max(len(item.prompt) for item in items)
         tokens = np.full((len(items), width), self._pad, np.int64)
         mask = np.zeros((len(items), width), np.int64)
@@ -176,7 +187,10 @@ class BundledModel:
             )
             logprobs = _log_softmax(logits[:, -1].astype(np.float64))
             chosen = [item.choose(row) for item, row in zip(active, logprobs, strict=True)]
-            going = np.array([token != self._end for token in chosen])
+            for item, token in zip(active, chosen, strict=True):
+                item.ended = token == self._end
+            yield active
+            going = np.array([not item.ended for item in active])
             if not going.any():
                 return
             active = [item for item, go in zip(active, going, strict=True) if go]
@@ -207,7 +221,8 @@ class Decoding:
     """One prompt (token ids) and its continuation, with its own random generator.
 
     `logprobs` has the log-probability of each of `tokens`; `best` has the `k` most probable tokens
-    at each position with theirs, in descending order.
+    at each position with theirs, in descending order. `ended` is set by the end token, or by who
+    needs no more.
     """
 
     def __init__(
@@ -218,6 +233,7 @@ class Decoding:
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self.best: list[tuple[NDArray[np.intp], FloatArray]] = []
+        self.ended = False
         self._k = k
         self._temperature = temperature
         digest = hashlib.sha256(id.encode()).digest()

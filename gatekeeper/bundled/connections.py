@@ -11,16 +11,20 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["Json", "JsonHandler", "JsonServer", "RefusalError"]
+__all__ = ["DONE", "Event", "Json", "JsonHandler", "JsonServer", "RefusalError", "Stream"]
 
 Json = dict[str, Any]
+Event = Json | Literal["[DONE]"]
+"""Of a stream; one with a "type" is sent under that name."""
+DONE: Literal["[DONE]"] = "[DONE]"
+Stream = Generator[Event, None, None]
 MOST_BYTES = 4 << 20  # of a body: parsing it blocks all other threads
 MOST_CONNECTIONS = 256
 
@@ -97,7 +101,10 @@ class JsonServer(ThreadingHTTPServer):
 
 
 class JsonHandler(BaseHTTPRequestHandler):
-    """One connection. `get` and `post` return the answer, or raise RefusalError."""
+    """One connection. `get` and `post` return the answer, or raise RefusalError.
+
+    An answer that is a generator is sent as a stream of events.
+    """
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -106,7 +113,7 @@ class JsonHandler(BaseHTTPRequestHandler):
     def get(self, path: str) -> Json:
         raise NotImplementedError
 
-    def post(self, path: str, request: Json) -> Json:
+    def post(self, path: str, request: Json) -> Json | Stream:
         raise NotImplementedError
 
     def setup(self) -> None:
@@ -129,17 +136,21 @@ class JsonHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer(lambda path: self.post(path, self._body()))
 
-    def _answer(self, answer: Callable[[str], Json]) -> None:
+    def _answer(self, answer: Callable[[str], Json | Stream]) -> None:
         try:
-            self._send(HTTPStatus.OK, answer(self.path.partition("?")[0]))
+            found = answer(self.path.partition("?")[0])
+            if isinstance(found, dict):
+                self._send(HTTPStatus.OK, found)
+                return
         except RefusalError as refusal:
             self._refuse(refusal)
         except OSError:
             raise
         except Exception:
-            broken = "this server failed: an error of its own, not of the request"
-            self._refuse(RefusalError(broken, HTTPStatus.INTERNAL_SERVER_ERROR))
+            self._refuse(_failed())
             raise  # to handle_error, which prints it
+        else:
+            self._stream(found)
 
     def _body(self) -> Json:
         """The JSON object that was sent. Raises RefusalError."""
@@ -194,6 +205,41 @@ class JsonHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def _stream(self, events: Stream) -> None:
+        """Send events as they come. An error on the way is an event, and no end follows it."""
+        chunked = self.request_version != "HTTP/1.0"
+        self.close_connection = self.close_connection or not chunked
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-cache")
+        if chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        left = self.server.write_seconds
+
+        def write(data: bytes) -> None:
+            nonlocal left
+            started = monotonic()
+            self.connection.settimeout(max(left, 0.001))
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if chunked else data)
+            left -= monotonic() - started  # the model's time does not count
+
+        self.connection.settimeout(left)
+        self.end_headers()
+        try:
+            with closing(events):  # with its client the generation ends
+                for event in events:
+                    write(_event(event))
+        except OSError:
+            raise
+        except Exception:
+            self.close_connection = True
+            write(_event(_envelope(_failed())))
+            raise
+        if chunked:
+            write(b"")
+
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Send the base class's errors in the same envelope."""
         self.close_connection = True
@@ -230,6 +276,19 @@ class _Timed(io.RawIOBase):
             raise TimeoutError("the request took too long")
         self._connection.settimeout(left)
         return self._connection.recv_into(buffer)
+
+
+def _failed() -> RefusalError:
+    broken = "this server failed: an error of its own, not of the request"
+    return RefusalError(broken, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _event(event: Event) -> bytes:
+    """One server-sent event."""
+    if isinstance(event, str):
+        return f"data: {event}\n\n".encode()
+    name = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{name}data: {json.dumps(event)}\n\n".encode()
 
 
 def _envelope(refusal: RefusalError) -> Json:

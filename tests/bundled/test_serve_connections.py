@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+import gatekeeper.bundled.chat
 from gatekeeper.adapters.bundled import BundledModel
 from gatekeeper.bundled.connections import MOST_BYTES
-from gatekeeper.bundled.serve import MOST_CHARACTERS, Server
+from gatekeeper.bundled.fields import MOST_CHARACTERS
+from gatekeeper.bundled.outputs import Piece
+from gatekeeper.bundled.serve import Server
 
 CHAT = "/v1/chat/completions"
 ASKED = {
@@ -87,6 +90,15 @@ def says(content: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": content}]
 
 
+def tool(parameters: object) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "f", "parameters": parameters}}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """A schema of objects in objects."""
+    return {"properties": {"a": nested(levels - 1)}} if levels else {"type": "string"}
+
+
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
@@ -121,6 +133,23 @@ def says(content: str) -> list[dict[str, str]]:
         (changed(n=10**400), "n=1"),
         (changed(stop={"a": 1}), "stop"),
         (changed(stop=["a"] * 1000), "stop: 1000 strings"),
+        (changed(stream="yes"), "stream='yes': true or false is needed"),
+        (changed(stream=True, stream_options=[1]), "stream_options"),
+        (changed(tools={"a": 1}), "tools"),
+        (changed(tools=[{"type": "function"}]), "a function with name and parameters"),
+        (changed(tools=[tool(nested(40))]), "in 16 levels"),
+        (changed(tools=[tool({"properties": {"a": {"$ref": "#"}}})]), "in 16 levels"),
+        (changed(tools=[tool({"properties": {f"{i}": {} for i in range(999)}})]), "256 values"),
+        (changed(tools=[tool({})], tool_choice={"function": {"name": "g"}}), "tool_choice"),
+        (changed(tools=[tool({})], tool_choice=3), "tool_choice=3: none, auto, required"),
+        (changed(tool_choice="required"), "needs tools"),
+        (request({**ASKED, "input": 7}, "/v1/responses"), "input: a list with at least one"),
+        (request({**ASKED, "input": "\ud800"}, "/v1/responses"), "input: no valid text"),
+        (request({**ASKED, "input": "x", "include": 5}, "/v1/responses"), "include=5"),
+        (
+            request({**ASKED, "input": "x", "previous_response_id": "r"}, "/v1/responses"),
+            "previous_response_id: this server keeps no responses",
+        ),
         (request({**ASKED, "prompt": "\ud800"}, "/v1/completions"), "prompt: no valid text"),
         (request({**ASKED, "prompt": ["x"] * 1000}, "/v1/completions"), "1000 prompts"),
         (request({**ASKED, "prompt": [[1], 2]}, "/v1/completions"), "prompt"),
@@ -167,6 +196,65 @@ def test_one_connection_for_many_requests(server: Server) -> None:
         client.sendall(b"GET /v1/models HTTP/1.1\r\nContent-Length: 500\r\n\r\n" + request(ASKED))
         assert answer(client)[0] == 200
         assert client.recv(1) == b""
+
+
+STREAMED = ASKED | {"stream": True}
+
+
+def test_streams_of_raw_bytes(server: Server) -> None:
+    """The connection stays after a stream; a client of HTTP/1.0 gets no chunks, and the end."""
+    with connect(server) as client:
+        for _ in range(2):
+            client.sendall(request(STREAMED))
+            with client.makefile("rb") as file:
+                lines = list(iter(file.readline, b"0\r\n"))
+                assert lines[-3:-1] == [b"data: [DONE]\n", b"\n"]
+                assert file.readline() == b"\r\n"
+    with connect(server) as client, client.makefile("rb") as file:
+        client.sendall(request(STREAMED).replace(b"HTTP/1.1", b"HTTP/1.0"))
+        _, _, body = file.read().partition(b"\r\n\r\n")
+    lines = body.decode().split("\n\n")
+    assert lines[-2:] == ["data: [DONE]", ""]
+    chunks = [json.loads(line.removeprefix("data: ")) for line in lines[:-2]]
+    text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks)
+    assert text == "12+30=42\n\\boxed{42}"
+
+
+def test_a_stream_ends_with_its_client_or_with_its_failure(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = server.model.steps
+    ended = threading.Event()
+
+    def endless(model: Any, asked: Any) -> Iterator[Piece]:
+        try:
+            while True:
+                yield Piece(0, "and so on", [], [], [], [], 0, None)
+        finally:
+            ended.set()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gatekeeper.bundled.chat, "pieces", endless)
+        with connect(server) as client:
+            client.sendall(request(STREAMED))
+            assert client.recv(1 << 16)
+        assert ended.wait(60)
+
+    def broken(*arguments: Any) -> Iterator[Any]:
+        for active in steps(*arguments):
+            yield active
+            raise ValueError("broken on purpose")
+
+    failed = threading.Event()
+    monkeypatch.setattr(server, "handle_error", lambda *_: failed.set())  # else it is printed
+    monkeypatch.setattr(server.model, "steps", broken)
+    with connect(server) as client, client.makefile("rb") as file:
+        client.sendall(request(STREAMED))
+        received = file.read()
+    assert b'"content": "1"' in received
+    assert b"this server failed" in received
+    assert not received.endswith(b"0\r\n\r\n")  # a client must not take it for the end
+    assert failed.wait(60)
 
 
 def test_half_a_request_is_not_waited_for() -> None:
