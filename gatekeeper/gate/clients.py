@@ -78,7 +78,7 @@ class ClientMethods:
         ----------
         task
             What the verifier needs besides the output; a function is called with the arguments of
-            the call.
+            the call, `self` of a method included.
         id
             Of the output, or a function of the arguments that names it. Default: the response's
             own id, or a new one where it has none.

@@ -6,17 +6,19 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 from uuid import uuid4
 
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
 
-__all__ = ["Watched", "watched"]
+__all__ = ["Watched", "WatchedMethod", "watched"]
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+S = TypeVar("S")
 _LOG = logging.getLogger("gatekeeper")
 
 
@@ -36,6 +38,18 @@ class Watched(Generic[P, R]):
         self._gate, self._task, self._id, self._strict = gate, task, id, strict
         self._is_async = inspect.iscoroutinefunction(function)
         update_wrapper(self, function)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(
+        self: Watched[Concatenate[S, Q], R], instance: S, owner: type | None = None
+    ) -> WatchedMethod[Q, R]: ...
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Binds the first argument of a method, as a function does."""
+        return self if instance is None else WatchedMethod(self, instance)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The function's own return value."""
@@ -75,9 +89,10 @@ class Watched(Generic[P, R]):
     def _read(self, value: object, args: Any, kwargs: Any) -> tuple[Generation, object]:
         id_: Any = self._id(*args, **kwargs) if callable(self._id) else self._id
         task = self._task(*args, **kwargs) if callable(self._task) else self._task
+        new = f"output-{uuid4().hex}"
         if isinstance(value, str):
-            return Generation(id_ or f"output-{uuid4().hex}", value), task
-        return as_generation(value, id=id_), task
+            return Generation(id_ or new, value), task
+        return as_generation(value, id=id_, without_id=new), task
 
     def _failed(self, value: object, error: Exception) -> GateResult | Undecided:
         if self._strict:
@@ -90,6 +105,22 @@ class Watched(Generic[P, R]):
         return Undecided(id_ if isinstance(id_, str) else "", UndecidedState.GATE_ERROR, text)
 
 
+class WatchedMethod(Generic[P, R]):
+    """A decorated method of one object."""
+
+    def __init__(self, watched: Watched[Any, R], instance: object) -> None:
+        self._watched, self.__self__ = watched, instance
+        update_wrapper(self, watched)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The method's own return value."""
+        return self._watched(self.__self__, *args, **kwargs)
+
+    def with_result(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """See `Watched.with_result`."""
+        return self._watched.with_result(self.__self__, *args, **kwargs)
+
+
 async def _first(pair: Awaitable[tuple[Any, Any]]) -> Any:
     return (await pair)[0]
 
@@ -100,6 +131,10 @@ def watched(
     """See `VerificationGate.watch`."""
 
     def decorate(function: Callable[P, R]) -> Watched[P, R]:
+        if isinstance(function, staticmethod | classmethod):
+            raise BadInputError(
+                f"function={function!r:.80}: put @gate.watch below @{type(function).__name__}"
+            )
         if not callable(function) or isinstance(function, type):
             raise BadInputError(
                 f"function={function!r:.80}: decorate a function, @gate.watch(task=...)"

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["as_generation", "as_generations"]
 
 
-def as_generation(response: object, *, id: str | None = None) -> Generation:
+def as_generation(
+    response: object, *, id: str | None = None, without_id: str | None = None
+) -> Generation:
     """The only output of a response.
 
     Parameters
@@ -23,7 +25,9 @@ def as_generation(response: object, *, id: str | None = None) -> Generation:
     response : object
         As for `as_generations`.
     id : str or None
-        Names the output where the response has no id, or not a unique one.
+        In place of the response's id.
+    without_id : str or None
+        Names the output where neither `id` nor the response does.
 
     Raises
     ------
@@ -36,7 +40,10 @@ def as_generation(response: object, *, id: str | None = None) -> Generation:
             f"response {attribute(response, 'id') or id!r} has {len(found)} choices: exactly one "
             "is needed, since each decision is about one output; as_generations returns all"
         )
-    return _named(found[0] if id is None else replace(found[0], id=id))
+    generation = found[0]
+    if id is None and not generation.id:
+        id = without_id
+    return _named(generation if id is None else replace(generation, id=id))
 
 
 def as_generations(
@@ -47,10 +54,11 @@ def as_generations(
     Parameters
     ----------
     response : object
-        A Generation; a response of OpenAI's chat completions, text completions or Responses API;
-        the chunks or events of one streamed response, in a list; a RequestOutput of vLLM or a list
-        of them; any of these as JSON; or arrays, {"logprob": […], "top1": […], "top2": […]}, with
-        "text" where there is one. `gatekeeper.io.providers` has the table.
+        A Generation; a response of OpenAI's chat completions, text completions or Responses API,
+        of Anthropic, Gemini, Ollama or llama-server; the chunks or events of one streamed response,
+        in a list; a RequestOutput of vLLM or a list of them; any of these as JSON; or arrays,
+        {"logprob": […], "top1": […], "top2": […]}, with "text" where there is one.
+        `gatekeeper.io.providers` has the table.
     id : str or None
         In place of the response's id. Several choices of one response are `id/0`, `id/1`, …
     scope : {"content", "reasoning", "all"}

@@ -460,6 +460,61 @@ def test_a_watched_function_returns_what_it_returns() -> None:
         assert tasks[-1][1] == "fixed"
 
 
+def test_a_watched_method_is_bound_to_its_object() -> None:
+    """As plain methods are: by each object, by the class, beside other decorators."""
+    seen = []
+
+    def verify(generation: Generation, task: Any) -> bool:
+        seen.append((generation.text, task))
+        return generation.text == task
+
+    with gate_of(verifier=verify) as gate:
+
+        class Model:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            @gate.watch(task=lambda self, question: f"{self.name}: {question}")
+            def answer(self, question: str) -> str:
+                return f"{self.name}: {question}"
+
+            @gate.watch(task="x")
+            async def later(self, question: str) -> str:
+                return f"{self.name}{question}"
+
+            @staticmethod
+            @gate.watch(task="6")
+            def double(n: int) -> str:
+                return str(2 * n)
+
+            @classmethod
+            @gate.watch(task="Model 3")
+            def of(cls, n: int) -> str:
+                return f"{cls.__name__} {n}"
+
+        a, b = Model("a"), Model("b")
+        assert (a.answer("q"), b.answer(question="r")) == ("a: q", "b: r")
+        assert Model.answer(a, "s") == "a: s"
+        assert asyncio.run(a.later("y")) == "ay"
+        assert (Model.double(3), a.double(3), Model.of(3)) == ("6", "6", "Model 3")
+        value, result = b.answer.with_result("t")
+        assert (value, result.outcome.verdict) == ("b: t", Verdict.PASSED)
+        assert [text for text, task in seen if text != task] == ["ay"]
+        assert len(seen) == gate.status().seen == 8
+        for wrapped in (staticmethod(without_logprobs), classmethod(without_logprobs)):
+            with pytest.raises(BadInputError, match="below @"):
+                gate.watch()(wrapped)  # type: ignore[arg-type]
+
+
+def test_a_watched_response_without_an_id_gets_one() -> None:
+    with gate_of() as gate:
+        answer = gate.watch()(lambda: {"done": True, "response": "four", "model": "m"})
+        for _ in range(2):  # Ollama sends none
+            _, result = answer.with_result()
+            assert gate.output(result.id).text == "four"
+        assert gate.status().seen == 2
+
+
 def test_errors_of_a_watched_function(caplog: pytest.LogCaptureFixture) -> None:
     """Its own are the caller's; those of the gate are named, or raised if strict."""
     with gate_of(verifier=never_works, on_unavailable="raise") as gate:
