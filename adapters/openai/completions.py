@@ -8,6 +8,7 @@ import numpy as np
 
 from gatekeeper.adapters.fields import count_of, field, list_of, text_of
 from gatekeeper.adapters.openai.chat import choice_id
+from gatekeeper.adapters.openai.entries import entries_of
 from gatekeeper.adapters.positions import Positions, flat, make_generation, numbers, two_largest
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
@@ -21,7 +22,12 @@ def completion_generations(response: Any, *, skip_forced: bool) -> list[Generati
     n = len(choices)
     usage = field(response, "usage")
     prompt, total = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
-    outputs = [_read(field(choice, "logprobs")) for choice in choices]
+    outputs = [
+        entries_of(logprobs, "content").positions()
+        if field(logprobs, "content") is not None  # of llama-server: the entries of chats
+        else _read(logprobs)
+        for logprobs in (field(choice, "logprobs") for choice in choices)
+    ]
     if any(_first_is_null(choice) for choice in choices):
         # `echo=True` puts the prompt in front, whose first token has no probability.
         if prompt is None or total is None:

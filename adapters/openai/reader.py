@@ -21,7 +21,9 @@ def recognises(response: Any) -> bool:
     """Whether the response is of one of the three APIs, or the list of one stream's chunks."""
     if isinstance(response, list):
         first = response[0] if response else None
-        return any(attribute(first, name) is not None for name in ("choices", "type"))
+        kind = attribute(first, "type")
+        is_event = isinstance(kind, str) and kind.startswith("response.")
+        return is_event or attribute(first, "choices") is not None
     return attribute(response, "choices") is not None or attribute(response, "output") is not None
 
 

@@ -88,6 +88,22 @@ PROVIDERS: dict[str, Provider] = {
         wrapper="gatekeeper.adapters.openai.client",
         generator="gatekeeper.adapters.generate:openai_generator",
     ),
+    "anthropic": Provider(
+        responses="a message of Anthropic",
+        reader="gatekeeper.adapters.anthropic",
+    ),
+    "gemini": Provider(
+        responses="a response of Gemini's generateContent",
+        reader="gatekeeper.adapters.gemini",
+    ),
+    "ollama": Provider(
+        responses="a response of Ollama",
+        reader="gatekeeper.adapters.ollama",
+    ),
+    "llamacpp": Provider(
+        responses="a response of llama-server's /completion",
+        reader="gatekeeper.adapters.llamacpp",
+    ),
     "bundled": Provider(generator="gatekeeper.adapters.generate:bundled_generator"),
     "arrays": Provider(
         responses="an object with the arrays logprob, top1 and top2",
@@ -122,7 +138,10 @@ def wrapper_of(client: object) -> Callable[..., Any]:
     for name in wrappers.keys() & packages:
         wrap: Callable[..., Any] = import_module(wrappers[name]).wrap
         return wrap
-    raise BadInputError(f"client={client!r:.80}: give a client of {', '.join(wrappers)}")
+    raise BadInputError(
+        f"client={client!r:.80}: give a client of {', '.join(wrappers)}; outputs of others are "
+        "handed in with gate.maybe_verify, or by a function with @gate.watch"
+    )
 
 
 def generator_names() -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.types.scores import log_probabilities_of_scores
 from gatekeeper.types.values import (
     MASKED,
     FloatArray,
@@ -108,6 +109,64 @@ class Generation:
         logprob = as_log_probabilities("logprobs", logprobs)
         unknown = np.full(logprob.shape, np.nan)
         return cls(id, text, logprob, unknown, unknown, **more)
+
+    @classmethod
+    def from_scores(
+        cls,
+        text: str,
+        scores: Any,
+        sequences: Any = None,
+        *,
+        row: int = 0,
+        end: int | Iterable[int] | None = None,
+        id: str = "",
+        **more: Any,
+    ) -> Self:
+        """An output from a model's scores over the whole vocabulary, as transformers gives them.
+
+            out = model.generate(**inputs, return_dict_in_generate=True, output_logits=True)
+            text = tokenizer.decode(out.sequences[0, inputs.input_ids.shape[1]:])
+            Generation.from_scores(text, out, end=tokenizer.eos_token_id, id="q1")
+
+        Any constant may be added to the scores of a step: ln P is the score minus the logarithm of
+        the sum of exp. Scores of -inf are tokens that a processor masked. Of a result with both,
+        `logits` are taken, the raw distribution, and not `scores`, which are after the temperature,
+        top-k and penalties.
+
+        Parameters
+        ----------
+        text
+            Of the output.
+        scores
+            The result of `generate`, an object or a dict with `sequences` and with `logits` or
+            `scores`; or the scores alone, one array of shape (rows, V) for each new token (or (V,),
+            of a single output): tensors of torch, or anything that numpy takes.
+        sequences
+            With scores alone: token ids, shape (rows, tokens), or (tokens,). The last are the new
+            ones, as many as there are scores.
+        row
+            Of the output in its batch.
+        end
+            The token that ends an output, or several; what follows it is padding. Needed for a
+            batch of several rows.
+        id
+            Of the output, where the gate is not given one.
+        **more
+            Other fields of a Generation.
+
+        Raises
+        ------
+        BadInputError
+            For shapes that do not fit each other, and for beam search, whose scores are sums over
+            beams.
+
+        References
+        ----------
+        transformers 5, generation/utils.py: GenerateDecoderOnlyOutput.
+        """
+        logprob, top1, top2, size = log_probabilities_of_scores(scores, sequences, row=row, end=end)
+        known = {"k_seen": size, "output_tokens": logprob.size} | more
+        return cls(id, text, logprob, top1, top2, **known)
 
     @property
     def token_coverage(self) -> float:
