@@ -37,7 +37,7 @@ def chat(model: BundledModel, request: Json) -> Json | Stream:
     last = request["messages"][-1]
     after_result = isinstance(last, dict) and last.get("role") == "tool"
     function = function_to_call(request, after_result=after_result)
-    answer = _Answer(model, wants, function)
+    answer = _Answer(model, request["model"], wants, function)
     if flag(request, "stream"):
         return answer.chunks(asked, with_usage=usage_wanted(request))
     return answer.whole(asked)
@@ -51,20 +51,23 @@ def usage_wanted(request: Json) -> bool:
     return flag(options, "include_usage")
 
 
-def head_of(kind: str) -> Json:
-    """What a response, or each chunk of one stream, begins with."""
+def head_of(kind: str, name: str) -> Json:
+    """What a response, or each chunk of one stream, begins with; `name` is that of the model."""
     prefix = "chatcmpl" if kind.startswith("chat") else "cmpl"
     return {
         "id": f"{prefix}-{secrets.token_hex(12)}",
         "object": kind,
         "created": int(time.time()),
-        "model": BundledModel.name,
+        "model": name,
     }
 
 
 class _Answer:
-    def __init__(self, model: BundledModel, wants: bool, function: Function | None) -> None:
-        self._model, self._wants, self._function = model, wants, function
+    def __init__(
+        self, model: BundledModel, name: str, wants: bool, function: Function | None
+    ) -> None:
+        self._model, self._name = model, name
+        self._wants, self._function = wants, function
 
     def whole(self, asked: Asked) -> Json:
         usage, choices = Usage(), []
@@ -78,7 +81,7 @@ class _Answer:
                     "finish_reason": self._reason(piece),
                 }
             )
-        return {**head_of("chat.completion"), "choices": choices, "usage": usage.json()}
+        return {**head_of("chat.completion", self._name), "choices": choices, "usage": usage.json()}
 
     def _message(self, piece: Piece) -> Json:
         message: Json = {"role": "assistant", "content": piece.text, "refusal": None}
@@ -101,7 +104,7 @@ class _Answer:
         return piece.finish_reason if self._function is None else "tool_calls"
 
     def chunks(self, asked: Asked, *, with_usage: bool) -> Stream:
-        head, usage = head_of("chat.completion.chunk"), Usage()
+        head, usage = head_of("chat.completion.chunk", self._name), Usage()
         last = {"usage": None} if with_usage else {}
 
         def chunk(index: int, delta: Json, logprobs: Any = None, reason: Any = None) -> Json:

@@ -32,12 +32,17 @@ def completions(model: BundledModel, request: Json) -> Json | Stream:
     prompts = _raw_prompts(model, request.get("prompt"))
     asked = asked_of(request, prompts, k=k, limit="max_tokens")
     if flag(request, "stream"):
-        return _chunks(model, asked, wants=wants, with_usage=usage_wanted(request))
+        with_usage = usage_wanted(request)
+        return _chunks(model, request["model"], asked, wants=wants, with_usage=with_usage)
     usage, choices = Usage(), []
     for piece in outputs(model, asked):
         usage.add(piece)
         choices.append(_choice(model, piece, wants))
-    return {**head_of("text_completion"), "choices": choices, "usage": usage.json()}
+    return {
+        **head_of("text_completion", request["model"]),
+        "choices": choices,
+        "usage": usage.json(),
+    }
 
 
 def _choice(model: BundledModel, piece: Piece, wants: bool) -> Json:
@@ -49,8 +54,10 @@ def _choice(model: BundledModel, piece: Piece, wants: bool) -> Json:
     }
 
 
-def _chunks(model: BundledModel, asked: Asked, *, wants: bool, with_usage: bool) -> Stream:
-    head, usage = head_of("text_completion"), Usage()
+def _chunks(
+    model: BundledModel, name: str, asked: Asked, *, wants: bool, with_usage: bool
+) -> Stream:
+    head, usage = head_of("text_completion", name), Usage()
     last = {"usage": None} if with_usage else {}
     for piece in pieces(model, asked):
         usage.add(piece)

@@ -96,7 +96,7 @@ class _Answer:
             "id": self._id,
             "object": "response",
             "created_at": self._created,
-            "model": BundledModel.name,
+            "model": self._request["model"],
             "status": status,
             "error": None,
             "incomplete_details": cut,

@@ -41,15 +41,24 @@ class Server(JsonServer):
     ----------
     port : int
         0 picks a free one.
+    name : str
+        Of the model: a program that asks for "gpt-4o-mini" runs unchanged with that name.
     refuse_logprobs : bool
         Answer requests for log-probabilities with HTTP 400, as models without them do.
     **limits
         Those of `JsonServer`.
     """
 
-    def __init__(self, port: int = 0, *, refuse_logprobs: bool = False, **limits: Any) -> None:
+    def __init__(
+        self,
+        port: int = 0,
+        *,
+        name: str = BundledModel.name,
+        refuse_logprobs: bool = False,
+        **limits: Any,
+    ) -> None:
         self.model = BundledModel(threads=1)  # each request has its own thread
-        self.refuse_logprobs = refuse_logprobs
+        self.name, self.refuse_logprobs = name, refuse_logprobs
         super().__init__(port, _Handler, **limits)
 
     @property
@@ -63,15 +72,15 @@ class _Handler(JsonHandler):
     def get(self, path: str) -> Json:
         if path != "/v1/models":
             raise _no_such(path)
-        model = {"id": BundledModel.name, "object": "model", "created": 0, "owned_by": "bundled"}
+        model = {"id": self.server.name, "object": "model", "created": 0, "owned_by": "bundled"}
         return {"object": "list", "data": [model]}
 
     def post(self, path: str, request: Json) -> Json | Stream:
         if path not in ROUTES:
             raise _no_such(path)
-        if request.get("model") != BundledModel.name:
+        if request.get("model") != self.server.name:
             wanted = f"The model {request.get('model')!r:.80} does not exist"
-            raise RefusalError(f"{wanted}: here is {BundledModel.name}", HTTPStatus.NOT_FOUND)
+            raise RefusalError(f"{wanted}: here is {self.server.name}", HTTPStatus.NOT_FOUND)
         if self.server.refuse_logprobs and _asks_for_logprobs(request):
             raise RefusalError("You are not allowed to request logprobs from this model")
         return ROUTES[path](self.server.model, request)
@@ -94,13 +103,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--port", type=int, default=8011, help="0 picks a free one (default: 8011)")
     parser.add_argument(
+        "--name",
+        default=BundledModel.name,
+        help="of the model, for programs that ask for another (default: %(default)s)",
+    )
+    parser.add_argument(
         "--refuse-logprobs",
         action="store_true",
         help="refuse requests for log-probabilities, as some models do",
     )
     args = parser.parse_args(argv)
     try:
-        server = Server(args.port, refuse_logprobs=args.refuse_logprobs)
+        server = Server(args.port, name=args.name, refuse_logprobs=args.refuse_logprobs)
     except (OSError, OverflowError) as e:
         print(f"port={args.port}: the server cannot listen on it: {e}", file=sys.stderr)
         return 2
