@@ -24,30 +24,48 @@ from gatekeeper import (
     BadInputError,
     Budget,
     GatekeeperError,
+    Generation,
     LoopResult,
+    Reason,
     Stopped,
     VerificationGate,
 )
+from gatekeeper.analysis.summary import summarise
 from gatekeeper.bundled import TASKS
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.gate.loop import Generate
 from gatekeeper.io.tasks import read_tasks
 from gatekeeper.verifiers import ByKind, make_verifier
 
+BLOCK = 32  # tasks
 
-def bundled() -> Generate:
-    """The bundled model. It cannot use feedback, so it draws another answer."""
+
+def bundled(tasks: Sequence[Any]) -> Generate:
+    """The bundled model. It cannot use feedback, so it draws another answer.
+
+    First answers are generated in blocks, which is quicker and changes none of them.
+    """
     from gatekeeper.adapters.bundled import BundledModel
 
     model = BundledModel()
+    place = {task["id"]: i for i, task in enumerate(tasks)}
+    first: dict[str, Generation] = {}
+
+    def answers(block: Sequence[Any], attempt: int) -> list[Generation]:
+        return model.generate(
+            [task["prompt"] for task in block],
+            ids=[f"{task['id']}/{attempt}" for task in block],  # determines a sample, with the seed
+            temperature=0.7 if attempt else 0.0,
+        )
 
     def generate(task: Any, attempts: tuple[Attempt, ...]) -> object:
-        (output,) = model.generate(
-            [task["prompt"]],
-            ids=[f"{task['id']}/{len(attempts)}"],  # determines the sample, with the seed
-            temperature=0.7 if attempts else 0.0,
-        )
-        return output
+        if attempts:
+            return answers([task], len(attempts))[0]
+        if task["id"] not in first:
+            block = tasks[place[task["id"]] :][:BLOCK]
+            ids = (each["id"] for each in block)
+            first.update(zip(ids, answers(block, 0), strict=True))
+        return first.pop(task["id"])
 
     return generate
 
@@ -121,7 +139,7 @@ def work(args: argparse.Namespace) -> int:
             "model": args.model,
         },
     ) as gate:
-        generate = served(gate, args.model, args.base_url) if args.model else bundled()
+        generate = served(gate, args.model, args.base_url) if args.model else bundled(tasks)
         results = []
         for task in tasks:
             result = gate.run_loop(generate, task, id=task["id"], max_attempts=args.attempts)
@@ -137,6 +155,21 @@ def story(result: LoopResult) -> str:
     return ", ".join(o.verdict if o else f"unchecked ({result.stopped})" for o in outcomes)
 
 
+def gained(results: Sequence[LoopResult]) -> str:
+    """What became of the tasks whose first answer was found wrong after the warm-up."""
+    ends = Counter(
+        result.stopped
+        for result in results
+        if len(result.attempts) > 1 or result.stopped is Stopped.ATTEMPTS
+        if result.attempts[0].result.decision.reason is not Reason.WARMUP
+    )
+    right, wrong = ends[Stopped.PASSED], ends[Stopped.ATTEMPTS]
+    return (
+        f"{ends.total()} tasks had a first answer that was found wrong: {right} have a right one "
+        f"now, {wrong} are known to have none, {ends.total() - right - wrong} have an unchecked one"
+    )
+
+
 def report(gate: VerificationGate, results: Sequence[LoopResult]) -> None:
     ends, status = Counter(result.stopped for result in results), gate.status()
     retried = [result for result in results if len(result.attempts) > 1]
@@ -149,6 +182,15 @@ def report(gate: VerificationGate, results: Sequence[LoopResult]) -> None:
         f"verified {status.spent:g} of {status.cap:g} outputs that the budget allowed, "
         f"and {status.warmup_spent:g} of the warm-up"
     )
+    found = summarise(attempt.result for result in results for attempt in result.attempts)
+    if not found.evaluated:
+        print("All were warm-up, which verifies everything: the budget applies to more tasks")
+    elif found.random_found is not None:
+        print(
+            f"after the warm-up {found.verified} checks found {found.errors_found} wrong attempts; "
+            f"as many at random would have found about {found.random_found:.0f}"
+        )
+        print(gained(results))
     if status.missing_signal:
         print(f"{status.missing_signal} outputs came without log-probabilities: drawn at random")
 

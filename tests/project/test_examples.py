@@ -211,10 +211,34 @@ def test_the_page_on_agents_runs(serve: Callable[..., str], tmp_path: Path) -> N
     shutil.copytree(EXAMPLES, tmp_path / "examples")
     (tmp_path / "gatekeeper" / "bundled").mkdir(parents=True)
     shutil.copy(TASKS, tmp_path / "gatekeeper" / "bundled")
+    gain = commands.pop()  # minutes: the next test runs it on few tasks
+    assert gain == "python examples/agent_gain.py"
     assert [command.split()[0] for command in commands] == ["head", "python"]
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
     said = [run(["/bin/sh", "-c", command], cwd=tmp_path, env=env) for command in commands]
-    assert "30 tasks, " in said[1]
+    assert "150 tasks, " in said[1]  # which leaves the warm-up, and says what was gained
+    found, random = re.findall(r"found (\d+) wrong attempts; .* about (\d+)$", said[1], re.M)[0]
+    assert int(found) > int(random) > 0
+    counts = re.findall(
+        r"^(\d+) tasks had .*: (\d+) have .*, (\d+) are .*, (\d+) have", said[1], re.M
+    )
+    n, *parts = map(int, counts[0])
+    assert n == sum(parts) > 0
+
+
+def test_what_an_agent_gains(maths: Path, tmp_path: Path) -> None:
+    """The table's ends are known: no checks, and every answer checked."""
+    said = run(program("agent_gain", maths, "--orders", "2", "--budget", "0.5"))
+    rows = re.findall(r"^(.*?)  +([\d.]+)  +([\d.]+)  +([\d.]+)%  +([\d.]+)%$", said, re.M)
+    table = {name: [*map(float, values)] for name, *values in rows}
+    assert list(table) == ["none", "at random, budget 50%", "cst, budget 50%", "of every answer"]
+    none, every = table["none"], table["of every answer"]
+    assert none[:2] == [0.0, 1.0]
+    assert none[2] + none[3] == pytest.approx(100)
+    assert every[0] == every[1] > 1.0
+    assert every[3] == 0.0
+    for name in ("at random, budget 50%", "cst, budget 50%"):
+        assert 0.0 < table[name][0] <= 0.5 * table[name][1] + 0.01
 
 
 # -- the router ----------------------------------------------------------------------------------
@@ -282,6 +306,8 @@ DOWN = ["--base-url", "http://127.0.0.1:9/v1"]
         ("agent", ["code.jsonl", "--sandbox", "none"], "verifier='none'"),
         ("agent", ["code.jsonl", "--budget", "2"], "fraction=2.0"),
         ("agent", ["code.jsonl", "--attempts", "0"], "max_attempts=0"),
+        ("agent_gain", ["nowhere.jsonl"], "nowhere.jsonl cannot be read"),
+        ("agent_gain", ["code.jsonl"], "1 tasks: give more than the warm-up's 50"),
         ("agent", ["code.jsonl", *DOWN], "needs --model"),
         ("agent", ["code.jsonl", *DOWN, "--model", "m"], "http://127.0.0.1:9/v1"),
         ("routing", ["nowhere.jsonl"], "nowhere.jsonl cannot be read"),
