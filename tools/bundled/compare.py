@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 
 import gatekeeper.bundled
+from gatekeeper import Generation
 from gatekeeper.adapters.bundled import BundledModel
 from gatekeeper.io.tasks import read_tasks
 
@@ -22,7 +23,6 @@ LIMIT = 200  # new tokens
 
 
 def by_transformers(prompts: Sequence[str]) -> Answers:
-    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(gatekeeper.bundled.MODEL)
@@ -40,9 +40,8 @@ def by_transformers(prompts: Sequence[str]) -> Answers:
             return_dict_in_generate=True,
         )
         new = out.sequences[0, inputs.input_ids.shape[1] :]
-        logprobs = torch.log_softmax(torch.cat(out.logits), -1)
-        chosen = logprobs[torch.arange(len(new)), new].tolist()
-        answers.append((tokenizer.decode(new, skip_special_tokens=True), chosen))
+        found = Generation.from_scores(tokenizer.decode(new, skip_special_tokens=True), out)
+        answers.append((found.text, found.logprob.tolist()))
     return answers
 
 
