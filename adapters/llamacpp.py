@@ -10,7 +10,7 @@ package llama-cpp-python have OpenAI's shapes and are read by `openai`.
 
 References
 ----------
-llama.cpp, tools/server/README.md, "POST /completion"; pull request 10783 changed the entries.
+llama.cpp, the README of its server, "POST /completion"; pull request 10783 changed the entries.
 """
 
 from __future__ import annotations

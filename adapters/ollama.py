@@ -8,7 +8,7 @@ give one. Its OpenAI-compatible API is read by `openai`.
 
 References
 ----------
-Ollama, api/types.go: GenerateResponse, ChatResponse, Logprob; docs/openapi.yaml.
+Ollama, api/types.go: GenerateResponse, ChatResponse, Logprob.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The bundled model's answers in the shapes of other providers, and a server that speaks them.
 
 Shapes follow the providers' own types: the packages ollama 0.6.3, anthropic 2.12 and google-genai
-3.4, and llama.cpp's tools/server/README.md. Where a test names a package, that is what it stands
+3.4, and the README of llama.cpp's server. Where a test names a package, that is what it stands
 in for.
 """
 
