@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from gatekeeper.gate.opening import open_lifecycle
 from gatekeeper.gate.state import OnDrift
 from gatekeeper.gate.verification import OnUnavailable, Verification
 from gatekeeper.log import Log
+from gatekeeper.log.fold import Output
 from gatekeeper.policies import T0
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
@@ -191,10 +192,29 @@ class VerificationGate(ClientMethods):
         A verifier without `averify` runs in a thread. One that has begun there cannot be stopped:
         it finishes, is charged, and its verdict is learned.
         """
+        result, verification = await self.adecide(response, task, id=id, force=force)
+        return result if verification is None else await verification
+
+    async def adecide(
+        self, response: object, task: object = None, *, id: str | None = None, force: bool = False
+    ) -> tuple[GateResult, Coroutine[Any, Any, GateResult] | None]:
+        """`amaybe_verify` in two steps: decide now, verify when the caller awaits the rest.
+
+        Returns
+        -------
+        GateResult
+            With the decision.
+        coroutine or None
+            For a selected output: its verification, which returns the complete result. Its budget
+            is held until it is awaited, or until a task that runs it is cancelled.
+        """
         new = self._life.read(response, task, id=id, force=force)
         output = self._life.admitted(new, await self._decide(new), learn=True)
         if isinstance(output, GateResult):
-            return output
+            return output, None
+        return output.result(), self._verified(output, task)
+
+    async def _verified(self, output: Output, task: object) -> GateResult:
         await self._verification.arun(output, task)
         return self._verification.result(output)
 
