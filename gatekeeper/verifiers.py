@@ -173,8 +173,16 @@ class ByKind:
         known = [limit for limit in limits if limit is not None]
         return max(known) if len(known) == len(limits) else None
 
-    def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
-        """Verify an output. Raises BadInputError for a task of another kind."""
+    def verify(self, generation: Generation, task: Mapping[str, Any] | None) -> Outcome:
+        """Verify an output; without a task: could not tell.
+
+        Raises
+        ------
+        BadInputError
+            For a task of another kind.
+        """
+        if task is None:
+            return Outcome(Verdict.INFRA_ERROR, detail="no task came with the output")
         if task["kind"] not in self.verifiers:
             raise BadInputError(
                 f"kind={task['kind']!r} has no verifier: the kinds with one are "

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["ALTERNATIVES", "PARAMETERS", "REFUSALS", "for_chat", "refuses_logprobs"]
+__all__ = [
+    "ALTERNATIVES",
+    "PARAMETERS",
+    "REFUSALS",
+    "for_chat",
+    "is_refusal",
+    "refuses_logprobs",
+]
 
 ALTERNATIVES = 5  # k: enough for a true margin from every server, and the maximum of some
 REFUSALS = (400, 403, 422)  # status codes with which providers refuse a parameter
@@ -13,7 +20,12 @@ REFUSALS = (400, 403, 422)  # status codes with which providers refuse a paramet
 
 def refuses_logprobs(error: Any) -> bool:
     """Whether an APIStatusError of `openai` refuses the log-probabilities."""
-    return error.status_code in REFUSALS and "logprobs" in f"{error} {error.body}".lower()
+    return is_refusal(error.status_code, f"{error} {error.body}")
+
+
+def is_refusal(status: int, text: str) -> bool:
+    """Whether an answer with this HTTP status and this text refuses the log-probabilities."""
+    return status in REFUSALS and "logprobs" in text.lower()
 
 
 def _at_least(k: object) -> int:

@@ -22,7 +22,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.io.syntax import parse_python
 
-__all__ = ["Convert", "Task", "as_tasks", "read_tasks"]
+__all__ = ["Convert", "Task", "as_tasks", "check_task", "read_tasks"]
 
 Task = Mapping[str, Any]
 
@@ -88,7 +88,7 @@ def _parser(convert: Convert) -> Convert:
     ids: set[str] = set()
 
     def parse(data: Mapping[str, Any]) -> Task:
-        task = _checked(convert(data))
+        task = check_task(convert(data))
         if task["id"] in ids:
             raise BadInputError(f"id {task['id']!r} occurs twice: give each task a unique id")
         ids.add(task["id"])
@@ -97,7 +97,14 @@ def _parser(convert: Convert) -> Convert:
     return parse
 
 
-def _checked(data: Task) -> Task:
+def check_task(data: Task) -> Task:
+    """The task, unchanged.
+
+    Raises
+    ------
+    BadInputError
+        Naming the field that is missing or wrong.
+    """
     if not field(data, "id", str):
         raise BadInputError("field 'id' is empty")
     for name in ("id", "prompt"):

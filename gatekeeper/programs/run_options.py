@@ -14,7 +14,7 @@ from gatekeeper.gate.state import OnDrift
 from gatekeeper.policies import T0, policy_names
 from gatekeeper.programs.values import number, whole
 
-__all__ = ["RunOptions", "add_run_options", "run_options_of"]
+__all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
 
 USUAL_SHARE = 0.2
 
@@ -165,6 +165,24 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="of the model; 0 is greedy",
     )
+    add_gate_options(parser)
+    add(
+        "--check-all",
+        action="store_true",
+        help="afterwards verify the other outputs too, outside the budget, for comparison",
+    )
+    add(
+        "--dry-run",
+        action="store_true",
+        help="generate and verify nothing; say how many would be verified, and at what cost",
+    )
+    add("--json", action="store_true", help="print the report as JSON")
+
+
+def add_gate_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the gate: policy, budget, verifier of code, log."""
+    usual = RunOptions()
+    add = parser.add_argument
     add(
         "--policy",
         default=usual.policy,
@@ -230,17 +248,6 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="SQLite file to write or to resume (default: none is kept)",
     )
     add("--seed", type=whole(0), default=usual.seed, metavar="N", help="of all random draws")
-    add(
-        "--check-all",
-        action="store_true",
-        help="afterwards verify the other outputs too, outside the budget, for comparison",
-    )
-    add(
-        "--dry-run",
-        action="store_true",
-        help="generate and verify nothing; say how many would be verified, and at what cost",
-    )
-    add("--json", action="store_true", help="print the report as JSON")
 
 
 def run_options_of(args: argparse.Namespace) -> RunOptions:

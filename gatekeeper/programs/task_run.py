@@ -31,9 +31,10 @@ from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_plan import RunPlan, print_plan
 from gatekeeper.programs.run_report import print_report, report_as_json
+from gatekeeper.programs.task_verifier import verifier_of
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import Generation, PolicyHealth
-from gatekeeper.verifiers import ByKind, make_verifier
+from gatekeeper.verifiers import ByKind
 
 __all__ = ["run"]
 
@@ -162,18 +163,7 @@ def _generate_and_verify(
 
 
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
-    kinds = {task["kind"] for task in tasks}
-    verifiers: dict[str, Verifier] = {}
-    if "code" in kinds:
-        if options.sandbox is None:
-            raise BadInputError(
-                "there are tasks of kind 'code': choose what runs the model's code, for example "
-                "--sandbox docker or --sandbox local (docs/sandbox.md compares them)"
-            )
-        verifiers["code"] = make_verifier(options.sandbox)
-    if "math" in kinds:
-        verifiers["math"] = make_verifier("math")
-    return ByKind(verifiers)
+    return verifier_of({task["kind"] for task in tasks}, sandbox=options.sandbox)
 
 
 def _check_generator(options: RunOptions) -> None:
