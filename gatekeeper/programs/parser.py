@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.programs.config_file import CONFIG, with_config
 
 __all__ = ["Parser"]
 
@@ -39,6 +40,8 @@ class Parser(argparse.ArgumentParser):
             choices = ", ".join(below[0].choices)
             self.error(f"{below[0].metavar} is missing: choose one of {choices}")
         self._refuse_unknown(args[:1] if below else args)
+        if CONFIG in self._option_string_actions:
+            args = with_config(self, args)
         found, rest = super().parse_known_args(args, namespace)
         if rest:
             self.error(f"{' '.join(rest)!r}: more arguments than this command takes")

@@ -1,0 +1,401 @@
+"""What `gatekeeper serve` adds to a call, beside a bare pass-through of the same library.
+
+    python benchmarks/gateway.py            a few minutes
+    python benchmarks/gateway.py --quick    half a minute: fewer calls
+    python benchmarks/gateway.py --litellm VENV/bin/litellm    LiteLLM's proxy in the same run
+
+An upstream in a process of its own answers with 54 kB: 128 tokens with 5 alternatives each; its
+streams have one token per frame, 1 ms apart. One client on one connection calls it directly,
+through 20 lines of aiohttp, and through the gateway (a gate that decides on every output and
+verifies none, its log in a file), one after the other, again and again: so whatever else the
+machine does meets all alike. `added` is the median of (through it - directly) over rounds.
+`processor` is the processor time that its process took per call, which depends little on
+neighbours; its inverse is calls per second and core.
+
+The gateway is measured with a path that is not gated, with log-probabilities that the caller asked
+for, and with some that it asks for itself and takes out again. In a stream, `added` is to the time
+of the first frame. At the end: how much the gateway's memory grew over so many gated calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+from _machine import machine
+from aiohttp import ClientSession, TCPConnector, web
+from rich.console import Console
+from rich.table import Table
+
+from gatekeeper import Budget, Random, VerificationGate
+from gatekeeper.gateway.application import Gateway
+from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.server import serve
+from gatekeeper.gateway.settings import GatewaySettings
+from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.testing import ScriptedVerifier
+
+TOKENS, ALTERNATIVES = 128, 5
+PACE = 0.001  # seconds between the frames of a stream
+CHAT, OTHER = "/v1/chat/completions", "/v1/other"
+TARGETS = {"not gated": 1.2, "gated": 2.5, "stream": 1.2}
+
+# -- the upstream ----------------------------------------------------------------------------------
+
+
+def entries() -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    found = []
+    for i, row in enumerate(
+        np.sort(-rng.exponential(4.0, (TOKENS, ALTERNATIVES)))[:, ::-1].round(6)
+    ):
+        names = [f" w{i % 97}{'abcde'[j]}" for j in range(ALTERNATIVES)]
+        top = [
+            {"token": name, "logprob": value, "bytes": list(name.encode())}
+            for name, value in zip(names, row.tolist(), strict=True)
+        ]
+        found.append({**top[0], "top_logprobs": top})
+    return found
+
+
+def head(kind: str) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "m"}
+
+
+def compact(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def whole() -> bytes:
+    content = entries()
+    text = "".join(entry["token"] for entry in content)
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text, "refusal": None},
+        "logprobs": {"content": content, "refusal": None},
+        "finish_reason": "stop",
+    }
+    usage = {"prompt_tokens": 20, "completion_tokens": TOKENS, "total_tokens": TOKENS + 20}
+    return compact(head("chat.completion") | {"choices": [choice], "usage": usage})
+
+
+def frames() -> list[bytes]:
+    found = []
+    for entry in [*entries(), None]:
+        choice = {
+            "index": 0,
+            "delta": {"content": entry["token"]} if entry else {},
+            "logprobs": {"content": [entry]} if entry else None,
+            "finish_reason": None if entry else "stop",
+        }
+        chunk = head("chat.completion.chunk") | {"choices": [choice]}
+        found.append(b"data: %s\n\n" % compact(chunk))
+    return [*found, b"data: [DONE]\n\n"]
+
+
+def run_upstream(listener: socket.socket) -> None:
+    plain, parts = whole(), frames()
+    answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
+    answer %= len(plain), plain
+    begin = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+    begin += b"transfer-encoding: chunked\r\n\r\n"
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                top = (await reader.readuntil(b"\r\n\r\n")).lower()
+                size = int(top.partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
+                if b'"stream": true' not in await reader.readexactly(size):
+                    writer.write(answer)
+                    continue
+                writer.write(begin)
+                for part in parts:
+                    writer.write(b"%x\r\n%s\r\n" % (len(part), part))
+                    await asyncio.sleep(PACE)
+                writer.write(b"0\r\n\r\n")
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(handle, sock=listener)
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+# -- what stands before it -------------------------------------------------------------------------
+
+
+def run_bare(listener: socket.socket, upstream: str) -> None:
+    """A pass-through, and nothing else."""
+
+    async def pass_on(request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        async with request.app[session].post(f"{upstream}{request.path}", data=body) as answer:
+            if answer.content_type != "text/event-stream":
+                data = await answer.read()
+                return web.Response(body=data, content_type=answer.content_type)
+            response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+            await response.prepare(request)
+            async for piece in answer.content.iter_any():
+                await response.write(piece)
+            return response
+
+    async def connected(app: web.Application) -> Any:
+        async with ClientSession(connector=TCPConnector(limit=0)) as app[session]:
+            yield
+
+    session = web.AppKey("session", ClientSession)
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", pass_on)
+    app.cleanup_ctx.append(connected)
+    web.run_app(app, sock=listener, print=None, access_log=None)
+
+
+def run_gateway(port: int, upstream: str, log: Path) -> None:
+    with VerificationGate(
+        Random(1e-9, warmup=0), budget=Budget(total=1), verifier=ScriptedVerifier(), log=log
+    ) as gate:
+
+        async def main() -> None:
+            settings = GatewaySettings(upstream=f"{upstream}/v1")
+            metrics = Metrics(policy="random", unit="verifications")
+            gateway = Gateway(gate, Tasks(kinds=()), settings, metrics)
+            await serve(gateway, host="127.0.0.1", port=port)
+
+        asyncio.run(main())
+
+
+@contextmanager
+def litellm(command: str, upstream: str, folder: Path) -> Iterator[tuple[str, int]]:
+    port = free_port()
+    config = folder / "litellm.json"  # which is YAML, too
+    parameters = {"model": "openai/m", "api_base": f"{upstream}/v1", "api_key": "none"}
+    models = [{"model_name": "m", "litellm_params": parameters}]
+    config.write_text(json.dumps({"model_list": models}))
+    environment = os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
+    process = subprocess.Popen(
+        [command, "--config", str(config), "--port", str(port), "--host", "127.0.0.1"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield f"http://127.0.0.1:{port}", process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
+
+
+# -- the client ------------------------------------------------------------------------------------
+
+
+class Connection:
+    """One connection, kept open. Times in seconds."""
+
+    def __init__(self, url: str) -> None:
+        host, _, port = url.removeprefix("http://").partition(":")
+        self._address = host, int(port)
+        self._file: Any = None
+
+    def open(self) -> None:
+        deadline = time.monotonic() + 120
+        while self._file is None:
+            try:
+                self._socket = socket.create_connection(self._address)
+                self._file = self._socket.makefile("rb")
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def call(self, path: str, body: bytes) -> float:
+        """To the first frame of a stream; to the end of another answer."""
+        top = f"POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer none\r\n"
+        top += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        start = time.perf_counter()
+        self._socket.sendall(top.encode() + body)
+        headers = {}
+        status = self._file.readline()
+        assert b" 200 " in status, (path, status)
+        while line := self._file.readline().strip():
+            name, _, value = line.lower().partition(b":")
+            headers[name] = value.strip()
+        if b"content-length" in headers:
+            self._file.read(int(headers[b"content-length"]))
+            return time.perf_counter() - start
+        first = 0.0
+        while size := int(self._file.readline(), 16):
+            self._file.read(size + 2)
+            first = first or time.perf_counter() - start
+        self._file.readline()
+        return first
+
+
+class Way(NamedTuple):
+    name: str
+    kind: str  # "bare", "not gated", "gated", "LiteLLM"
+    connection: Connection
+    pid: int
+    path: str
+    body: dict[str, Any]
+
+
+def measure(ways: list[Way], direct: Connection, rounds: int) -> dict[str, tuple[float, float]]:
+    """By name: added milliseconds, and milliseconds of processor time per call."""
+    added: dict[str, list[float]] = {way.name: [] for way in ways}
+    used = dict.fromkeys(added, 0.0)
+    for i in range(-5, rounds):  # the first are a warm-up
+        for way in ways[i % len(ways) :] + ways[: i % len(ways)]:
+            body = json.dumps(way.body).encode()
+            base = direct.call(way.path, body)
+            before = processor(way.pid)
+            took = way.connection.call(way.path, body)
+            if i >= 0:
+                added[way.name].append(1e3 * (took - base))
+                used[way.name] += processor(way.pid) - before
+    return {name: (median(times), 1e3 * used[name] / rounds) for name, times in added.items()}
+
+
+def processor(pid: int) -> float:
+    """Seconds that all threads of a process have run."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(path.read_text().split()[0]) for path in tasks) / 1e9
+
+
+def resident(pid: int) -> float:
+    """MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+# -- the run ---------------------------------------------------------------------------------------
+
+ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "3/4 + 5/6?"}]}
+OWN: dict[str, Any] = ASK | {"logprobs": True, "top_logprobs": ALTERNATIVES}
+
+
+def table_of(title: str, found: dict[str, tuple[float, float]], kinds: dict[str, str]) -> Table:
+    table = Table(title=title)
+    for heading in ("through", "added", "of bare", "processor", "of bare", "target"):
+        table.add_column(heading, justify="left" if heading == "through" else "right")
+    added, used = found[next(name for name, kind in kinds.items() if kind == "bare")]
+    for name, (ms, processor_ms) in found.items():
+        target = TARGETS.get(kinds[name])
+        table.add_row(
+            name,
+            f"{ms:.2f} ms",
+            f"{ms / added:.2f}",
+            f"{processor_ms:.2f} ms",
+            f"{processor_ms / used:.2f}",
+            "" if target is None else f"{target:.1f}",
+        )
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--litellm", metavar="COMMAND", help="of an environment that has its proxy")
+    parser.add_argument("--calls", type=int, help="for the growth of memory")
+    args = parser.parse_args()
+    rounds = 100 if args.quick else 1000
+    console = Console()
+    console.print(machine())
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+        def start(target: Callable[..., None], *arguments: Any) -> int:
+            process = multiprocessing.get_context("fork").Process(
+                target=target, args=arguments, daemon=True
+            )
+            process.start()
+            stack.callback(process.join)
+            stack.callback(process.terminate)
+            return process.pid or 0
+
+        def listener() -> tuple[socket.socket, str]:
+            made = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=64))
+            return made, f"http://127.0.0.1:{made.getsockname()[1]}"
+
+        def connection(url: str) -> Connection:
+            made = Connection(url)
+            made.open()
+            return made
+
+        upstream, upstream_url = listener()
+        bare, bare_url = listener()
+        start(run_upstream, upstream)
+        bare_pid = start(run_bare, bare, upstream_url)
+        port = free_port()
+        gateway_pid = start(run_gateway, port, upstream_url, folder / "gate.db")
+        gateway_url = f"http://127.0.0.1:{port}"
+
+        def ways(stream: dict[str, Any]) -> list[Way]:
+            gateway = connection(gateway_url)
+            found = [
+                Way("aiohttp alone", "bare", connection(bare_url), bare_pid, CHAT, OWN | stream),
+                Way(
+                    "gateway, a path not gated",
+                    "not gated",
+                    gateway,
+                    gateway_pid,
+                    OTHER,
+                    OWN | stream,
+                ),
+                Way("gateway, the caller's", "gated", gateway, gateway_pid, CHAT, OWN | stream),
+                Way("gateway, its own", "gated", gateway, gateway_pid, CHAT, ASK | stream),
+            ]
+            if args.litellm:
+                proxy = connection(litellm_url)
+                found.append(Way("LiteLLM", "LiteLLM", proxy, litellm_pid, CHAT, OWN | stream))
+            return found
+
+        if args.litellm:
+            litellm_url, litellm_pid = stack.enter_context(
+                litellm(args.litellm, upstream_url, folder)
+            )
+        else:
+            console.print("Without LiteLLM's proxy: --litellm COMMAND names one.")
+        direct = connection(upstream_url)
+        plain = ways({})
+        found = measure(plain, direct, rounds)
+        kinds = {way.name: way.kind for way in plain}
+        title = f"{TOKENS} tokens, {len(whole()) / 1e3:.0f} kB, {rounds} rounds"
+        console.print(table_of(title, found, kinds))
+        streams = measure(ways({"stream": True}), direct, max(rounds // 10, 20))
+        kinds = {name: kind if kind == "bare" else "stream" for name, kind in kinds.items()}
+        kinds["LiteLLM"] = "LiteLLM"
+        console.print(table_of("Streams: to the first frame", streams, kinds))
+        calls = args.calls or (2_000 if args.quick else 20_000)
+        body = json.dumps(ASK).encode()
+        for i in range(1_000 + calls):
+            if i == 1_000:
+                before = resident(gateway_pid)
+            plain[-1 if not args.litellm else -2].connection.call(CHAT, body)
+        grown = resident(gateway_pid) - before
+        console.print(f"The gateway's memory grew by {grown:.1f} MB over {calls:,} gated calls.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""`gatekeeper serve`: the gate as a gateway in front of an API of OpenAI's kind."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+
+from gatekeeper.budget import Budget
+from gatekeeper.errors import BadInputError, LogMismatchError, MissingDependencyError
+from gatekeeper.features import features_of
+from gatekeeper.gate import VerificationGate
+from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
+from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.io.tasks import Task, read_tasks
+from gatekeeper.programs.config_file import add_config_option
+from gatekeeper.programs.log_mismatch import mismatch_text
+from gatekeeper.programs.run_options import RunOptions, add_gate_options, run_options_of
+from gatekeeper.programs.task_verifier import verifier_of
+from gatekeeper.programs.values import number, whole
+from gatekeeper.verifiers import ByKind
+
+__all__ = ["add", "main"]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A gateway in front of an API of OpenAI's kind: give its URL to your client in place of "
+        "the API's. Answers are decided on and verified within the budget."
+    )
+    add = parser.add_argument
+    add_config_option(parser)
+    add("--upstream", metavar="URL", help="the API's base URL, mostly ending in /v1")
+    add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one")
+    add("--port", type=whole(0), default=8080, metavar="N", help="0 picks a free one")
+    add("--tasks", type=Path, metavar="FILE", help="task file, as of `gatekeeper run`")
+    add(
+        "--wait",
+        choices=WAITS,
+        default="background",
+        help="hold an answer until its verdict is known, or (default) verify in the background",
+    )
+    add(
+        "--on-failed",
+        choices=ON_FAILED,
+        default="return",
+        help="what becomes of an answer that is found wrong: block waits for the verdict and "
+        "answers with HTTP 422 instead (default: return)",
+    )
+    add(
+        "--upstream-key-env",
+        metavar="NAME",
+        help="environment variable with the API's key (default: the callers' own keys pass)",
+    )
+    add(
+        "--own-key-env",
+        metavar="NAME",
+        help="environment variable with a key that callers must send as x-gatekeeper-key",
+    )
+    add(
+        "--maths-checker",
+        default="math",
+        metavar="NAME",
+        help="what checks maths answers: math, or a plug-in's verifier",
+    )
+    add(
+        "--grace",
+        type=number("[0, 1e6)"),
+        default=10.0,
+        metavar="SECONDS",
+        help="after SIGTERM, for verifications that have not begun",
+    )
+    add_gate_options(parser)
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Serves until SIGTERM; returns 0.
+
+    Raises
+    ------
+    GatekeeperError
+        For impossible options, a log of another gate, an address that cannot be had.
+    """
+    if find_spec("aiohttp") is None:
+        raise MissingDependencyError("aiohttp", extra="serve", needed_for="gatekeeper serve")
+    if args.upstream is None:
+        raise BadInputError("--upstream is missing: give the API's base URL")
+    options = run_options_of(args)
+    settings = GatewaySettings(
+        upstream=args.upstream,
+        wait=args.wait,
+        on_failed=args.on_failed,
+        upstream_key=_key("--upstream-key-env", args.upstream_key_env),
+        own_key=_key("--own-key-env", args.own_key_env),
+        grace=args.grace,
+    )
+    if settings.own_key is None and not _is_loopback(args.host):
+        print(
+            f"gatekeeper: --host {args.host} lets other machines put tasks and read results; "
+            "--own-key-env asks them for a key",
+            file=sys.stderr,
+        )
+    tasks = [] if args.tasks is None else read_tasks(args.tasks)
+    verifier = _verifier(tasks, options, maths=args.maths_checker)
+    try:
+        gate = _gate(options, verifier)
+    except LogMismatchError as e:
+        raise BadInputError(mismatch_text(options.log or Path(), e)) from e
+    with gate:
+        asyncio.run(_serve(gate, Tasks(tasks, kinds=verifier.verifiers), settings, args))
+        status = gate.status()
+        print(
+            f"gatekeeper: ended after {status.seen} outputs, "
+            f"{status.verified + status.warmup_verified} verified, "
+            f"{status.errors_found + status.warmup_errors} wrong",
+            file=sys.stderr,
+        )
+    return 0
+
+
+async def _serve(
+    gate: VerificationGate, tasks: Tasks, settings: GatewaySettings, args: argparse.Namespace
+) -> None:
+    from gatekeeper.gateway.application import Gateway  # these need the extra
+    from gatekeeper.gateway.server import serve
+
+    def ready(url: str) -> None:
+        known = gate.status().seen
+        log = f"; {known} outputs are in {args.log}" if known else ""
+        print(
+            f"gatekeeper: {url}/v1 is in front of {settings.upstream}; policy {args.policy}, "
+            f"{len(tasks)} tasks{log}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    metrics = Metrics(policy=args.policy, unit=args.unit)
+    gateway = Gateway(gate, tasks, settings, metrics)
+    await serve(gateway, host=args.host, port=args.port, on_ready=ready)
+
+
+def _gate(options: RunOptions, verifier: ByKind) -> VerificationGate:
+    return VerificationGate(
+        options.policy,
+        budget=Budget(fraction=options.share, total=options.total, unit=options.unit),
+        verifier=verifier,
+        log=options.log,
+        on_unavailable="pass",
+        workers=options.workers,
+        seed=options.seed,
+        warmup=options.warmup,
+        explore=options.explore,
+        on_drift=options.on_drift,
+        features=features_of(options.features),
+    )
+
+
+def _verifier(tasks: Sequence[Task], options: RunOptions, *, maths: str) -> ByKind:
+    """For the kinds of the task file, and for those that callers may put."""
+    kinds = {str(task["kind"]) for task in tasks}
+    if options.sandbox is not None:
+        kinds.add("code")
+    try:
+        return verifier_of(kinds | {"math"}, sandbox=options.sandbox, maths=maths)
+    except MissingDependencyError:
+        if "math" in kinds:
+            raise
+        return verifier_of(kinds, sandbox=options.sandbox)
+
+
+def _key(option: str, name: str | None) -> str | None:
+    if name is None:
+        return None
+    key = os.environ.get(name)
+    if not key:
+        raise BadInputError(f"{option} {name}: this environment variable is empty or not set")
+    return key
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,17 @@
+"""`gatekeeper serve`: a gate between callers and an API of OpenAI's kind.
+
+application   routes, the gateway's key, what is under way
+calls         a request for outputs: what it asks of the gateway, what goes upstream
+logprobs      what is requested on the caller's behalf, and taken out of the answer
+json_edit     edits of JSON that keep every other byte
+gated         answers to such requests, in one piece or as a stream
+events        frames of a stream
+outputs       decisions, and verification in the background
+results       headers, comments and JSON of a result
+tasks         what outputs are verified against
+upstream      connections to the API
+metrics       figures for Prometheus
+refusal       errors of the gateway itself
+server        listening, and ending without loss
+settings      of a gateway
+"""

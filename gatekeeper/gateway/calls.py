@@ -1,0 +1,132 @@
+"""A request for outputs: what it asks of the gateway, and what goes upstream."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gatekeeper.adapters.openai.call_settings import CallSettings
+from gatekeeper.errors import BadInputError
+from gatekeeper.gateway.json_edit import Members, members
+from gatekeeper.gateway.logprobs import NOTHING, Requested, requested
+from gatekeeper.gateway.refusal import RefusalError
+from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
+from gatekeeper.gateway.tasks import Tasks
+
+__all__ = ["BODY_KEY", "TASK_HEADER", "Call", "read_call"]
+
+BODY_KEY = "gatekeeper"
+TASK_HEADER = "x-gatekeeper-task"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request for outputs.
+
+    Attributes
+    ----------
+    endpoint, model
+        Where it goes and what it asks: a refusal of log-probabilities is remembered by both.
+    settings
+        Of the gate. The id is always set.
+    waits, blocks
+        For the verdict; with an error where an output is found wrong.
+    annotates
+        The result becomes a member of the answer.
+    """
+
+    endpoint: str
+    model: str
+    settings: CallSettings
+    waits: bool
+    blocks: bool
+    annotates: bool
+    requested: Requested
+    _body: bytes
+    _members: Members
+
+    def body(self, *, plain: bool = False) -> bytes:
+        """What goes upstream; `plain` without the log-probabilities of the gateway."""
+        parameters = {} if plain else self.requested.parameters
+        if not parameters and BODY_KEY not in self._members.value:
+            return self._body
+        return self._members.text(drop=[BODY_KEY], put=parameters).encode()
+
+
+def read_call(
+    endpoint: str, body: bytes, headers: Mapping[str, str], *, tasks: Tasks, usual: GatewaySettings
+) -> Call | None:
+    """Read a request.
+
+    Returns
+    -------
+    Call or None
+        None for a body that is no JSON object: the upstream says what is wrong with it.
+
+    Raises
+    ------
+    RefusalError
+        For settings of the gateway that cannot be used, and for an unknown task.
+    """
+    try:
+        found = members(body.decode())
+    except ValueError:
+        return None
+    if found is None:
+        return None
+    given = found.value.get(BODY_KEY, {})
+    try:
+        own = _own_settings(given, usual)
+        settings = _gate_settings(given, headers.get(TASK_HEADER), tasks)
+    except BadInputError as error:
+        raise RefusalError(400, "gatekeeper_settings", str(error)) from None
+    sent = {name: value for name, value in found.value.items() if name != BODY_KEY}
+    return Call(
+        endpoint=endpoint,
+        model=str(sent.get("model")),
+        settings=settings,
+        waits=own["wait"] == "verdict" or own["on_failed"] == "block",
+        blocks=own["on_failed"] == "block",
+        annotates=own["annotate"],
+        requested=NOTHING if settings.verify == "never" else requested(endpoint, sent),
+        _body=body,
+        _members=found,
+    )
+
+
+_GATE = {field.name for field in fields(CallSettings)}
+
+
+def _own_settings(given: Any, usual: GatewaySettings) -> dict[str, Any]:
+    """wait, on_failed and annotate."""
+    known: dict[str, tuple[Any, tuple[Any, ...]]] = {
+        "wait": (usual.wait, WAITS),
+        "on_failed": (usual.on_failed, ON_FAILED),
+        "annotate": (False, (True, False)),
+    }
+    if not isinstance(given, dict) or given.keys() - _GATE - known.keys():
+        names = ", ".join(sorted(_GATE | known.keys()))
+        what = sorted(given) if isinstance(given, dict) else type(given).__name__
+        raise BadInputError(f"the body's 'gatekeeper' is {what!r:.80}: an object with {names}")
+    found = {}
+    for name, (default, choices) in known.items():
+        found[name] = given.get(name, default)
+        if not any(found[name] is choice or found[name] == choice for choice in choices):
+            raise BadInputError(f"{name}={found[name]!r:.80}: choose one of {choices}")
+    return found
+
+
+def _gate_settings(given: dict[str, Any], header: str | None, tasks: Tasks) -> CallSettings:
+    """With the task of the body or of the header, and an id for the output."""
+    unique = secrets.token_hex(8)
+    gate = {name: value for name, value in given.items() if name in _GATE}
+    if gate.get("task") is None and header is not None:
+        task = tasks.named(header)
+        gate |= {"task": task, "id": given.get("id") or tasks.output_id(task, unique)}
+        return CallSettings(**gate)
+    gate["id"] = given.get("id") or f"output-{unique}"
+    if gate.get("task") is not None:
+        gate["task"] = tasks.checked(str(gate["id"]), gate["task"])
+    return CallSettings(**gate)

@@ -1,0 +1,210 @@
+"""Answers to requests for outputs: passed on, and decided on, in one piece or as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from gatekeeper.adapters.openai.logprobs import REFUSALS, is_refusal
+from gatekeeper.adapters.openai.stream import StreamReader
+from gatekeeper.gateway import results
+from gatekeeper.gateway.calls import Call
+from gatekeeper.gateway.events import Frames, is_last, read_frame
+from gatekeeper.gateway.json_edit import edited, members
+from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.outputs import Decided, Outputs
+from gatekeeper.gateway.refusal import RefusalError, envelope
+from gatekeeper.gateway.upstream import CutError, Upstream, body_of, pieces_of
+
+__all__ = ["GatedCalls"]
+
+
+@dataclass(slots=True)
+class GatedCalls:
+    """Sends requests for outputs upstream, and returns their answers.
+
+    Parameters
+    ----------
+    upstream, outputs, metrics
+        Of one gateway.
+    """
+
+    upstream: Upstream
+    outputs: Outputs
+    metrics: Metrics
+    _refusing: set[tuple[str, str]] = field(default_factory=set)  # log-probabilities
+
+    async def answer(self, request: web.Request, call: Call, begun: float) -> web.StreamResponse:
+        """Answer a call.
+
+        Parameters
+        ----------
+        begun
+            When the request came, by `perf_counter`.
+
+        Raises
+        ------
+        RefusalError
+            If the upstream does not answer, or the answer is blocked.
+        CutError
+            If the upstream's connection breaks off.
+        """
+        async with AsyncExitStack() as open_answers:
+            key = call.endpoint, call.model
+            asks = bool(call.requested.parameters) and key not in self._refusing
+            sent = perf_counter()
+            answer = await self._send(open_answers, request, call.body(plain=not asks))
+            body: bytes | None = None
+            if asks and answer.status in REFUSALS:
+                body = await body_of(answer)
+                if is_refusal(answer.status, body.decode(errors="replace")):
+                    answer, body = (
+                        await self._send(open_answers, request, call.body(plain=True)),
+                        None,
+                    )
+                    asks = False
+                    if answer.status == 200:
+                        self._refusing.add(key)
+            if answer.status == 200 and answer.content_type == "text/event-stream":
+                return await self._stream(request, call, answer, removes=asks)
+            if body is None:
+                body = await body_of(answer)
+            waited = perf_counter() - sent
+            return await self._plain(call, answer, body, removes=asks, begun=begun + waited)
+
+    async def _send(
+        self, open_answers: AsyncExitStack, request: web.Request, body: bytes
+    ) -> aiohttp.ClientResponse:
+        return await open_answers.enter_async_context(
+            self.upstream.answer(request, body, plain=True)
+        )
+
+    # -- in one piece -----------------------------------------------------------------------------
+
+    async def _plain(
+        self,
+        call: Call,
+        answer: aiohttp.ClientResponse,
+        body: bytes,
+        *,
+        removes: bool,
+        begun: float,
+    ) -> web.Response:
+        """`begun`: when the request came, later by what the upstream took."""
+        headers = self.upstream.headers(answer, same_body=False)
+        if answer.status != 200:
+            self.metrics.answered(call.endpoint, answer.status)
+            return web.Response(
+                status=answer.status, reason=answer.reason, body=body, headers=headers
+            )
+        value, body = _read(body, call.requested.answer if removes else {})
+        if call.settings.verify == "never":
+            decided = self.outputs.skipped(call.settings)
+        else:
+            found = self.outputs.of_answer(value, call.settings)
+            decided = await self.outputs.decide(found, call.settings)
+        overhead = perf_counter() - begun
+        if call.waits:
+            await self.outputs.verdicts(decided)
+        id_ = str(call.settings.id)
+        headers.extend(results.headers(id_, decided))
+        headers["x-gatekeeper-overhead-ms"] = f"{1e3 * overhead:.2f}"
+        if call.blocks and (wrong := _wrong(decided)):
+            self.metrics.answered(call.endpoint, 422, overhead)
+            own = {n: v for n, v in headers.items() if n.lower().startswith("x-gatekeeper-")}
+            return RefusalError(422, "verification_failed", wrong).response(own)
+        if call.annotates:
+            body = _annotated(body, results.summary(id_, decided))
+        self.metrics.answered(call.endpoint, answer.status, overhead)
+        return web.Response(status=answer.status, reason=answer.reason, body=body, headers=headers)
+
+    # -- as a stream ------------------------------------------------------------------------------
+
+    async def _stream(
+        self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, *, removes: bool
+    ) -> web.StreamResponse:
+        headers = self.upstream.headers(answer, same_body=False)
+        headers.extend(results.id_header(str(call.settings.id)))
+        response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
+        await response.prepare(request)
+        self.metrics.answered(call.endpoint, answer.status)
+        frames, reader = Frames(), StreamReader(scope=call.settings.scope)
+        paths = call.requested.event if removes else {}
+        ended = False
+        try:
+            async for piece in pieces_of(answer):
+                passing: list[bytes] = []
+                for frame in frames.add(piece):
+                    value, new = read_frame(frame, paths)
+                    if is_last(value) and not ended:
+                        if passing:
+                            await response.write(b"".join(passing))
+                        if isinstance(value, dict):
+                            reader.add(value)
+                        ended, passing = True, [*await self._end(call, reader, new)]
+                    else:
+                        if isinstance(value, dict) and not ended:
+                            reader.add(value)
+                        passing.append(new)
+                if passing:
+                    await response.write(b"".join(passing))
+        except CutError:
+            await response.write(frames.rest)
+            await self._end(call, reader, b"")
+            raise
+        last = frames.rest
+        if not ended:
+            parts = await self._end(call, reader, b"")
+            last = last or b"".join(parts)  # nothing belongs behind half a frame
+        if last:
+            await response.write(last)
+        await response.write_eof()
+        return response
+
+    async def _end(self, call: Call, reader: StreamReader, last: bytes) -> Sequence[bytes]:
+        """Decide on a stream's outputs: the comment with the result, and the last frame."""
+        settings = call.settings
+        if settings.verify == "never":
+            decided = self.outputs.skipped(settings)
+        else:
+            found = self.outputs.of_stream(reader, settings)
+            decided = await self.outputs.decide(found, settings)
+        if call.waits:
+            await self.outputs.verdicts(decided)
+        said = results.comment(str(settings.id), decided)
+        if call.blocks and (wrong := _wrong(decided)):
+            error = envelope(422, "verification_failed", wrong)
+            return said, b"event: error\ndata: " + error + b"\n\n"
+        return said, last
+
+
+def _read(body: bytes, paths: Any) -> tuple[Any, bytes]:
+    """The value of an answer, and the answer after the edits; None if it is no JSON."""
+    try:
+        value, text = edited(body.decode(), paths)
+    except ValueError:
+        return None, body
+    return value, text.encode() if paths else body
+
+
+def _wrong(decided: Iterable[Decided]) -> str:
+    """What a blocked caller is told; "" where no output was found wrong."""
+    for each in decided:
+        outcome = each.result.outcome
+        if outcome is not None and outcome.error == 1:
+            return f"output {each.result.id} was verified and is wrong: {outcome.verdict}"
+    return ""
+
+
+def _annotated(body: bytes, summary: dict[str, Any]) -> bytes:
+    try:
+        found = members(body.decode())
+    except ValueError:
+        return body
+    return body if found is None else found.text(put={"gatekeeper": summary}).encode()

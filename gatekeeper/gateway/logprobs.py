@@ -1,0 +1,118 @@
+"""The log-probabilities that are requested on the caller's behalf, and taken out of the answer.
+
+How they are requested is OpenAI's adapter's (`adapters.openai.logprobs`). What is taken out leaves
+what the APIs return where nobody asked: null in chat and text completions, an empty list in the
+Responses API. A caller who asked for fewer alternatives gets that many.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, PARAMETERS
+from gatekeeper.gateway.json_edit import EACH, Edit, Paths, first_items
+
+__all__ = ["ENDPOINTS", "NOTHING", "Requested", "endpoint_of", "requested"]
+
+ENDPOINTS = tuple(PARAMETERS)
+"""The paths that are gated, after whatever stands before them; the first that fits counts."""
+
+NEEDED = "message.output_text.logprobs"
+
+
+class Requested(NamedTuple):
+    """What is requested beside what the caller asked for, and how the answer loses it again."""
+
+    parameters: Mapping[str, Any]
+    answer: Paths
+    event: Paths  # of a stream
+
+
+NOTHING = Requested({}, {}, {})
+
+
+def endpoint_of(path: str) -> str | None:
+    """The endpoint that a path ends with; None for one that is not gated."""
+    return next((endpoint for endpoint in ENDPOINTS if path.endswith(endpoint)), None)
+
+
+def requested(endpoint: str, body: Mapping[str, Any]) -> Requested:
+    """What to request for a body.
+
+    A value that the API does not allow, such as `top_logprobs` without `logprobs`, is left to the
+    server to refuse; `logprobs=False` is respected.
+
+    Parameters
+    ----------
+    endpoint : str
+        One of `ENDPOINTS`.
+    body : mapping
+        The caller's request.
+    """
+    edits = _EDITS[endpoint](body)
+    if edits is None:
+        return NOTHING
+    parameters = PARAMETERS[endpoint](body)
+    return Requested({n: v for n, v in parameters.items() if body.get(n) != v}, *edits)
+
+
+def _chat(body: Mapping[str, Any]) -> tuple[Paths, Paths] | None:
+    asked, k = body.get("logprobs"), body.get("top_logprobs")
+    if asked is None and k is None:
+        inside: Any = _becomes("null")
+    elif asked is True and (k is None or _is_few(k, least=0)):
+        entry = {EACH: {"top_logprobs": _first(k or 0)}}
+        inside = {"content": entry, "refusal": entry}
+    else:
+        return None
+    paths = {"choices": {EACH: {"logprobs": inside}}}
+    return paths, paths
+
+
+def _completions(body: Mapping[str, Any]) -> tuple[Paths, Paths] | None:
+    # Which of a caller's few alternatives a server adds to its dicts is its own affair. With
+    # `echo`, log-probabilities of the prompt would be computed, which is slow.
+    if body.get("logprobs") is not None or body.get("echo"):
+        return None
+    paths = {"choices": {EACH: {"logprobs": _becomes("null")}}}
+    return paths, paths
+
+
+def _responses(body: Mapping[str, Any]) -> tuple[Paths, Paths] | None:
+    include, k = body.get("include"), body.get("top_logprobs")
+    if not isinstance(include, list | None):
+        return None
+    if NEEDED not in (include or ()):
+        if not (k is None or _is_few(k, least=0)):
+            return None
+        inside: Any = _becomes("[]")
+    elif _is_few(k, least=1):
+        inside = {EACH: {"top_logprobs": _first(k or 0)}}
+    else:
+        return None
+    part = {"logprobs": inside}
+    item = {"content": {EACH: part}}
+    # A Response names the parameters of its request.
+    response = {"output": {EACH: item}, "top_logprobs": _becomes(json.dumps(k or 0))}
+    return response, {**part, "part": part, "item": item, "response": response}
+
+
+_EDITS = {"/chat/completions": _chat, "/completions": _completions, "/responses": _responses}
+
+
+def _is_few(k: object, *, least: int) -> bool:
+    return type(k) is int and least <= k < ALTERNATIVES
+
+
+def _becomes(new: str) -> Edit:
+    def edit(text: str, start: int, end: int) -> str | None:
+        return None if text.startswith("null", start) else new
+
+    return edit
+
+
+def _first(count: int) -> Edit:
+    return partial(first_items, count=count)

@@ -1,0 +1,44 @@
+"""What the gateway itself refuses, in OpenAI's envelope, with status codes that clients know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from aiohttp import web
+
+__all__ = ["RefusalError", "envelope"]
+
+
+class RefusalError(Exception):
+    """The gateway's own answer to a request.
+
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    code : str
+        For programs.
+    message : str
+        For people. It shows no task and no key.
+    """
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+    def response(self, headers: Mapping[str, str] | None = None) -> web.Response:
+        """The answer."""
+        return web.Response(
+            status=self.status,
+            body=envelope(self.status, self.code, str(self)),
+            content_type="application/json",
+            headers=headers,
+        )
+
+
+def envelope(status: int, code: str, message: str) -> bytes:
+    """An error as OpenAI's APIs return it."""
+    kind = "invalid_request_error" if status < 500 else "api_error"
+    error = {"message": f"gatekeeper: {message}", "type": kind, "param": None, "code": code}
+    return json.dumps({"error": error}).encode()

@@ -1,0 +1,69 @@
+"""The settings of a gateway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+from gatekeeper.errors import BadInputError
+
+__all__ = ["ON_FAILED", "WAITS", "GatewaySettings", "OnFailed", "Wait"]
+
+Wait = Literal["background", "verdict"]
+OnFailed = Literal["return", "block"]
+WAITS: tuple[Wait, ...] = get_args(Wait)
+ON_FAILED: tuple[OnFailed, ...] = get_args(OnFailed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """The settings of a gateway.
+
+    Parameters
+    ----------
+    upstream : str
+        Base URL of the API behind the gateway, as a client of it has it: mostly ending in /v1.
+    wait : {"background", "verdict"}
+        Whether an answer passes when it is decided on, or when its verdict is known.
+    on_failed : {"return", "block"}
+        What becomes of an answer that is found wrong. "block" waits for the verdict, and gives the
+        caller an error (HTTP 422) in place of the answer.
+    upstream_key : str or None
+        Sent to the upstream in place of the callers' Authorization.
+    own_key : str or None
+        That callers have to send as `x-gatekeeper-key`.
+    grace : float
+        Seconds at the end for verifications under way, at least 0; those that have not begun by
+        then return their reservations.
+
+    Raises
+    ------
+    BadInputError
+        For another value.
+    """
+
+    upstream: str
+    wait: Wait = "background"
+    on_failed: OnFailed = "return"
+    upstream_key: str | None = field(default=None, repr=False)
+    own_key: str | None = field(default=None, repr=False)
+    grace: float = 10.0
+
+    def __post_init__(self) -> None:
+        url = urlsplit(self.upstream)
+        if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
+            raise BadInputError(
+                f"upstream={self.upstream!r}: give the base URL of an API, such as "
+                "http://127.0.0.1:8000/v1"
+            )
+        for name, choices in (("wait", WAITS), ("on_failed", ON_FAILED)):
+            if getattr(self, name) not in choices:
+                raise BadInputError(
+                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(choices)}"
+                )
+
+    @property
+    def root(self) -> str:
+        """What a path at the gateway is put behind: the upstream without its final /v1."""
+        return self.upstream.rstrip("/").removesuffix("/v1")

@@ -1,0 +1,115 @@
+"""Edits of JSON beside plain parsing, changing and printing; no field of a request is lost."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatekeeper.gateway.calls import read_call
+from gatekeeper.gateway.json_edit import EACH, edited, members
+from gatekeeper.gateway.logprobs import ENDPOINTS
+from gatekeeper.gateway.settings import GatewaySettings
+from gatekeeper.gateway.tasks import Tasks
+
+USUAL = GatewaySettings(upstream="http://u/v1")
+NAMES = st.one_of(
+    st.sampled_from(
+        ["model", "logprobs", "top_logprobs", "include", "stream", "n", "choices", "a", "echo"]
+    ),
+    st.text(max_size=4),
+)
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(max_size=6),
+        st.sampled_from([2, 5, True, ["message.output_text.logprobs"]]),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=8,
+)
+PRINTS: list[dict[str, Any]] = [
+    {},
+    {"indent": 2},
+    {"separators": (",", ":"), "ensure_ascii": False},
+    {"separators": (" ,\r\n", "\t: ")},
+]
+
+
+def dumps(value: Any, how: dict[str, Any]) -> str:
+    return json.dumps(value, **how)
+
+
+def encodable(text: str) -> bool:
+    return not any(0xD800 <= ord(c) < 0xE000 for c in text)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.dictionaries(NAMES, VALUES, max_size=6), st.sampled_from(PRINTS), st.data())
+def test_no_field_of_a_request_is_lost(
+    body: dict[str, Any], how: dict[str, Any], data: st.DataObject
+) -> None:
+    """Each member goes upstream as it is written; what is added is among the log-probabilities'."""
+    with_key = body | {"gatekeeper": {"task": {"kind": "math", "gold": "SECRET"}}}
+    order = data.draw(st.permutations(list(with_key)))
+    text = dumps({name: with_key[name] for name in order}, how)
+    if not encodable(text):
+        return
+    for endpoint in ENDPOINTS:
+        call = read_call(endpoint, text.encode(), {}, tasks=Tasks(kinds={"math"}), usual=USUAL)
+        assert call is not None
+        assert b"SECRET" not in call.body()
+        assert json.loads(call.body(plain=True)) == body
+        sent = members(call.body().decode())
+        assert sent is not None
+        added = {n for n, v in sent.value.items() if n not in body or body[n] != v}
+        assert added <= {"logprobs", "top_logprobs", "include"}
+        assert body.keys() <= sent.value.keys()
+        found = members(text)
+        assert found is not None
+        assert set(found.written) - set(sent.written) <= {
+            pair for pair in found.written if pair[0] in {"gatekeeper", *added}
+        }
+
+
+@settings(max_examples=80, deadline=None)
+@given(VALUES, VALUES, st.sampled_from(PRINTS))
+def test_edits_change_their_values_alone(inside: Any, beside: Any, how: dict[str, Any]) -> None:
+    first, second, third = (copy.deepcopy(beside) for _ in range(3))
+    document = {"a": beside, "choices": [{"logprobs": inside, "x": first}, second], "z": third}
+    text = f" {dumps(document, how)}\n"
+    paths = {"choices": {EACH: {"logprobs": lambda *_: "null"}}}
+    value, new = edited(text, paths)
+    assert value == document
+    for choice in document["choices"]:
+        if isinstance(choice, dict) and "logprobs" in choice:
+            choice["logprobs"] = None
+    assert new == f" {dumps(document, how)}\n"
+    assert edited(text, {}) == (json.loads(text), text)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(alphabet='{}[]",:0 \\a', max_size=12))
+def test_what_is_no_json_is_no_json(text: str) -> None:
+    """Exactly where the standard library says so."""
+    paths = {"a": {EACH: {"": {}}}, "": {EACH: {}}}
+    try:
+        wanted = json.loads(text)
+    except ValueError:
+        wanted = ...
+    for read in (lambda: edited(text, paths)[0], lambda: members("{}") and edited(text, {})[0]):
+        try:
+            found = read()
+        except ValueError:
+            found = ...
+        assert found == wanted
+    if isinstance(wanted, dict):
+        found_members = members(text)
+        assert found_members is not None
+        assert found_members.value == wanted

@@ -1,0 +1,177 @@
+"""The command in a process of its own: SIGTERM under load, `kill -9` and restart, its file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from scripted_upstream import Request, ScriptedUpstream, completion, reply
+
+from gatekeeper.cli import main
+from gatekeeper.log.run import read_run
+from gatekeeper.log.sqlite import SQLiteLog
+from gatekeeper.programs.config_file import line_of
+
+PATIENCE = 120.0
+TASKS = [{"id": f"q{i}", "prompt": "p", "kind": "math", "gold": f"x + {i}"} for i in range(8)]
+
+
+def answers(request: Request) -> Any:
+    """In 0.3 s; the right answer to q0, spelt so that only algebra knows it."""
+    return [0.3, reply(json.dumps(completion("So it is \\boxed{(x^2 + 0)/x}")).encode())]
+
+
+@contextmanager
+def serving(*options: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process and its URL."""
+    command = [sys.executable, "-m", "gatekeeper", "serve", "--port", "0", *map(str, options)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())
+        assert found is not None
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def calls(
+    url: str, count: int, *, sent: asyncio.Event | None = None
+) -> list[tuple[int, str]]:
+    """Status and id of each answer, of as many calls at once."""
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "q"}]})
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def one(i: int) -> tuple[int, str]:
+            headers = {"x-gatekeeper-task": f"q{i % len(TASKS)}"}
+            async with session.post(
+                f"{url}/v1/chat/completions", data=body, headers=headers
+            ) as answer:
+                await answer.read()
+                return answer.status, answer.headers.get("x-gatekeeper-id", "")
+
+        return await asyncio.gather(*(one(i) for i in range(count)))
+
+
+@pytest.fixture
+def task_file(tmp_path: Path) -> Path:
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("".join(json.dumps(task) + "\n" for task in TASKS))
+    return path
+
+
+def events(log: Path) -> list[tuple[str, str]]:
+    with SQLiteLog(log) as opened:
+        return [
+            (type(event).__name__, event.id) for event in opened.events() if hasattr(event, "id")
+        ]
+
+
+def test_sigterm_under_load_loses_nothing(tmp_path: Path, task_file: Path) -> None:
+    """Every answer under way is delivered, every reservation is settled or released."""
+    log = tmp_path / "gate.db"
+    with (
+        ScriptedUpstream(answers) as upstream,
+        serving("--upstream", upstream.url, "--tasks", task_file, "--log", log, "--budget", 1) as (
+            process,
+            url,
+        ),
+    ):
+
+        async def load() -> list[tuple[int, str]]:
+            under_way = asyncio.create_task(calls(url, 40))
+            while len(upstream.requests) < 40:
+                await asyncio.sleep(0.005)
+            process.send_signal(signal.SIGTERM)
+            return await under_way
+
+        found = asyncio.run(load())
+        assert process.wait(PATIENCE) == 0
+    assert Counter(status for status, _ in found) == {200: 40}
+    run = read_run(log)
+    assert set(run.results) == {id_ for _, id_ in found}
+    kinds: dict[str, list[str]] = {}
+    for kind, id_ in events(log):
+        kinds.setdefault(id_, []).append(kind)
+    for _, id_ in found:
+        assert {"Settled", "Released"} & set(kinds[id_]), kinds[id_]
+
+
+def test_kill_and_restart(tmp_path: Path, task_file: Path) -> None:
+    """What was selected and not verified is verified after the restart; each output is decided on
+    and charged once."""
+    log = tmp_path / "gate.db"
+    with ScriptedUpstream(answers) as upstream:
+        options = ("--upstream", upstream.url, "--tasks", task_file, "--log", log, "--budget", 1)
+        with serving(*options, "--workers", 1) as (process, url):
+            found = asyncio.run(calls(url, 30))
+            process.send_signal(signal.SIGKILL)
+            process.wait(PATIENCE)
+        before = {r.id for r in read_run(log).results.values() if r.outcome is not None}
+        assert len(before) < 30
+        with serving(*options, "--workers", 1) as (process, url):
+            deadline = time.monotonic() + PATIENCE
+            while sum(r.verified for r in read_run(log).results.values()) < 30:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+    counts = Counter(events(log))
+    for _, id_ in found:
+        assert counts["Decided", id_] == counts["Settled", id_] == 1
+    right = {r.id.partition("~")[0] for r in read_run(log).results.values() if r.outcome.error == 0}
+    assert right == {"q0"}
+
+
+CONFIG = """\
+# in front of vLLM
+upstream = "http://127.0.0.1:9/v1"
+budget = 0.25
+tasks = "{tasks}"  # a comment
+wait = "verdict"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "message"),
+    [
+        (6, "polcy = 'cst'", "polcy: unknown: did you mean 'policy'?"),
+        (6, "warmup = 0", "warmup: '0': give a whole number of at least 1"),
+        (6, "on-failed = 'stop'", "on-failed: 'stop' is unknown: choose one of return, block"),
+        (6, "log = 5", "log: 5: give a string"),
+        (6, "seed = true", "seed: True: give a number"),
+        (8, "features = '''\nlength'''\nworkers = 'two'", "workers: 'two': give a number"),
+        (6, "[verifier]\ncode = 'docker'", "verifier: unknown"),
+    ],
+)
+def test_a_file_of_options(
+    line: int, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error names file, line and key."""
+    path = tmp_path / "gateway.toml"
+    path.write_text(CONFIG + text)
+    assert main(["serve", "--config", str(path)]) == 2
+    assert f"{path}, line {line}: {message}" in capsys.readouterr().err
+
+
+def test_the_command_line_has_precedence(task_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(CONFIG.format(tasks=task_file) + "port = 1\nlog = 'no/such/folder/x.db'\n")
+    assert line_of(path.read_text(), "log") == 7
+    with serving("--config", path, "--log", tmp_path / "gate.db") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    assert (tmp_path / "gate.db").exists()

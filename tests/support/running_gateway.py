@@ -1,0 +1,81 @@
+"""A gateway in a thread of its own, with a gate in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.gateway.application import Gateway
+from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.settings import GatewaySettings
+from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.verifiers import ByKind
+
+
+class GoldChecker:
+    """Right is a text that contains the gold answer."""
+
+    def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
+        right = task["gold"] in generation.text
+        return Outcome(Verdict.PASSED if right else Verdict.FAILED)
+
+
+@dataclass
+class Running:
+    url: str  # of the gateway, without /v1
+    gate: VerificationGate
+    tasks: Tasks
+
+
+@contextmanager
+def running_gateway(
+    upstream: str,
+    *,
+    budget: Budget | None = None,
+    verifier: Any = None,
+    gate: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Iterator[Running]:
+    """By default everything is verified, which needs no policy."""
+    judge = ByKind({"math": verifier or GoldChecker()})
+    options: dict[str, Any] = {"on_unavailable": "pass", **(gate or {})}
+    ready, loops = threading.Event(), []
+    running = Running("", None, Tasks(kinds={"math"}))  # type: ignore[arg-type]
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        loops.append((asyncio.get_running_loop(), stop))
+        metrics = Metrics(policy="cst", unit="verifications")
+        made = Gateway(
+            running.gate, running.tasks, GatewaySettings(upstream=upstream, **settings), metrics
+        )
+        runner = web.AppRunner(made.application(), access_log=None, handler_cancellation=True)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0, backlog=2000).start()
+        running.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        ready.set()
+        await stop.wait()
+        await made.drain()
+        await runner.cleanup()
+
+    with VerificationGate(
+        "cst", budget=budget or Budget(fraction=1.0), verifier=judge, **options
+    ) as running.gate:
+        thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+        thread.start()
+        assert ready.wait(60)
+        try:
+            yield running
+        finally:
+            loop, stop = loops[0]
+            loop.call_soon_threadsafe(stop.set)
+            thread.join(60)
+            assert not thread.is_alive()
