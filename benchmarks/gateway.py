@@ -24,6 +24,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import secrets
 import socket
 import subprocess
 import tempfile
@@ -51,6 +52,7 @@ from gatekeeper.testing import ScriptedVerifier
 TOKENS, ALTERNATIVES = 128, 5
 PACE = 0.001  # seconds between the frames of a stream
 CHAT, OTHER = "/v1/chat/completions", "/v1/other"
+KEY = f"sk-{secrets.token_hex(24)}"  # of LiteLLM's proxy, which refuses to start without
 TARGETS = {"not gated": 1.2, "gated": 2.5, "stream": 1.2}
 
 # -- the upstream ----------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ def litellm(command: str, upstream: str, folder: Path) -> Iterator[tuple[str, in
     config = folder / "litellm.json"  # which is YAML, too
     parameters = {"model": "openai/m", "api_base": f"{upstream}/v1", "api_key": "none"}
     models = [{"model_name": "m", "litellm_params": parameters}]
-    config.write_text(json.dumps({"model_list": models}))
+    config.write_text(json.dumps({"model_list": models, "general_settings": {"master_key": KEY}}))
     environment = os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
     process = subprocess.Popen(
         [command, "--config", str(config), "--port", str(port), "--host", "127.0.0.1"],
@@ -218,7 +220,7 @@ class Connection:
         self._file: Any = None
 
     def open(self) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 180
         while self._file is None:
             try:
                 self._socket = socket.create_connection(self._address)
@@ -231,7 +233,7 @@ class Connection:
 
     def call(self, path: str, body: bytes) -> float:
         """To the first frame of a stream; to the end of another answer."""
-        top = f"POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer none\r\n"
+        top = f"POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n"
         top += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         start = time.perf_counter()
         self._socket.sendall(top.encode() + body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,6 +52,9 @@ async def serve(
             except OSError as error:
                 raise BadInputError(f"host={host!r}, port={port}: cannot listen: {error}") from None
             on_ready(_url(runner))
+            # Half of the time for parsing an answer would go into visiting, again and again, what
+            # was made before: benchmarks/gateway.py.
+            gc.freeze()
             await terminated.get()
             await site.stop()
             drained = asyncio.create_task(gateway.drain())
@@ -59,6 +63,7 @@ async def serve(
             for task in (drained, again):
                 task.cancel()
         finally:
+            gc.unfreeze()
             await runner.cleanup()
 
 

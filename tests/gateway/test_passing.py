@@ -15,6 +15,7 @@ import pytest
 from openai_server import Server
 from running_gateway import Running, running_gateway
 from scripted_upstream import CUT, Request, ScriptedUpstream, completion, event_stream, reply
+from serving import serving
 
 COMMENT = re.compile(rb": gatekeeper (\{.*\})\n\n")
 OWN = re.compile("x-gatekeeper-|content-length$|transfer-encoding$|date$|connection$|keep-alive$")
@@ -258,3 +259,27 @@ def test_streams_pass_as_they_come() -> None:
                     },
                 ):
                     pass
+
+
+def test_the_bundled_model_through_the_real_client() -> None:
+    """The same seed gives the same choices, with and without the gateway, which verifies them."""
+    with serving() as direct, running_gateway(str(direct.base_url)) as gateway:
+        through = direct.with_options(base_url=f"{gateway.url}/v1")
+        for more in ({}, {"n": 3}, {"logprobs": True, "top_logprobs": 2}):
+            asked: dict[str, Any] = {
+                "model": "gatekeeper-bundled",
+                "messages": [{"role": "user", "content": "What is 3/4 + 5/6?"}],
+                "seed": 7,
+                "max_tokens": 24,
+                **more,
+            }
+            plain = direct.chat.completions.create(**asked)
+            own = {"task": {"kind": "math", "gold": "19"}, "wait": "verdict"}
+            gated = through.chat.completions.with_raw_response.create(
+                **asked, extra_body={"gatekeeper": own}
+            )
+            assert gated.parse().choices == plain.choices
+            assert gated.parse().usage == plain.usage
+            verdicts = gated.headers["x-gatekeeper-verdict"].split(", ")
+            assert len(verdicts) == len(plain.choices)
+            assert set(verdicts) <= {"passed", "failed"}
