@@ -71,7 +71,7 @@ class GatedCalls:
                     asks = False
                     if answer.status == 200:
                         self._refusing.add(key)
-            if answer.status == 200 and answer.content_type == "text/event-stream":
+            if answer.status == 200 and _is_stream(answer):
                 return await self._stream(request, call, answer, removes=asks)
             if body is None:
                 body = await body_of(answer)
@@ -182,6 +182,12 @@ class GatedCalls:
             error = envelope(422, "verification_failed", wrong)
             return said, b"event: error\ndata: " + error + b"\n\n"
         return said, last
+
+
+def _is_stream(answer: aiohttp.ClientResponse) -> bool:
+    """A stream that can be read: a comment between compressed bytes would break it."""
+    encoding = answer.headers.get("Content-Encoding", "identity")
+    return answer.content_type == "text/event-stream" and encoding == "identity"
 
 
 def _read(body: bytes, paths: Any) -> tuple[Any, bytes]:

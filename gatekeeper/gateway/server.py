@@ -13,7 +13,7 @@ from aiohttp import web
 from gatekeeper.errors import BadInputError
 from gatekeeper.gateway.application import Gateway
 
-__all__ = ["serve"]
+__all__ = ["runner_of", "serve"]
 
 BACKLOG = 2048  # connections that may wait to be accepted
 
@@ -40,9 +40,7 @@ async def serve(
     BadInputError
         If it cannot listen there.
     """
-    runner = web.AppRunner(
-        gateway.application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0
-    )
+    runner = runner_of(gateway)
     with _terminations() as terminated:
         await runner.setup()
         try:
@@ -65,6 +63,17 @@ async def serve(
         finally:
             gc.unfreeze()
             await runner.cleanup()
+
+
+def runner_of(gateway: Gateway) -> web.AppRunner:
+    """The runner of a gateway's application, to be set up once."""
+    return web.AppRunner(
+        gateway.application(),
+        access_log=None,
+        auto_decompress=False,  # a compressed request passes as it is
+        handler_cancellation=True,  # a caller that is gone ends its call upstream
+        shutdown_timeout=1.0,
+    )
 
 
 def _url(runner: web.AppRunner) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import itertools
 import json
@@ -151,6 +152,8 @@ def scripted(request: Request) -> Any:
         return [reply(b"x" * 100)[:-50], CUT]
     if "cut-stream" in asked:
         return event_stream(b'data: {"choices": []}\n\ndata: {"cho', CUT, ends=False)
+    if "packed" in asked:
+        return [reply(gzip.compress(b'{"choices": []}'), headers=["content-encoding: gzip"])]
     if "strange" in asked:
         return [reply(STRANGE)]
     if request.head.startswith(b"HEAD"):
@@ -171,6 +174,7 @@ def test_errors_and_odd_bytes_are_the_same() -> None:
         ("POST", chat, b'{"model": "cut-plain"}'),
         ("POST", chat, b'{"model": "cut-stream", "stream": true}'),
         ("POST", chat, b'{"model": "strange"}'),
+        ("POST", chat, b'{"model": "packed"}'),
         ("POST", chat, b"[1, 2"),
         ("POST", chat, b'{"model": "\xff"}'),
         ("POST", chat, b""),
@@ -198,6 +202,11 @@ def test_errors_and_odd_bytes_are_the_same() -> None:
             assert second.path == first.path
             assert second.header("x-custom") == "a, b"
             assert second.header("authorization") == "Bearer sk-secret"
+        # A compressed request passes as it came.
+        packed = gzip.compress(b'{"model": "m"}')
+        send(gateway.url, chat, packed, headers=KEY | {"content-encoding": "gzip"})
+        assert upstream.requests[-1].body == packed
+        assert upstream.requests[-1].header("content-encoding") == "gzip"
         # The caller gets an envelope where there is no upstream at all.
     with running_gateway("http://127.0.0.1:9/v1") as gateway:
         status, _, _, text = send(gateway.url, chat, b'{"model": "m"}')

@@ -14,6 +14,7 @@ from aiohttp import web
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.gateway.application import Gateway
 from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.server import runner_of
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.types import Generation, Outcome, Verdict
@@ -57,7 +58,7 @@ def running_gateway(
         made = Gateway(
             running.gate, running.tasks, GatewaySettings(upstream=upstream, **settings), metrics
         )
-        runner = web.AppRunner(made.application(), access_log=None, handler_cancellation=True)
+        runner = runner_of(made)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0, backlog=2000).start()
         running.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
