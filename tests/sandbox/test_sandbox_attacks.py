@@ -25,6 +25,7 @@ from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.types import Generation, Outcome, Verdict
 
 LIMIT = 2.0  # seconds for a candidate
+TRIES = 3  # the machine may be too busy to tell, but not each time: then it is the candidate
 LANES = 2
 CONTROL = "def f(x):\n    return x * x\n"
 PROCESSES = 64
@@ -93,7 +94,10 @@ def _results(
                     lane.verify(generation(program.after), SQUARES["literal"])
                 started = time.monotonic()
                 try:
-                    outcome = lane.verify(generation(program.code), program.task)
+                    for _ in range(TRIES):
+                        outcome = lane.verify(generation(program.code), program.task)
+                        if not outcome.detail.startswith("overloaded"):
+                            break
                 except Exception as error:  # nothing that a candidate does may raise
                     outcome = Outcome(Verdict.INFRA_ERROR, detail=f"raised {error!r}")
                 seconds = time.monotonic() - started
