@@ -319,7 +319,7 @@ def _decide(
 ) -> Decisions:
     policy, options = describe_policy(contender.name), contender.options
     if stream.has_rule(policy.make, options):
-        return stream.decide(policy.make, beta, seed=seed, **options)
+        return stream.decide(policy.make, beta, seed=seed, feedback=protocol.feedback, **options)
     known: dict[Need, Any] = {
         "warmup": stream.warmup,
         "calibration": stream.first - stream.warmup,

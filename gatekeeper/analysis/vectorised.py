@@ -1,10 +1,11 @@
 """Replay over arrays: the decisions of `gatekeeper.analysis.replay`, for all candidates at once.
 
 Some policies decide independently of what was verified before, so that their decisions can be
-computed from whole columns: `_RULES` has a fast path for those. All other policies, plug-ins
-included, are stepped through, one candidate after the other, by the classes that run live.
-benchmarks/replay.py measures what the fast path gains; tests/analysis/test_vectorised.py holds
-every rule against the plain `gatekeeper.analysis.replay`.
+computed from whole columns: `_RULES` has a fast path for those. Those of the paper that learn have
+one in `gatekeeper.analysis.learners`. All other policies, plug-ins included, are stepped through,
+one candidate after the other, by the classes that run live. benchmarks/replay.py measures what the
+fast paths gain; tests/analysis/test_vectorised.py holds each against the plain
+`gatekeeper.analysis.replay`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.analysis.learners import LOOPS, MOST, LearnerStream, Run
 from gatekeeper.analysis.replay import (
     Evaluate,
     Feedback,
@@ -25,7 +27,16 @@ from gatekeeper.analysis.replay import (
 )
 from gatekeeper.budget import affordable
 from gatekeeper.io.record_table import feature_rows
-from gatekeeper.policies import CST, HGA, T0, Oracle, Random, SplitConformal, Threshold
+from gatekeeper.policies import (
+    CST,
+    HGA,
+    T0,
+    CSTMemory,
+    Oracle,
+    Random,
+    SplitConformal,
+    Threshold,
+)
 from gatekeeper.policies.hga import CalibrationSample, GateEvidence, weigh
 from gatekeeper.policies.score import WarmupScore
 from gatekeeper.policies.split_conformal import conformal_threshold
@@ -109,7 +120,11 @@ class Stream:
         self.warmup = warmup
         self.first = evaluation_start(len(h), warmup=warmup, evaluate=evaluate)
         self._whole: float = sum(cost[self.first :].tolist())
-        self.score = fixed_score(h, cost_estimate, self.observed, warmup=warmup)  # s
+        fitted = _fitted(h, cost_estimate, self.observed, warmup)
+        self.learners = LearnerStream(
+            fitted, h, cost_estimate, cost, self.observed, warmup, self.first
+        )
+        self.score = self.learners.score  # s
         self.z = self.score / cost_estimate
         self._objects: list[
             tuple[Candidate, Outcome]
@@ -120,23 +135,41 @@ class Stream:
 
     def strata(self, k: int = 4) -> Indices:
         """k(t) of every candidate, by the warm-up's quantiles of ĉ."""
-        return strata_of(self.cost_estimate, k, warmup=self.warmup)
+        return self.learners.strata(k)
 
-    @staticmethod
-    def has_rule(policy: Callable[..., Policy], options: Iterable[str] = ()) -> bool:
+    def has_rule(self, policy: Callable[..., Policy], options: Iterable[str] = ()) -> bool:
         """Whether `decide` takes the policy with these options; otherwise `step` through it."""
-        rule = _RULES.get(policy) if isinstance(policy, type) else None
+        if not isinstance(policy, type) or (policy is CSTMemory and len(self) > MOST):
+            return False
+        rule = _RULES.get(policy) or LOOPS.get(policy)
         return rule is not None and set(options) <= set(rule.__kwdefaults__ or ())
 
     def decide(
-        self, policy: Callable[..., Policy], beta: float, *, seed: int = 0, **options: Any
+        self,
+        policy: Callable[..., Policy],
+        beta: float,
+        *,
+        seed: int = 0,
+        feedback: Feedback = "full",
+        **options: Any,
     ) -> Decisions:
-        """What a policy of this class decides, whatever feedback it is given.
+        """What a policy of this class decides.
 
-        `options` are those that its rule over columns takes (`has_rule`), already checked; of the
-        others the defaults hold.
+        `options` are those that its fast path takes (`has_rule`), already checked; of the others
+        the defaults hold. Policies that do not learn decide alike whatever the feedback.
         """
-        return _RULES[policy](self, beta, seed, **options)
+        if rule := _RULES.get(policy):
+            return rule(self, beta, seed, **options)
+        run = Run(beta, seed, self.budget(beta), feedback == "full")
+        steps = LOOPS[policy](self.learners, run, **options)
+        return Decisions(
+            np.array(steps.wanted, dtype=bool),
+            np.array(steps.verified, dtype=bool),
+            np.array(steps.score, dtype=np.float64),
+            np.array(steps.threshold, dtype=np.float64),
+            np.array(steps.stratum, dtype=np.intp),
+            run.budget,
+        )
 
     def step(self, policy: Policy, beta: float, *, feedback: Feedback = "full") -> Decisions:
         """The same for any policy, one candidate after the other, as `analysis.replay` does it."""
@@ -298,6 +331,12 @@ def fixed_score(
 
     Fitted to the first `warmup` of h (N, 3) and of their labels (N,) in {0, 1}, NaN unknown.
     """
+    return _fitted(h, cost_estimate, labels, warmup).score_array(h)
+
+
+def _fitted(
+    h: FloatArray, cost_estimate: FloatArray, labels: FloatArray, warmup: int
+) -> WarmupScore:
     fitted = WarmupScore(warmup)
     candidates = _candidates(h[:warmup], cost_estimate[:warmup])
     for candidate, label in zip(candidates, labels.tolist(), strict=False):
@@ -305,7 +344,7 @@ def fixed_score(
         if label == label:
             fitted.learn(candidate.id, int(label))
     fitted.fit()
-    return fitted.score_array(h)
+    return fitted
 
 
 def _candidates(
@@ -320,8 +359,7 @@ def _candidates(
 
 def strata_of(values: FloatArray, k: int, *, warmup: int = T0) -> Indices:
     """Stratum in 0 … K-1 of each value, by the quantiles of the first `warmup`: (N,)."""
-    edges = CostStrata(values[:warmup].tolist(), k).edges
-    return np.searchsorted(np.array(edges), values, side="left")
+    return CostStrata(values[:warmup].tolist(), k).of(values)
 
 
 def stratified_thresholds(z: FloatArray, strata: Indices, q: float) -> FloatArray:

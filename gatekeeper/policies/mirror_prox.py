@@ -207,7 +207,7 @@ class MirrorProxPolicy:
         self._open = {id_: _Step(*step) for id_, step in state["open"].items()}
 
 
-def surrogate(y: int, u: float) -> float:
+def surrogate(y: float, u: float) -> float:
     """y - σ(u), the factor of the gradient; σ only smooths it, decisions are not drawn from it."""
     if u >= 0.0:
         return y - 1.0 / (1.0 + exp(-u))

@@ -102,24 +102,29 @@ class WarmupScore:
     def score_array(self, h: FloatArray) -> FloatArray:
         """`score` of every row of h (N, 3) at once, equal to the last bit: (N,)."""
         s, weight, plain, count = (np.zeros(len(h)) for _ in range(4))
-        for j in range(3):
-            lo, hi = self._lo[j], self._hi[j]
-            if isnan(lo):
-                continue
-            column = h[:, j]
-            if hi > lo:
-                with np.errstate(invalid="ignore"):
-                    x = np.where(column <= lo, 0.0, np.minimum((column - lo) / (hi - lo), 1.0))
-            else:
-                x = np.zeros(len(h))
-            has = ~np.isnan(column)
+        for x, w in zip(self.scaled_array(h).T, self._w, strict=True):
+            has = ~np.isnan(x)
             x = np.where(has, x, 0.0)
-            s += self._w[j] * x
-            weight += self._w[j] * has
+            s += w * x
+            weight += w * has
             plain += x
             count += has
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(weight > 0.0, np.minimum(s / weight, 1.0), plain / count)
+
+    def scaled_array(self, h: FloatArray) -> FloatArray:
+        """`scaled` of every row of h (N, 3) at once, equal to the last bit: (N, 3)."""
+        x = np.full(h.shape, np.nan)
+        for j, (lo, hi) in enumerate(zip(self._lo, self._hi, strict=True)):
+            column = h[:, j]
+            if hi > lo:
+                with np.errstate(invalid="ignore"):
+                    x[:, j] = np.where(
+                        column <= lo, 0.0, np.minimum((column - lo) / (hi - lo), 1.0)
+                    )
+            elif not isnan(lo):
+                x[:, j] = np.where(np.isnan(column), np.nan, 0.0)
+        return x
 
     def scaled(self, h: tuple[float, ...]) -> list[float]:
         """x in [0, 1]³ of the raw signals; NaN where the candidate or the warm-up lacks one."""

@@ -7,8 +7,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.types import FloatArray
 
 __all__ = ["CostStrata"]
 
@@ -36,3 +38,7 @@ class CostStrata:
 
     def __call__(self, cost_estimate: float) -> int:
         return bisect_left(self.edges, cost_estimate)
+
+    def of(self, cost_estimates: FloatArray) -> NDArray[np.intp]:
+        """The stratum of each of them: (N,)."""
+        return np.searchsorted(np.array(self.edges), cost_estimates, side="left")

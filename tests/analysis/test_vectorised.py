@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import slow_reference as slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatekeeper.analysis.learners import MOST, by_distance
 from gatekeeper.analysis.replay import Evaluate, Feedback, replay
 from gatekeeper.analysis.vectorised import (
     Decisions,
@@ -68,7 +70,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "split-global": ("split-conformal", {"stratified": False}),
 }
 BY_COLUMN = ["random", "threshold", "cst", "cst-6", "hga", "split-conformal", "split-global"]
-STEPPED = ["mp-adapt", "mp-strat", "cst-memory"]
+LEARNERS = ["mp-adapt", "mp-strat", "cst-memory"]
 
 
 @pytest.mark.parametrize(("kind", "n", "seed"), STREAMS)
@@ -88,7 +90,7 @@ def test_columns_decide_as_the_steps_do(kind: str, n: int, seed: int) -> None:
     )
     half = stream.first - T0
     for beta in (0.05, 0.3):
-        for name in [*BY_COLUMN, *STEPPED, "oracle"]:
+        for name in [*BY_COLUMN, *LEARNERS, "oracle"]:
             policy = policies(name, beta, n, half, records)
             expected = replay(
                 records,
@@ -98,15 +100,70 @@ def test_columns_decide_as_the_steps_do(kind: str, n: int, seed: int) -> None:
                 feedback=feedback,
                 observed=observed.tolist(),
             )
-            if name in STEPPED:
+            if name in LEARNERS:
                 again = policies(name, beta, n, half, records)
-                got = stream.step(again, beta, feedback=feedback)
-            else:
-                known, options = OPTIONS.get(name, (name, {}))
-                got = stream.decide(describe_policy(known).make, beta, seed=3, **options)
+                same(stream.step(again, beta, feedback=feedback), expected, where=f"{name}, steps")
+            known, options = OPTIONS.get(name, (name, {}))
+            got = stream.decide(
+                describe_policy(known).make, beta, seed=3, feedback=feedback, **options
+            )
             same(got, expected, where=f"{name} at {beta}")
             if isinstance(policy, HGA) and policy.evidence is not None:
                 assert repr(got.evidence) == repr(policy.evidence)
+
+
+@pytest.mark.parametrize("feedback", ["full", "partial"])
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        (MPAdapt, {}),
+        (MPStrat, {"strata": 7}),
+        (CSTMemory, {"weight": 1.0, "neighbours": 1, "strata": 1}),
+        (CSTMemory, {"weight": 0.3, "neighbours": 3, "strata": 20}),
+    ],
+)
+def test_learners_where_labels_and_signals_are_missing(
+    policy: Any, options: dict[str, Any], feedback: Feedback
+) -> None:
+    """Few values of each signal: many outputs are equally near, or the same."""
+    rng = np.random.default_rng(5)
+    n = 700
+    h = rng.choice([0.1, 0.2, 0.3, 0.9, np.nan], (n, 3), p=[0.3, 0.2, 0.2, 0.1, 0.2])
+    estimate, cost = rng.lognormal(0.0, 0.5, n), rng.lognormal(0.0, 0.5, n)
+    observed = rng.choice([0.0, 1.0, np.nan], n, p=[0.5, 0.4, 0.1])
+    for missing in (0.0, 1.0):  # of the warm-up's labels
+        observed[:T0][rng.random(T0) < missing] = np.nan
+        stream = Stream(h, estimate, cost, np.zeros(n), observed=observed, evaluate="second-half")
+        got = stream.decide(policy, 0.3, seed=3, feedback=feedback, **options)
+        plain = stream.step(policy(0.3, seed=3, **options), 0.3, feedback=feedback)
+        for column in fields(Decisions):
+            ours, theirs = getattr(got, column.name), getattr(plain, column.name)
+            np.testing.assert_array_equal(ours, theirs, err_msg=column.name)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 40), st.integers(0, 30), st.integers(0, 999))
+def test_neighbours_are_in_order_of_distance_then_of_arrival(
+    m: int, before: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = [0.0, 0.5, 0.5 + 2.0**-52, 1.0, np.nan, rng.random()]  # two that nearly are one
+    earlier = rng.choice(values, (before + m, 3))
+    got = by_distance(earlier[before:], earlier)
+    for row, t in enumerate(range(before, before + m)):
+        d = earlier[:t] - earlier[t]
+        d[np.isnan(d)] = 0.0
+        distance = np.sqrt((d * d).sum(axis=1)).tolist()
+        assert got[row, :t].tolist() == sorted(range(t), key=lambda i: (distance[i], i))
+
+
+def test_a_long_stream_is_stepped_through_where_memory_would_not_hold_its_neighbours() -> None:
+    one = np.ones(MOST + 1)
+    long = Stream(np.ones((MOST + 1, 3)), one, one, one)
+    assert not long.has_rule(CSTMemory)
+    assert long.has_rule(CST)
+    assert long.has_rule(MPStrat, {"strata": 6})
+    assert not long.has_rule(MPAdapt, {"extragradient": True})
 
 
 def same(got: Decisions, expected: Any, *, where: str) -> None:
