@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from gatekeeper.analysis.experiment import Comparison, Contender, Label, Protocol, compare, runs
+from gatekeeper.analysis.experiment import (
+    Comparison,
+    Contender,
+    Label,
+    Protocol,
+    compare,
+    runs,
+)
 from gatekeeper.analysis.parallel import WorkerPool
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable
@@ -114,18 +122,18 @@ class Replays:
                     counts[run.contender.name][row] += np.bincount(k[mine], minlength=STRATA)
         return {p: (n[1] / n[0], n[2] / n[1]) for p, n in counts.items()}
 
-    def _in_parallel(self, one: Callable[..., Comparison], draws: int) -> list[Comparison]:
+    def _in_parallel(self, one: Callable[[int, range], Comparison], draws: int) -> list[Comparison]:
         """Several data sets go side by side; of a single one, the seeds do."""
-        processes = os.cpu_count() or 1
-        if draws == 1:
-            return [one(0, workers=processes, on_progress=self.on_progress)]
         if self._pool is None:
-            self._pool = self._opened.enter_context(WorkerPool(processes))
+            self._pool = self._opened.enter_context(WorkerPool(os.cpu_count() or 1))
+        seeds = range(self.seeds)
+        parts = [range(s, s + 1) for s in seeds] if draws == 1 else [seeds]
+        tasks = list(product(range(draws), parts))
         found = []
-        for comparison in self._pool.map(one, range(draws)):
+        for comparison in self._pool.map(one, *zip(*tasks, strict=True)):
             found.append(comparison)
-            self.on_progress(self.seeds)
-        return found
+            self.on_progress(comparison.protocol.seeds)
+        return [_joined(found)] if draws == 1 else found
 
 
 def _compare(
@@ -135,14 +143,29 @@ def _compare(
     betas: Sequence[float],
     protocol: Protocol,
     number: int,
-    **how: Any,
+    seeds: range,
 ) -> Comparison:
-    return compare(_data_set(setting, change, number), policies, betas, protocol, **how)
+    part = replace(protocol, first_seed=seeds.start, seeds=len(seeds))
+    return compare(_data_set(setting, change, number), policies, betas, part)
+
+
+def _joined(parts: Sequence[Comparison]) -> Comparison:
+    """Comparisons of the same on seeds that follow each other, as one."""
+    first = parts[0]
+    return replace(
+        first,
+        protocol=replace(first.protocol, seeds=sum(part.protocol.seeds for part in parts)),
+        values=np.concatenate([part.values for part in parts], axis=2),
+        gate_open=np.concatenate([part.gate_open for part in parts], axis=2),
+    )
 
 
 def _data_set(setting: Setting, change: Change | None, number: int) -> RecordTable:
     """One data set, shuffled, so that one seed is not the same order in all of them."""
-    table = draw(setting, number)
+    table = _drawn(setting, number)
     if change is not None:
         table = change(table)
     return table.take(np.random.default_rng(number).permutation(len(table)))
+
+
+_drawn = cache(draw)  # in each process: most tables replay the same data sets
