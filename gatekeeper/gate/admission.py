@@ -9,7 +9,7 @@ import numpy as np
 
 from gatekeeper.gate.state import GateState
 from gatekeeper.log.events import Decided
-from gatekeeper.types import Candidate, Decision, Generation, Reason
+from gatekeeper.types import Candidate, Decision, Generation, Reason, Signals
 
 __all__ = ["Admission", "decision_of"]
 
@@ -58,9 +58,8 @@ class Admission:
             admitted = room >= ledger.spare()
             epsilon = self._epsilon if room >= 0 else 0.0
         decision = decision_of(proposal, admitted=admitted, explored=explored, epsilon=epsilon)
-        return Decided(
-            generation, candidate, decision, phase, force, warmup, generation.token_coverage
-        )
+        coverage = _coverage(generation, candidate.signals)
+        return Decided(generation, candidate, decision, phase, force, warmup, coverage)
 
     def state(self) -> dict[str, Any]:
         """A snapshot of values that `json` takes."""
@@ -111,3 +110,11 @@ def decision_of(proposal: Decision, *, admitted: bool, explored: bool, epsilon: 
         propensity,
         proposal.version,
     )
+
+
+def _coverage(generation: Generation, signals: Signals) -> float:
+    """`generation.token_coverage`; where its signals used every position, without the arrays."""
+    n = signals.n_margins
+    if 0 < n == signals.n_tokens:
+        return n / max(n, generation.output_tokens or 0)
+    return generation.token_coverage

@@ -7,7 +7,7 @@ docs/reference/policies.md, "Warm-up, scaling and the fixed score"; paper, Secti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -173,6 +173,10 @@ def weighted_mean(x: Sequence[float], w: Sequence[float]) -> float:
 
     Uniform where their weights are all 0, NaN where there is no x.
     """
+    (a, b, c), (u, v, t) = x, w
+    if a == a and b == b and c == c and (weight := u + v + t):  # nearly all
+        s = (u * a + v * b + t * c) / weight
+        return s if s < 1.0 else 1.0  # a sum of weights may be off 1 in the last bit
     s = weight = plain = 0.0
     count = 0
     for xj, wj in zip(x, w, strict=True):
@@ -182,8 +186,8 @@ def weighted_mean(x: Sequence[float], w: Sequence[float]) -> float:
             plain += xj
             count += 1
     if weight:
-        return min(s / weight, 1.0)  # a sum of weights may be off 1 in the last bit
-    return plain / count if count else float("nan")
+        return min(s / weight, 1.0)
+    return plain / count if count else nan
 
 
 def _range(column: FloatArray) -> tuple[float, float]:
@@ -197,11 +201,11 @@ def _range(column: FloatArray) -> tuple[float, float]:
 
 def _scale(h: float, lo: float, hi: float) -> float:
     """x in [0, 1]; NaN where the candidate or the warm-up lacks the signal."""
+    if lo < h < hi:  # nearly all
+        return (h - lo) / (hi - lo)
     if h != h or lo != lo:
-        return float("nan")
-    if hi <= lo or h <= lo:
-        return 0.0
-    return min((h - lo) / (hi - lo), 1.0)
+        return nan
+    return 1.0 if lo < hi <= h else 0.0
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappush, heappushpop
 from math import floor, isnan
 
 import numpy as np
@@ -41,18 +41,20 @@ class RunningQuantile:
 
     def add(self, value: float) -> None:
         """Raises BadInputError for NaN, which has no rank."""
-        if isnan(value):
+        if value != value:
             raise BadInputError("value=nan, which has no rank: leave it out")
         low, high = self._low, self._high
+        cut = int((len(low) + len(high)) * self.q) + 1  # of the values with this one
+        full = len(low) == cut
         if low and value < -low[0]:
-            heappush(low, -value)
-        else:
+            if full:
+                heappush(high, -heappushpop(low, -value))
+            else:
+                heappush(low, -value)
+        elif full:
             heappush(high, value)
-        cut = floor((len(low) + len(high) - 1) * self.q) + 1
-        if len(low) < cut:
-            heappush(low, -heappop(high))
-        elif len(low) > cut:
-            heappush(high, -heappop(low))
+        else:
+            heappush(low, -heappushpop(high, value))
 
     def value(self) -> float:
         """The quantile; NaN while there are no values."""
@@ -63,7 +65,7 @@ class RunningQuantile:
         if not high:
             return a
         position = (len(low) + len(high) - 1) * self.q
-        t = position - floor(position)
+        t = position - int(position)
         b = high[0]
         # numpy interpolates from the nearer end, which decides the last bit
         return a + (b - a) * t if t < 0.5 else b - (b - a) * (1.0 - t)
