@@ -3,7 +3,8 @@
     run_tasks(gate, tasks, openai_generator("my-model", base_url="http://127.0.0.1:8000/v1"))
 
 Each is a `Generate`, (prompts, ids) -> one Generation each, with the log-probabilities that the
-signals need. A generator with a chat template has it as the attribute `prompt_template`.
+signals need, and a `Sampler`: a call may set another temperature and seed. A generator with a chat
+template has it as the attribute `prompt_template`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from gatekeeper.adapters.openai import ALTERNATIVES, refuses_logprobs
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, MissingDependencyError
-from gatekeeper.gate.runner import Generate
+from gatekeeper.gate.runner import Sampler
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
 
@@ -29,7 +30,7 @@ _LOG = logging.getLogger("gatekeeper")
 
 def bundled_generator(
     *, temperature: float = 0.0, seed: int = 0, max_tokens: int | None = None
-) -> Generate:
+) -> Sampler:
     """The bundled model, which reads only the end of a prompt that exceeds its context.
 
     Parameters
@@ -51,7 +52,13 @@ def bundled_generator(
     model = BundledModel()
     limit = min(max_tokens or BUNDLED_TOKENS, model.context_length // 2)
 
-    def generate(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
+    def generate(
+        prompts: Sequence[str],
+        ids: Sequence[str],
+        *,
+        temperature: float = temperature,
+        seed: int = seed,
+    ) -> Sequence[Generation]:
         return model.generate(
             prompts,
             ids=ids,
@@ -73,7 +80,7 @@ def openai_generator(
     temperature: float = 0.0,
     seed: int = 0,
     max_tokens: int | None = None,
-) -> Generate:
+) -> Sampler:
     """A model behind OpenAI's chat API, of OpenAI or of another server.
 
     The `openai` package repeats failed requests; the requests of a block run in one event loop.
@@ -114,14 +121,17 @@ def openai_generator(
         raise MissingDependencyError(
             "openai", extra="openai", needed_for="generator='openai'"
         ) from error
-    parameters: dict[str, Any] = {"model": model, "temperature": temperature}
-    if temperature:
-        parameters["seed"] = seed
-    if max_tokens is not None:
-        parameters["max_tokens"] = max_tokens
     for_signals = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
-    async def ask(client: Any, prompt: str) -> Any:
+    def parameters_of(temperature: float, seed: int) -> dict[str, Any]:
+        parameters: dict[str, Any] = {"model": model, "temperature": temperature}
+        if temperature:
+            parameters["seed"] = seed
+        if max_tokens is not None:
+            parameters["max_tokens"] = max_tokens
+        return parameters
+
+    async def ask(client: Any, prompt: str, parameters: dict[str, Any]) -> Any:
         messages = [{"role": "user", "content": prompt}]
         create = client.chat.completions.create
         asked = dict(for_signals)  # another request may find out meanwhile that they are refused
@@ -136,15 +146,23 @@ def openai_generator(
             _LOG.warning("model %r gives no log-probabilities: signals missing", model)
         return response
 
-    async def answer(client: Any, slots: asyncio.Semaphore, prompt: str, id: str) -> Generation:
+    async def answer(
+        client: Any,
+        slots: asyncio.Semaphore,
+        prompt: str,
+        id: str,
+        parameters: dict[str, Any],
+    ) -> Generation:
         async with slots:
             try:
-                response = await ask(client, prompt)
+                response = await ask(client, prompt, parameters)
             except openai.OpenAIError as error:
                 raise GeneratorUnavailableError(_message(client, id, error)) from error
         return as_generation(response, id=id)
 
-    async def answer_all(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
+    async def answer_all(
+        prompts: Sequence[str], ids: Sequence[str], parameters: dict[str, Any]
+    ) -> Sequence[Generation]:
         slots = asyncio.Semaphore(concurrency)
         try:
             client = openai.AsyncOpenAI(base_url=base_url, api_key=api_key)
@@ -154,19 +172,28 @@ def openai_generator(
             try:
                 async with asyncio.TaskGroup() as group:
                     tasks = [
-                        group.create_task(answer(client, slots, prompt, id))
+                        group.create_task(answer(client, slots, prompt, id, parameters))
                         for prompt, id in zip(prompts, ids, strict=True)
                     ]
             except ExceptionGroup as failed:  # the first failure has cancelled the others
                 raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
-    return lambda prompts, ids: asyncio.run(answer_all(prompts, ids))
+    def generate(
+        prompts: Sequence[str],
+        ids: Sequence[str],
+        *,
+        temperature: float = temperature,
+        seed: int = seed,
+    ) -> Sequence[Generation]:
+        return asyncio.run(answer_all(prompts, ids, parameters_of(temperature, seed)))
+
+    return generate
 
 
 def vllm_generator(
     model: str, *, temperature: float = 0.0, seed: int = 0, max_tokens: int | None = None
-) -> Generate:
+) -> Sampler:
     """A Hugging Face model run by vLLM in this process, with its chat template if it has one.
 
     Parameters
@@ -203,10 +230,16 @@ def vllm_generator(
         raise GeneratorUnavailableError(
             f"vLLM cannot load model={model!r}: {_one_line(error)}"
         ) from error
-    params = prepared(SamplingParams(temperature=temperature, max_tokens=max_tokens, seed=seed))
     template = getattr(llm.get_tokenizer(), "chat_template", None)
 
-    def generate(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
+    def generate(
+        prompts: Sequence[str],
+        ids: Sequence[str],
+        *,
+        temperature: float = temperature,
+        seed: int = seed,
+    ) -> Sequence[Generation]:
+        params = prepared(SamplingParams(temperature=temperature, max_tokens=max_tokens, seed=seed))
         try:
             if template:
                 conversations = [[{"role": "user", "content": prompt}] for prompt in prompts]

@@ -1,17 +1,24 @@
 """What features gain for `calibrated`, what noise among them costs, and what a decision takes.
 
     python benchmarks/features.py [RECORDS ...] [--n 3000] [--seeds 10] [--clean]
+        [--tasks FILE] [--samples 4]
 
 Recall of `calibrated` with the features of the records beside the same without them: same streams,
 labels and budgets, partial feedback, the paper's noise on labels and signals (with --clean none),
 measured after the warm-up. Then with 20 features of pure noise on stress streams, which have no
 others. Records are drawn from the file; without files only the noise is measured.
+
+Then the bundled model answers its tasks greedily and draws `--samples` more of each, whose
+agreement with the answer is the feature; what is right is verified for all. What agreement alone
+gains over a random draw, without log-probabilities, stands beside what the signals alone gain.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +27,22 @@ from time import process_time
 import numpy as np
 from _machine import machine
 
+from gatekeeper.adapters.generate import bundled_generator
 from gatekeeper.analysis.experiment import METRICS, Protocol, compare
 from gatekeeper.analysis.vectorised import Stream
+from gatekeeper.bundled import TASKS
+from gatekeeper.costs import output_length
+from gatekeeper.features import with_agreement
 from gatekeeper.io.records import RecordTable, load_records
+from gatekeeper.io.tasks import read_tasks
+from gatekeeper.maths import MathChecker
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import Calibrated, Threshold
+from gatekeeper.sandbox import LocalSandbox
+from gatekeeper.signals import signals_of
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
+from gatekeeper.verifiers import ByKind
 
 BETAS = (0.1, 0.2, 0.3)
 NOISY = ("usual", "rising", "no-signal", "one-signal")
@@ -37,15 +53,66 @@ PROTOCOL = Protocol(seeds=1, shuffle=False, feedback="partial", evaluate="all")
 Source = Callable[[int, int], RecordTable]  # of n and seed
 
 
+def recall(
+    table: RecordTable, seed: int, protocol: Protocol, policy: str = "calibrated"
+) -> FloatArray:
+    """In points, (budgets,)."""
+    found = compare(table, [policy], BETAS, replace(protocol, first_seed=seed))
+    return 100 * found.values[0, :, 0, RECALL]
+
+
 def gains(source: Source, protocol: Protocol, n: int, seeds: int) -> FloatArray:
     """Points of recall that features gain, (seeds, budgets)."""
-
-    def recall(table: RecordTable, seed: int) -> FloatArray:
-        found = compare(table, ["calibrated"], BETAS, replace(protocol, first_seed=seed))
-        return 100 * found.values[0, :, 0, RECALL]
-
     tables = [(source(n, seed), seed) for seed in range(seeds)]
-    return np.array([recall(t, s) - recall(replace(t, features=None), s) for t, s in tables])
+    return np.array(
+        [recall(t, s, protocol) - recall(replace(t, features=None), s, protocol) for t, s in tables]
+    )
+
+
+def answered(path: Path, samples: int) -> RecordTable:
+    """The bundled model's answers to the tasks, with labels and agreement; costs are 1."""
+    tasks = read_tasks(path)
+    ids, kinds = [task["id"] for task in tasks], {task["id"]: task["kind"] for task in tasks}
+    generate = with_agreement(bundled_generator(), samples, kinds=kinds)
+    outputs = generate([task["prompt"] for task in tasks], ids)
+    with ExitStack() as stack:
+        code, maths = stack.enter_context(LocalSandbox()), stack.enter_context(MathChecker())
+        verify = ByKind({"code": code, "math": maths}).verify
+        outcomes = [*stack.enter_context(ThreadPoolExecutor(2)).map(verify, outputs, tasks)]
+    signals = [signals_of(output) for output in outputs]
+    return RecordTable(
+        ids,
+        np.array([(s.h1, s.h2, s.h3) for s in signals]),
+        np.array([output_length(o, t) for o, t in zip(outputs, tasks, strict=True)]),
+        np.ones(len(tasks)),
+        np.array([np.nan if o.error is None else o.error for o in outcomes]),
+        features={"agreement": np.array([output.features["agreement"] for output in outputs])},
+    )
+
+
+def check_agreement(table: RecordTable, samples: int, protocol: Protocol, seeds: int) -> None:
+    """What agreement gains beside the signals, and without them."""
+    table = table.take(~np.isnan(table.error))
+    print(
+        f"\n{len(table):,} tasks of the bundled model, {table.error.mean():.0%} wrong, {samples} "
+        f"samples of each: points of recall"
+    )
+    both: dict[str, list[FloatArray]] = {}
+    for seed in range(seeds):
+        t = some_of(table, len(table), seed)
+        blind = replace(t, h=np.full_like(t.h, np.nan))
+        plain = replace(t, features=None)
+        random = recall(plain, seed, protocol, "random")
+        signals = recall(plain, seed, protocol)
+        for name, found in {
+            "agreement beside signals": recall(t, seed, protocol) - signals,
+            "signals above random": signals - random,
+            "agreement alone above random": recall(blind, seed, protocol) - random,
+        }.items():
+            both.setdefault(name, []).append(found)
+    gain, by_signals, alone = [show(name, np.array(found)) for name, found in both.items()]
+    check("agreement beside signals", [gain], 2.0)
+    check("agreement alone, as a share of what signals gain", [alone / by_signals], 0.5)
 
 
 def some_of(table: RecordTable, n: int, seed: int) -> RecordTable:
@@ -99,6 +166,8 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, help="records with features and all labels")
     parser.add_argument("--n", type=int, default=3000)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--tasks", type=Path, default=TASKS, help="for the bundled model")
+    parser.add_argument("--samples", type=int, default=4, help="of each task, for agreement")
     parser.add_argument("--clean", action="store_true", help="no noise on labels and signals")
     args = parser.parse_args()
     protocol = replace(PROTOCOL, label_noise=0.0, signal_noise=0.0) if args.clean else PROTOCOL
@@ -115,6 +184,7 @@ def main() -> None:
         check("features of the records", found, 3.0)
     found = [show(f"{name}, {NOISE} of noise", measure(partial(noisy, name))) for name in NOISY]
     check("noise", found, -0.3)
+    check_agreement(answered(args.tasks, args.samples), args.samples, protocol, args.seeds)
 
 
 if __name__ == "__main__":

@@ -136,12 +136,12 @@ def route(args: argparse.Namespace) -> int:
         raise BadInputError("--records needs --compare: a record has the answers of both models")
     key = os.environ.get("OPENAI_API_KEY", "none")
     if args.cheap:
-        cheap = openai_generator(args.cheap, base_url=args.base_url, api_key=key)
+        cheap: Generate = openai_generator(args.cheap, base_url=args.base_url, api_key=key)
     else:
         cheap = bundled_generator(temperature=1.0)
     if args.expensive:
         url = args.expensive_base_url or args.base_url
-        expensive = openai_generator(args.expensive, base_url=url, api_key=key)
+        expensive: Generate = openai_generator(args.expensive, base_url=url, api_key=key)
     else:
         expensive = most_certain_of(SAMPLES, bundled_generator(temperature=0.7))
 

@@ -10,6 +10,7 @@ from gatekeeper.features.agreement import agreement, normal_form
 from gatekeeper.features.checks import has_answer, output_length, parses
 from gatekeeper.features.confidence import CONFIDENCE_PROMPT, stated_confidence
 from gatekeeper.features.margins import lowest_margin_at, margin_entropy, margin_tenth
+from gatekeeper.features.samples import with_agreement
 from gatekeeper.protocols import Feature
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "normal_form",
     "output_length",
     "parses",
+    "samples_of",
     "stated_confidence",
+    "with_agreement",
 ]
 
 BY_NAME: dict[str, tuple[Feature, ...]] = {
@@ -37,26 +40,59 @@ BY_NAME: dict[str, tuple[Feature, ...]] = {
 """Features by their names on the command line."""
 
 
+AGREEMENT = "agreement"
+
+
 def features_of(names: str) -> list[Feature]:
     """Features by name.
 
     Parameters
     ----------
     names
-        Separated by commas, such as "length,margins"; "" for none.
+        Separated by commas, such as "length,margins,agreement:4"; "" for none.
 
     Returns
     -------
     list of Feature
-        In the order of the names, each once.
+        In the order of the names, each once; without "agreement:N", see `samples_of`.
 
     Raises
     ------
     BadInputError
         For a name that is not in `BY_NAME`.
     """
-    found = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
-    unknown = [name for name in found if name not in BY_NAME]
-    if unknown:
-        raise BadInputError(f"features={unknown[0]!r}: choose from {', '.join(BY_NAME)}")
+    found = [name for name in _listed(names) if not _is_agreement(name)]
+    for name in found:
+        if name not in BY_NAME:
+            raise BadInputError(
+                f"features={name!r}: choose from {', '.join(BY_NAME)}, {AGREEMENT}:N"
+            )
     return [feature for name in found for feature in BY_NAME[name]]
+
+
+def samples_of(names: str) -> int:
+    """How many further samples of each prompt "agreement:N" among the names asks for; 0 for none.
+
+    Raises
+    ------
+    BadInputError
+        Where N is missing, no whole number of at least 1, or given twice.
+    """
+    found = [name for name in _listed(names) if _is_agreement(name)]
+    if not found:
+        return 0
+    number = found[0].partition(":")[2]
+    if len(found) > 1 or not (number.isascii() and number.isdigit() and int(number)):
+        raise BadInputError(
+            f"features={','.join(found)!r}: give {AGREEMENT}:N once, where N is the number of "
+            f"further samples of each prompt, such as {AGREEMENT}:4"
+        )
+    return int(number)
+
+
+def _listed(names: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+
+
+def _is_agreement(name: str) -> bool:
+    return name.partition(":")[0] == AGREEMENT

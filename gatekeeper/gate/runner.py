@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
@@ -11,13 +12,28 @@ from gatekeeper.io.tasks import Task
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
-__all__ = ["Generate", "check_the_rest", "run_tasks"]
+__all__ = ["Generate", "Sampler", "check_the_rest", "run_tasks"]
 
 BLOCK = 32  # outputs decided on before their verdicts are learned; part of what makes runs equal
 
 
 Generate = Callable[[Sequence[str], Sequence[str]], Sequence[Generation]]
 """(prompts, ids) -> one output each. For equal runs it must answer equal blocks equally."""
+
+
+class Sampler(Protocol):
+    """A `Generate` whose temperature and seed may be set for one call."""
+
+    def __call__(
+        self,
+        prompts: Sequence[str],
+        ids: Sequence[str],
+        *,
+        temperature: float = ...,
+        seed: int = ...,
+    ) -> Sequence[Generation]:
+        """One output for each prompt, in order. Other seeds give other samples."""
+        ...
 
 
 def run_tasks(

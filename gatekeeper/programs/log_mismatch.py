@@ -26,6 +26,7 @@ OPTIONS = {
     "temperature": "--temperature",
     "on_drift": "--on-drift",
     "features": "--features",
+    "samples": "--features",
     "horizon": TASKS,
     "tasks": TASKS,
 }
@@ -46,19 +47,19 @@ def mismatch_text(log: Path, error: LogMismatchError) -> str:
     str
         One message; the error's own where a difference has no option.
     """
-    found: dict[str, str] = {}
+    found: dict[str, None] = {}  # in order, each once
     for d in error.differences:
         option = OPTIONS.get(d.name)
         if option is None:
             return f"--log {log}: {error}"
         if option == TASKS:
-            found[option] = "other tasks (another file, --format or --limit)"
+            found["other tasks (another file, --format or --limit)"] = None
         else:
-            found.setdefault(option, f"{option} {_value(d.stored, d)} (now {_value(d.given, d)})")
+            found[f"{option} {_value(d.stored, d)} (now {_value(d.given, d)})"] = None
     if not found:
         return f"--log {log}: {error}"
     return (
-        f"--log {log} was written with {', '.join(found.values())}: give the same to continue it, "
+        f"--log {log} was written with {', '.join(found)}: give the same to continue it, "
         "or another log"
     )
 
@@ -69,6 +70,8 @@ def _value(value: object, difference: SettingDifference) -> str:
     if difference.name == "type":
         names = {f"{p.make.__module__}.{p.make.__qualname__}": p.name for p in built_in()}
         return names.get(str(value), str(value))
+    if difference.name == "samples":
+        return f"agreement:{value}"
     if difference.name == "features" and isinstance(value, list):
         return ",".join(name for name, found in BY_NAME.items() if found[0].__name__ in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -50,7 +50,8 @@ class RunOptions:
         Share of the budget for outputs drawn at random, in [0, 1).
     on_drift : {"relearn", "report"}
     features : str
-        Names from `gatekeeper.features.BY_NAME`, separated by commas.
+        Names from `gatekeeper.features.BY_NAME`, separated by commas; "agreement:N" among them
+        has N further samples drawn for each output.
     unit : {"verifications", "seconds"}
         Of the budget.
     sandbox : str or None
@@ -229,8 +230,8 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         "--features",
         default=usual.features,
         metavar="NAMES",
-        help=f"features of the outputs, for --policy calibrated: some of {','.join(BY_NAME)} "
-        "(default: none)",
+        help=f"features of the outputs, for --policy calibrated: some of {','.join(BY_NAME)}, and "
+        "agreement:N, with N further samples of each prompt (default: none)",
     )
     add("--unit", choices=get_args(Unit)[:2], default=usual.unit, help="of budget and total")
     add("--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier")

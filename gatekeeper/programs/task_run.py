@@ -16,10 +16,10 @@ from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
-from gatekeeper.features import features_of
+from gatekeeper.features import features_of, samples_of, with_agreement
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gate.resume import differences
-from gatekeeper.gate.runner import Generate, check_the_rest, run_tasks
+from gatekeeper.gate.runner import Generate, Sampler, check_the_rest, run_tasks
 from gatekeeper.io.providers import generator_names, generator_of
 from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import Task
@@ -62,7 +62,8 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     _check_generator(options)
     if options.dry_run:
         return _dry_run(tasks, budget, verifier, options)
-    generate = _generate(options)  # before the log: an unavailable model leaves no log behind
+    # Before the log: an unavailable model leaves no log behind.
+    generate = _generate(tasks, options)
     try:
         opened = _gate(tasks, budget, verifier, options, generate=generate)
     except LogMismatchError as e:
@@ -97,6 +98,7 @@ def _gate(
     log: Log | None = None,
     generate: Generate | None = None,
 ) -> VerificationGate:
+    samples = samples_of(options.features)
     return VerificationGate(
         options.policy,
         budget=budget,
@@ -117,7 +119,8 @@ def _gate(
             "max_tokens": options.max_tokens,
             "temperature": options.temperature,
             "seed": options.seed,
-        },
+        }
+        | ({"samples": samples} if samples else {}),
     )
 
 
@@ -183,7 +186,17 @@ def _check_generator(options: RunOptions) -> None:
         )
 
 
-def _generate(options: RunOptions) -> Generate:
+def _generate(tasks: Sequence[Task], options: RunOptions) -> Generate:
+    """The generator, with the agreement of further samples where that is asked for."""
+    samples = samples_of(options.features)
+    sampler = _sampler(options)
+    if not samples:
+        return sampler
+    kinds = {task["id"]: task["kind"] for task in tasks}
+    return with_agreement(sampler, samples, kinds=kinds, seed=options.seed)
+
+
+def _sampler(options: RunOptions) -> Sampler:
     """The generator, with those of the options that it takes."""
     make = generator_of(options.generator)
     takes = signature(make).parameters
@@ -197,7 +210,7 @@ def _generate(options: RunOptions) -> Generate:
     }
     if "api_key" in takes:
         available["api_key"] = _api_key(options)
-    made: Generate = make(**{name: value for name, value in available.items() if name in takes})
+    made: Sampler = make(**{name: value for name, value in available.items() if name in takes})
     return made
 
 

@@ -45,6 +45,10 @@ def test_an_endpoint_answers_as_the_model_behind_it() -> None:
         )
         answers = generate(PROMPTS, IDS)
         assert [a.id for a in generate(PROMPTS[:2], ["x", "y"])] == ["x", "y"]
+        sampled = [generate(PROMPTS, IDS, temperature=1.0, seed=seed) for seed in (1, 1, 2)]
+    texts = [[answer.text for answer in answers] for answers in sampled]
+    assert texts[0] == texts[1]
+    assert texts[0] != texts[2]
     assert [(a.id, a.text, a.model) for a in answers] == [(e.id, e.text, e.model) for e in expected]
     for answer, e in zip(answers, expected, strict=True):
         np.testing.assert_allclose(answer.top2, e.top2, atol=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import log
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ from gatekeeper.features import (
     normal_form,
     output_length,
     parses,
+    samples_of,
     stated_confidence,
+    with_agreement,
 )
 from gatekeeper.io.records import records_of_log
 
@@ -120,9 +123,45 @@ def test_names_of_the_command_line() -> None:
     assert features_of("") == []
     with pytest.raises(BadInputError, match="features='lenght': choose from length, confidence"):
         features_of("margins,lenght")
+    assert samples_of("length") == 0
+    assert samples_of("length, agreement:4") == 4
+    assert features_of("length, agreement:4") == [output_length]
+    for bad in (
+        "agreement",
+        "agreement:0",
+        "agreement:-1",
+        "agreement:²",
+        "agreement:2,agreement:3",
+    ):
+        with pytest.raises(BadInputError, match="give agreement:N once"):
+            samples_of(bad)
 
 
-def test_a_run_logs_the_features_asked_for(tmp_path: Path) -> None:
+def test_agreement_with_samples_of_the_same_model() -> None:
+    asked = []
+
+    def generate(
+        prompts: Sequence[str], ids: Sequence[str], *, temperature: float = 0.0, seed: int = 7
+    ) -> list[Generation]:
+        asked.append((temperature, seed))
+        # "even" is answered alike; "odd" has the answer of its seed.
+        texts = {"even": r"\boxed{0}", "odd": rf"\boxed{{{seed}}}"}
+        return [Generation(i, texts[p]) for p, i in zip(prompts, ids, strict=True)]
+
+    generate.prompt_template = "…"  # type: ignore[attr-defined]
+    compared = with_agreement(generate, 3, kinds={"a": "math", "b": "math"}, seed=7)
+    a, b = compared(["even", "odd"], ["a", "b"])
+    assert (a.features, b.features) == ({"agreement": 1.0}, {"agreement": 0.0})
+    assert b.text == r"\boxed{7}"
+    assert asked == [(0.0, 7), (1.0, 8), (1.0, 9), (1.0, 10)]
+    assert compared.prompt_template == "…"  # type: ignore[attr-defined]
+    with pytest.raises(BadInputError, match="samples=0"):
+        with_agreement(generate, 0, kinds={})
+
+
+def test_a_run_logs_the_features_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tasks, path = tmp_path / "tasks.jsonl", tmp_path / "run.db"
     tasks.write_text(
         "".join(
@@ -134,8 +173,18 @@ def test_a_run_logs_the_features_asked_for(tmp_path: Path) -> None:
         )
     )
     command = ["run", str(tasks), "--policy", "calibrated", "--log", str(path)]
-    assert main([*command, "--features", "length,answer"]) == 0
+    asked = "length,answer,agreement:2"
+    assert main([*command, "--features", asked]) == 0
     features = records_of_log(path).features
     assert features is not None
-    assert features.keys() == {"output_length", "has_answer"}
+    assert features.keys() == {"output_length", "has_answer", "agreement"}
     assert (features["output_length"] > 0).all()
+    assert set(features["agreement"]) <= {0.0, 0.5, 1.0}
+    assert main([*command, "--features", asked]) == 0
+    capsys.readouterr()
+    assert main([*command, "--features", "length"]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "--features answer,length (now length)" in message.replace(
+        "length,answer", "answer,length"
+    )
+    assert "--features agreement:2 (now none)" in message

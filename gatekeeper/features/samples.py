@@ -1,0 +1,64 @@
+"""Agreement with further samples of the same prompt, drawn from the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+
+from gatekeeper.arguments import check_count
+from gatekeeper.features.agreement import agreement
+from gatekeeper.gate.runner import Generate, Sampler
+from gatekeeper.types import Generation
+
+__all__ = ["with_agreement"]
+
+TEMPERATURE = 1.0  # of the samples: those of the model's own distribution
+
+
+def with_agreement(
+    generate: Sampler, samples: int, *, kinds: Mapping[str, str], seed: int = 0
+) -> Generate:
+    """A generator whose outputs have the feature "agreement".
+
+    Each prompt is answered `samples` times more, at temperature 1, whatever the temperature of
+    the output is. It costs as many times more generation.
+
+    Parameters
+    ----------
+    generate
+        Answers the prompts, and gives the samples.
+    samples
+        For each prompt, at least 1.
+    kinds
+        Of each task, by id; see `normal_form`.
+    seed
+        Of the samples; the output itself has another one.
+
+    Returns
+    -------
+    Generate
+
+    References
+    ----------
+    Wang et al. (2023), "Self-consistency improves chain of thought reasoning in language models":
+    answers that samples agree on are more often right.
+    """
+    check_count("samples", samples)
+
+    @wraps(generate)
+    def generate_and_compare(prompts: Sequence[str], ids: Sequence[str]) -> list[Generation]:
+        outputs = generate(prompts, ids)
+        more = [
+            generate(prompts, ids, temperature=TEMPERATURE, seed=seed + 1 + k)
+            for k in range(samples)
+        ]
+        compared = []
+        for output, *others in zip(outputs, *more, strict=True):
+            texts = [other.text for other in others]
+            share = agreement(output.text, texts, kind=kinds[output.id])
+            features = {**output.features, "agreement": share}
+            compared.append(replace(output, features=features))
+        return compared
+
+    return generate_and_compare
