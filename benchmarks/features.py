@@ -11,6 +11,9 @@ others. Records are drawn from the file; without files only the noise is measure
 Then the bundled model answers its tasks greedily and draws `--samples` more of each, whose
 agreement with the answer is the feature; what is right is verified for all. What agreement alone
 gains over a random draw, without log-probabilities, stands beside what the signals alone gain.
+
+Last, how often the interval that `gatekeeper diagnose` prints for the worth of a feature holds the
+mean worth over all runs, with every label and from a log of policy cst.
 """
 
 from __future__ import annotations
@@ -26,9 +29,11 @@ from time import process_time
 
 import numpy as np
 from _machine import machine
+from off_policy import logged
 
 from gatekeeper.adapters.generate import bundled_generator
 from gatekeeper.analysis.experiment import METRICS, Protocol, compare
+from gatekeeper.analysis.feature_worth import feature_worth
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.bundled import TASKS
 from gatekeeper.costs import output_length
@@ -161,6 +166,35 @@ def speed() -> None:
         )
 
 
+def coverage(runs: int) -> None:
+    """Of the worth of features, on stream "usual": one weak, one strong, one of noise."""
+    n, beta = 1500, 0.2
+    mean: dict[str, float] = {}
+    print(
+        f"\nWorth of a feature, {runs} runs of {n:,} outputs, budget {beta:.0%}: mean, held, width"
+    )
+    for source in ("every label", "a log of cst"):
+        found: dict[str, list[tuple[float, float, float]]] = {}
+        for seed in range(runs):
+            t, draw = make_stream("usual", n, seed), np.random.default_rng((seed, 5))
+            strength = {"weak": 0.5, "strong": 1.2, "noise": 0.0}
+            features = {k: s * t.error + draw.standard_normal(n) for k, s in strength.items()}
+            t = t if source == "every label" else logged("cst", t, beta, seed)
+            for w in feature_worth(replace(t, features=features), beta):
+                worth = w.beside_signals
+                found.setdefault(", ".join(w.features), []).append(
+                    (worth.low, worth.high, worth.value)
+                )
+        for name, rows in found.items():
+            low, high, value = np.array(rows).T
+            true = mean.setdefault(name, value.mean())
+            held = ((low <= true) & (true <= high)).mean()
+            print(
+                f"{source:16}{name:24}{100 * value.mean():+6.2f}{held:8.0%}"
+                f"{100 * (high - low).mean():8.1f}"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="records with features and all labels")
@@ -168,6 +202,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--tasks", type=Path, default=TASKS, help="for the bundled model")
     parser.add_argument("--samples", type=int, default=4, help="of each task, for agreement")
+    parser.add_argument("--runs", type=int, default=40, help="for the worth of features")
     parser.add_argument("--clean", action="store_true", help="no noise on labels and signals")
     args = parser.parse_args()
     protocol = replace(PROTOCOL, label_noise=0.0, signal_noise=0.0) if args.clean else PROTOCOL
@@ -185,6 +220,7 @@ def main() -> None:
     found = [show(f"{name}, {NOISE} of noise", measure(partial(noisy, name))) for name in NOISY]
     check("noise", found, -0.3)
     check_agreement(answered(args.tasks, args.samples), args.samples, protocol, args.seeds)
+    coverage(args.runs)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from gatekeeper.analysis.diagnosis import (
     orders_for,
 )
 from gatekeeper.analysis.diagnosis.text import odds
+from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
 from gatekeeper.io.records import is_log, load_records
 from gatekeeper.log.run import read_run
 from gatekeeper.programs.progress import progress
@@ -92,11 +93,16 @@ def main(args: argparse.Namespace) -> int:
             orders=orders,
             on_progress=lambda done: advance(done, ""),
         )
+    worth = feature_worth(table, args.budget)
     if args.json:
+        features = [asdict(w) for w in worth]
         result = {"file": str(args.file), "skipped": len(bad), **asdict(found)}
+        result["features"] = features
         print(json.dumps(_finite(result), indent=2, allow_nan=False))
     else:
         _print(found, args.file.name)
+        if worth:
+            Console().print(_features(worth, args.budget))
         if is_log(args.file):
             _print_drift(args.file)
     return EXIT[found.advice]
@@ -145,6 +151,24 @@ def _print_drift(log: Path) -> None:
     for change in read_run(log).health_changes:
         if change.health is PolicyHealth.DRIFTED:
             Console().print(Text(f"Note: drifted by output {change.after:,}: {change.why}."))
+
+
+def _features(worth: list[FeatureWorth], beta: float) -> Table:
+    table = Table(
+        title=f"Features: points of recall that calibrated gains, budget {100 * beta:.3g}%"
+    )
+    for column in ("", "present", "beside the signals", "beside the other features too"):
+        table.add_column(column, justify="right" if column else "left")
+    for w in worth:
+        name = w.features[0] if len(w.features) == 1 else "all together"
+        table.add_row(name, f"{w.present:.0%}", _points(w.beside_signals), _points(w.beside_all))
+    return table
+
+
+def _points(gain: Interval | None) -> str:
+    if gain is None:
+        return ""
+    return f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
 
 
 def _strata(d: Diagnosis, name: str) -> Table:
