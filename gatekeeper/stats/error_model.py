@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import exp, inf, log, log1p, pi, sqrt
 from operator import mul
 from types import MappingProxyType
@@ -29,7 +30,7 @@ RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, to remember
 AT_MOST = 250  # labels after which a fit is old
 STRATA, HALVES = 4, 8
 SCALED = 512  # candidates of which features get their scale
-FEW, MOST = 0.03, 48  # least probability of an effect with which a feature's column is kept; most
+FEW, MOST = 0.1, 48  # least probability of an effect with which a feature's column is kept; most
 FARTHEST = 30.0  # bound of log odds, and of log costs about the typical one
 
 # Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
@@ -157,7 +158,7 @@ class ErrorModel:
         terms = FeatureTerms.of([raw[5] for raw in recent][::every])
         if terms:
             terms, fitted = _with_features(x, y, fitted, terms, [k.raw[5] for k in known])
-        error, covariance = fitted
+        error, covariance, _ = fitted
         weights = [error, np.pad(log_cost, (0, error.size - WIDTH))]
         if cautious:
             variance, direction = np.linalg.eigh(covariance)
@@ -226,16 +227,21 @@ def _with_features(
 ) -> tuple[FeatureTerms, Fit]:
     """The terms that labels justify beside the design x (n, WIDTH), and the fit with them."""
     more, slab = terms.of_rows(features), SLAB[terms.kinds]
-    probability, variance = inclusion(
+    probability, variance, mean = inclusion(
         x, y, fitted, more, slab=slab, kinds=terms.kinds, features=len(terms)
     )
     kept = probability > FEW
     kept[np.argsort(-probability)[MOST:]] = False
     if not kept.any():
         return NO_TERMS, fitted
+    # The other coefficients keep the variances that they have without features: few rounds.
     groups = [
+        replace(group, variance=v, weight=inf)
+        for group, v in zip(ERROR, fitted.variance.tolist(), strict=True)
+    ]
+    groups += [
         Group((WIDTH + i,), variance=v, weight=inf) for i, v in enumerate(variance[kept].tolist())
     ]
     x = np.hstack([x, more[:, kept]])
-    start = np.pad(fitted.coefficients, (0, len(groups)))
-    return terms.only(kept), shrunk_fit(x, y, [*ERROR, *groups], "logistic", start=start)
+    start = np.concatenate([fitted.coefficients, mean[kept]])
+    return terms.only(kept), shrunk_fit(x, y, groups, "logistic", start=start)

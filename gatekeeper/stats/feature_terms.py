@@ -8,7 +8,9 @@ middle of its range or at both ends.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from math import nan
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +42,7 @@ class FeatureTerms:
     @classmethod
     def of(cls, seen: Sequence[Features]) -> FeatureTerms:
         """The terms of all features that were seen and that varied."""
-        names = sorted({name for features in seen for name in features})
+        names = sorted(set[str]().union(*seen))
         terms = []
         for name, column in zip(names, _table(seen, names).T, strict=True):
             scale = RankScale.of(column)
@@ -73,11 +75,8 @@ class FeatureTerms:
                 row += [1.0 if kind == ABSENT else 0.0 for kind in kinds]
                 continue
             z = scale(value)
-            if kinds == (LINE,):  # nearly always
-                row.append(z)
-            else:
-                by_kind = (z, 0.0, z * z - 1.0)
-                row += [by_kind[kind] for kind in kinds]
+            for kind in kinds:
+                row.append(z if kind == LINE else 0.0 if kind == ABSENT else z * z - 1.0)
         return row
 
     def of_rows(self, rows: Sequence[Features]) -> FloatArray:
@@ -101,5 +100,11 @@ class FeatureTerms:
 
 def _table(rows: Sequence[Features], names: Sequence[str]) -> FloatArray:
     """Values (n, number of names); NaN absent."""
-    values = [[features.get(name, nan) for name in names] for features in rows]
-    return np.array(values, dtype=np.float64).reshape(len(rows), len(names))
+    if len(names) > 1:
+        try:  # several times as fast, where no value is absent
+            present = chain.from_iterable(map(itemgetter(*names), rows))
+            return np.fromiter(present, np.float64).reshape(-1, len(names))
+        except KeyError:
+            pass
+    values = (features.get(name, nan) for features in rows for name in names)
+    return np.fromiter(values, np.float64).reshape(len(rows), len(names))

@@ -37,7 +37,7 @@ def inclusion(
     slab: FloatArray,
     kinds: NDArray[np.intp],
     features: int,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probability that each further column has an effect, and the variance for its coefficient.
 
     Parameters
@@ -59,6 +59,8 @@ def inclusion(
         Of the slab, (m,), in [0, 1].
     variance
         (m,), above 0. A ridge with it gives the coefficient's mean over spike and slab.
+    mean
+        That mean, (m,), as if the column were the only further one: where to begin a fit.
     """
     p, seen = chances(x, fitted.coefficients)
     slope = (1.0 - 2.0 * FLIPPED) * p * (1.0 - p)
@@ -81,4 +83,5 @@ def inclusion(
             share = (1.0 + float(slabs.sum())) / (1.0 + features + int(mine.sum()))
         probability[mine] = slabs
     kept = probability * shrunk
-    return probability, np.maximum(kept / ((1.0 - kept) * information), LEAST)
+    variance = np.maximum(kept / ((1.0 - kept) * information), LEAST)
+    return probability, variance, kept * score / information

@@ -93,7 +93,7 @@ class LabelPosterior:
                 groups.append(Group(columns, variance=DIFFER, weight=GUESS))
         self._design = np.column_stack(plain)
         known = self._known
-        self._mode, covariance = shrunk_fit(
+        self._mode, covariance, _ = shrunk_fit(
             self._design[known], label[known], groups, "logistic", flipped=0.0
         )
         variance, direction = np.linalg.eigh(covariance)

@@ -40,6 +40,7 @@ class Fit(NamedTuple):
 
     coefficients: FloatArray  # (d,), its mode
     covariance: FloatArray  # (d, d)
+    variance: FloatArray  # τ² of each group, (G,)
 
 
 def shrunk_fit(
@@ -92,7 +93,7 @@ def shrunk_fit(
             noise = max(float(rest @ rest) / free, LEAST_NOISE)
         if np.abs(w - before).max() < CLOSE:
             break
-    fit = Fit(np.zeros(width), np.zeros((width, width)))
+    fit = Fit(np.zeros(width), np.zeros((width, width)), variance)
     fit.coefficients[columns] = w
     fit.covariance[np.ix_(columns, columns)] = covariance
     return fit
