@@ -34,6 +34,7 @@ from gatekeeper.gate.configuration import exploration_rate, named_policy, relear
 from gatekeeper.io.records import RecordTable, read_records
 from gatekeeper.paper.stress import STREAMS, Recipe, make_stream
 from gatekeeper.policies import T0
+from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.types import PolicyHealth
 
 POLICIES = (
@@ -194,7 +195,10 @@ def print_steady(found: dict[tuple[str, str, float], list[Run]], betas: Sequence
         print(f"{stream:<24}" + "".join(f"{a:>20}" for a in alarms))
     every = [run for runs in found.values() for run in runs]
     drifted = [run for run in every if run.drifted]
-    print(f"in all {len(drifted)} of {len(every)}: {len(drifted) / len(every):.2%}")
+    share = midp_interval(len(drifted) / len(every), len(every))
+    print(
+        f"in all {len(drifted)} of {len(every)}: {share.value:.2%}, at most {share.high:.2%} (95 %)"
+    )
     for run in drifted:
         print(f"    after output {run.drifted[0]:,}: {run.why[0]}")
 

@@ -229,7 +229,7 @@ def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool
     without = int((p == 0.0).sum())
     if without and not by_chance.any():
         return (
-            f"{without:,} of {p.size:,} outputs had no chance to be verified, so that their "
+            f"{without:,} of {p.size:,} outputs have propensity 0, so that their "
             "error rate cannot be estimated: explore above 0, and a budget with a fraction or a "
             "horizon, would have left each a chance."
         )

@@ -195,7 +195,7 @@ def _check_chances(p: FloatArray | None) -> None:
     without = float((after == 0.0).mean())
     if without > CHANCELESS:
         raise BadInputError(
-            f"{without:.0%} of the outputs had no chance to be verified, so that nothing can be "
+            f"{without:.0%} of the outputs have propensity 0, so that nothing can be "
             "estimated for them: make the log with a gate that explores (explore=0.1) and whose "
             "budget lasts to the end"
         )

@@ -1,4 +1,4 @@
-"""The reaction to drift: what a policy learned is dropped once outputs are not as they were."""
+"""The reaction to drift: what a policy learned is dropped once outputs change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gatekeeper.drift.monitor import Monitor
-from gatekeeper.drift.pace import STARVES, PaceTest
+from gatekeeper.drift.pace import UNDERSPENT, PaceTest
 from gatekeeper.drift.scores import ScoreRanks
 from gatekeeper.policies import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
@@ -31,12 +31,12 @@ from gatekeeper.types import Candidate, Decision, Label, Outcome, PolicyHealth, 
 
 __all__ = ["BATCH", "RELEARNING", "TESTS", "DriftGuard"]
 
-TESTS = 2  # number of the definition of the tests; another one may find drift elsewhere
+TESTS = 3  # number of the definition of the tests; another one may find drift elsewhere
 
 GROWTH = 1.3  # labels between fits, as a factor: a fit that follows each change at once hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
 UNSTEADY = ("warmup", "calibration")  # phases of a policy without a pace
-# Who decided on a candidate whose label is to come, see `_pending`: the policy itself, a draw that
+# What decided on a candidate whose label is to come, see `_pending`: the policy itself, a draw that
 # became its warm-up, or the policy before it was restored.
 OWN, HANDED, OLD = 0, 1, 2
 # After a drift: how many verifications to be behind the budget before drawing beside the policy,
@@ -46,7 +46,7 @@ BATCH = 32  # outputs whose scores are tested at once, which is several times as
 
 
 class DriftGuard:
-    """A policy that decides as the one given does, for as long as outputs are as they were.
+    """A policy that decides as the one given does, for as long as outputs do not change.
 
     Three tests, which together give a false alarm on at most 1 % of the streams that do not change,
     as far as their assumptions hold:
@@ -80,10 +80,10 @@ class DriftGuard:
     Attributes
     ----------
     behind
-        Says how many verifications the budget would have paid for by now beyond those made; None:
-        unknown, and nothing is drawn beside the policy.
+        Returns how many verifications the budget would have paid for by now beyond those made;
+        None: unknown, and nothing is drawn beside the policy.
     testing
-        False: drift is only what `drift` is told. For logs that were written with other tests.
+        False: drift is only what `drift` is called with. For logs written with other tests.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class DriftGuard:
         self._health = PolicyHealth.COLD
         self._why = ""
         self._relearning = False
-        self._pending: dict[str, int] = {}  # id of what is to be verified -> who decided on it
+        self._pending: dict[str, int] = {}  # id of what is to be verified -> what decided on it
         self._after = self._verified = 0  # candidates after the warm-up, and how many verified
 
     @property
@@ -169,10 +169,10 @@ class DriftGuard:
         self._pending[candidate.id] = HANDED if drawn else OWN
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        who = self._pending.pop(candidate.id, OWN)
-        if who == OLD:
+        decided = self._pending.pop(candidate.id, OWN)
+        if decided == OLD:
             return
-        if who == HANDED:
+        if decided == HANDED:
             self._policy.update(candidate, Decision(True, Reason.WARMUP), outcome)
         elif not self._relearning:
             self._policy.update(candidate, decision, outcome)
@@ -235,8 +235,8 @@ class DriftGuard:
                 self._test_scores()
         if not self._relearning and self._policy.phase not in UNSTEADY:
             self._pace.observe(decision.verify or decision.reason is Reason.BUDGET_EXHAUSTED)
-            if self._pace.starved:
-                self.drift(STARVES)
+            if self._pace.underspent:
+                self.drift(UNDERSPENT)
 
     def _test_scores(self) -> None:
         rows = np.array(self._untested).reshape(-1, 6)

@@ -6,6 +6,7 @@ over the start times.
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ __all__ = ["ALPHA", "TOLERANCE", "Monitor"]
 
 ALPHA = 0.008  # probability of a false alarm, ever; with the test of the pace it is 0.01
 TOLERANCE = 0.03  # by how much predictions may be off, because they rest on few labels
-STAKES = (0.15, 0.4)  # κ, share of the wealth on the next label: for small changes and large
+SHIFTS = (0.7, 1.5)  # of the log odds of an error: small changes and large
 CLEAR = 4.0  # evidence of a change by that of none, for it to be named as a cause
 PATIENCE = 1000  # outputs over which half the wealth comes into play
 
@@ -41,7 +42,7 @@ _SQUARE = 0.5 - 0.5 / _SIGMA**2
 _LINEAR = _MU / _SIGMA**2
 _CONSTANT = -0.5 * (_MU / _SIGMA) ** 2 - np.log(_SIGMA)
 _SAME = 0  # row and column of what has not changed
-_LABELS = np.r_[1.0, np.full(2 * len(STAKES), 0.5 / len(STAKES))]
+_LABELS = np.r_[1.0, np.full(2 * len(SHIFTS), 0.5 / len(SHIFTS))]
 _SCORES = np.r_[1.0, np.outer(SHARES, _PRIOR).ravel()]
 # A quarter of the wealth for a change of the labels alone, a quarter for one of the scores alone,
 # half for both at once.
@@ -71,13 +72,13 @@ class Monitor:
     is in an order, nor from predictions that were bad from the start.
 
     Method: a wealth of 1 is bet. Scores: the likelihood ratio of N(μ, σ²) to N(0, 1), for eight
-    (μ, σ) and six statistics. Labels: a share κ on "wrong" at odds of 1 / (q + δ), with q the upper
-    end of the predicted range, becomes 1 - κ + κ y / (q + δ) of itself, which under the null is no
-    gain on average; on "right" the odds are 1 / (1 - q + δ), with q the lower end. A share w_t of
-    the wealth, Σ w_t <= 1, is bet for the first time on output t, divided among all combinations of
-    a change of the scores and one of the labels. Scores may be handed in some at a time, and after
-    labels that came later: to look less often keeps the guarantee, and so does a bet on labels
-    that begins later.
+    (μ, σ) and six statistics. Labels: the likelihood ratio e^(s y) / (1 - q + q e^s) of odds that
+    are e^s times as high, with q the upper end of the predicted range plus δ; under the null its
+    mean is at most 1, as p <= q and it grows with y. For fewer errors s < 0, and q is the lower end
+    minus δ. A share w_t of the wealth, Σ w_t <= 1, is bet for the first time on output t, divided
+    among all combinations of a change of the scores and one of the labels. Scores may be handed
+    in some at a time, and after labels that came later: to look less often keeps the guarantee,
+    and so does a bet on labels that begins later.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ class Monitor:
         if not self._drifted:
             return ""
         labels, scores = self._wealth.sum(axis=1), self._wealth.sum(axis=0)
-        more = labels[1 : 1 + len(STAKES)].sum() > labels[1 + len(STAKES) :].sum()
+        more = labels[1 : 1 + len(SHIFTS)].sum() > labels[1 + len(SHIFTS) :].sum()
         by_labels = f"{'more' if more else 'fewer'} errors than predicted"
         by_scores = f"scores shifted: {_shift(scores[1:])}"
         # Without evidence of its own, a change of the one is as good a bet as none.
@@ -171,11 +172,12 @@ class Monitor:
         """
         if self._drifted:
             return
-        on_wrong = error / min(most + self.tolerance, 1.0)  # what 1 becomes that is bet on it
-        on_right = (1 - error) / min(1.0 - least + self.tolerance, 1.0)
         gains = [1.0]
-        for odds in (on_wrong, on_right):
-            gains += [1.0 - kappa + kappa * odds for kappa in STAKES]
+        more, fewer = min(most + self.tolerance, 1.0), max(least - self.tolerance, 0.0)
+        for q, sign in ((more, 1.0), (fewer, -1.0)):
+            for shift in SHIFTS:
+                ratio = exp(sign * shift)
+                gains.append((ratio if error else 1.0) / (1.0 - q + q * ratio))
         self._wealth *= np.array(gains)[:, None]
         self._test()
 

@@ -7,20 +7,20 @@ from typing import Any
 __all__ = ["PaceTest"]
 
 ALPHA = 0.002  # probability of a false alarm, ever
-SLOW = 0.7  # of its usual rate: below that a policy starves
+SLOW = 0.7  # of its usual rate: below that it underspends
 STAKES = (0.3, 0.6, 0.9)  # κ, share of the wealth on "not verified"
 PATIENCE = 1000  # outputs over which half the wealth comes into play
 KNOWN = 100  # outputs that the budget's rate is worth beside the policy's own
-STARVES = "fewer outputs verified than the budget pays for"
+UNDERSPENT = "fewer outputs verified than the budget pays for"
 
 
 class PaceTest:
-    """Becomes `starved` once outputs are verified at less than 70 % of the usual rate.
+    """Becomes `underspent` once outputs are verified at less than 70 % of the usual rate.
 
     Null hypothesis: whatever came before, P(verified | past) >= 0.7 p, where p is the policy's own
     rate so far, which starts as the budget's. A proposal that the budget refused counts as
-    verified: that policy does not starve. An e-process as in `Monitor`, with a = 1 for a verified
-    output: a share κ bet on a = 0 becomes 1 - κ + κ (1 - a) / (1 - 0.7 p) of itself.
+    verified: that policy does not underspend. An e-process as in `Monitor`, with a = 1 for a
+    verified output: a share κ bet on a = 0 becomes 1 - κ + κ (1 - a) / (1 - 0.7 p) of itself.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class PaceTest:
         """Start again: forget what was observed so far."""
         self._seen = self._verified = 0
         self._wealth = (0.0, 0.0, 0.0)  # by κ
-        self.starved = False
+        self.underspent = False
 
     def observe(self, verified: bool) -> None:
         """Bet on one more output; with "verified" as defined above."""
-        if self.starved:
+        if self.underspent:
             return
         seen = self._seen
         known, t = (0, seen - KNOWN) if self._rate is None else (KNOWN, seen)
@@ -60,15 +60,15 @@ class PaceTest:
                 (b + begun) * (1.0 + y * gain),
                 (c + begun) * (1.0 + z * gain),
             )
-            self.starved = (PATIENCE / (t + 1 + PATIENCE) + (a + b + c) / 3.0) * ALPHA >= 1.0
+            self.underspent = (PATIENCE / (t + 1 + PATIENCE) + (a + b + c) / 3.0) * ALPHA >= 1.0
         self._seen = seen + 1
         self._verified += verified
 
     def state(self) -> list[Any]:
         """A snapshot of values that `json` takes."""
-        return [self._seen, self._verified, list(self._wealth), self.starved]
+        return [self._seen, self._verified, list(self._wealth), self.underspent]
 
     def restore(self, state: list[Any]) -> None:
-        self._seen, self._verified, wealth, self.starved = state
+        self._seen, self._verified, wealth, self.underspent = state
         a, b, c = wealth
         self._wealth = (a, b, c)

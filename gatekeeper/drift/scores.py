@@ -1,4 +1,4 @@
-"""What a drift test sees of outputs before verification: their signals and sizes, as ranks."""
+"""What is tested for drift before verification: signals and sizes of outputs, as ranks."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     if options.dry_run:
         return _dry_run(tasks, budget, verifier, options)
     # Before the log: an unavailable model leaves no log behind.
-    generate = _generate(tasks, options)
+    generate = _with_samples(tasks, options)
     try:
         opened = _gate(tasks, budget, verifier, options, generate=generate)
     except LogMismatchError as e:
@@ -186,17 +186,17 @@ def _check_generator(options: RunOptions) -> None:
         )
 
 
-def _generate(tasks: Sequence[Task], options: RunOptions) -> Generate:
+def _with_samples(tasks: Sequence[Task], options: RunOptions) -> Generate:
     """The generator, with the agreement of further samples where that is asked for."""
     samples = samples_of(options.features)
-    sampler = _sampler(options)
+    sampler = _generate(options)
     if not samples:
         return sampler
     kinds = {task["id"]: task["kind"] for task in tasks}
     return with_agreement(sampler, samples, kinds=kinds, seed=options.seed)
 
 
-def _sampler(options: RunOptions) -> Sampler:
+def _generate(options: RunOptions) -> Sampler:
     """The generator, with those of the options that it takes."""
     make = generator_of(options.generator)
     takes = signature(make).parameters

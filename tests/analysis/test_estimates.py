@@ -406,9 +406,9 @@ def test_the_page_on_estimates_runs(explored: tuple[Path, list[GateResult], floa
 
 def test_a_gate_that_does_not_explore(tmp_path: Path) -> None:
     results, _ = run_gate(tmp_path / "run.db", explore=0.0)
-    refused(estimate(results), "had no chance to be verified", "explore above 0")
+    refused(estimate(results), "have propensity 0", "explore above 0")
     page = report(tmp_path / "run.db")
-    assert "had no chance to be verified" in page
+    assert "have propensity 0" in page
     assert "is not the model&#x27;s error rate" in page
 
 

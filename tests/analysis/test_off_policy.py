@@ -121,7 +121,7 @@ def refused(table: RecordTable) -> str:
 def test_refusals_say_why() -> None:
     table = make_stream("usual", 600, 0)
     log = log_of(table, chance=0.05, seed=0)
-    assert "no chance to be verified" in refused(log_of(table, chance=0.0, seed=0))
+    assert "propensity 0" in refused(log_of(table, chance=0.0, seed=0))
     assert "too few" in refused(log_of(table, chance=0.002, seed=0))
     assert "propensities" in refused(replace(log, propensity=None))
     assert "warm-up" in refused(table.take(np.arange(T0)))
@@ -187,7 +187,7 @@ def test_the_command_refuses_in_one_line(
     records = tmp_path / "records.jsonl"
     write_records(records, make_stream("usual", 300, 0))
     for arguments, why in (
-        ([str(logs / "blind.db")], "no chance to be verified"),
+        ([str(logs / "blind.db")], "propensity 0"),
         ([str(logs / "missing.db")], "cannot be read"),
         ([str(logs / "run.db"), "--budget", "2"], "--budget"),
         ([str(logs / "run.db"), "--policy", "best"], "unknown"),

@@ -177,7 +177,7 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     partial = replace(table, error=np.where(np.arange(300) < 200, table.error, np.nan))
     write_records(tmp_path / "partial.jsonl", partial)
     for file, more, why in (
-        ("blind.db", [], "no chance to be verified"),
+        ("blind.db", [], "propensity 0"),
         ("partial.jsonl", [], "propensities"),
         ("records.jsonl", ["--recall", "1.5"], "--recall=1.5"),
         ("records.jsonl", ["--residual-risk", "0"], "--residual-risk=0.0"),

@@ -14,7 +14,7 @@ from gatekeeper.drift.monitor import (
     CHANGES,
     PATIENCE,
     SHARES,
-    STAKES,
+    SHIFTS,
     TOLERANCE,
     Monitor,
 )
@@ -46,8 +46,11 @@ def observe(monitor: Monitor, stream: list[Output]) -> None:
             monitor.observe_label(*label)
 
 
-def gain(label: int, kappa: float, p: float) -> float:
-    return 1.0 - kappa + kappa * label / min(p + TOLERANCE, 1.0)
+def gain(label: int, shift: float, p: float) -> float:
+    """Likelihood ratio of log odds higher by `shift`, for a label of probability p or less."""
+    q = min(p + TOLERANCE, 1.0)
+    other = q * exp(shift) / (1.0 - q + q * exp(shift))
+    return other / q if label else (1.0 - other) / (1.0 - q)
 
 
 def test_the_wealth_is_that_of_bets_begun_at_every_output() -> None:
@@ -60,20 +63,18 @@ def test_the_wealth_is_that_of_bets_begun_at_every_output() -> None:
         x = scores[j]
         return exp(0.5 * x * x - 0.5 * ((x - mu) / sigma) ** 2 - log(sigma))
 
-    def of_label(label: tuple[int, float, float] | None, side: int, kappa: float) -> float:
+    def of_label(label: tuple[int, float, float] | None, side: int, shift: float) -> float:
         if label is None:
             return 1.0
         y, least, most = label
-        return gain(y, kappa, most) if side else gain(1 - y, kappa, 1.0 - least)
+        return gain(y, shift, most) if side else gain(1 - y, shift, 1.0 - least)
 
     wealth = shift = 0.0
     for start in range(len(stream)):
         rest = stream[start:]
         begun = PATIENCE / (start + PATIENCE) - PATIENCE / (start + 1 + PATIENCE)
         labels = [
-            prod(of_label(label, side, kappa) for _, label in rest)
-            for side in (0, 1)
-            for kappa in STAKES
+            prod(of_label(label, side, by) for _, label in rest) for side in (0, 1) for by in SHIFTS
         ]
         scores = [
             share * prior * prod(of_scores(s, j, mu, sigma) for s, _ in rest)
@@ -312,10 +313,10 @@ def test_a_steady_pace_gives_no_alarm_and_a_slow_one_does() -> None:
         rng, test = np.random.default_rng(seed), PaceTest(0.2)
         for verified in (rng.random(1500) < 0.2).tolist():
             test.observe(verified)
-        alarms += test.starved
+        alarms += test.underspent
         for t, verified in enumerate((rng.random(1000) < 0.04).tolist()):
             test.observe(verified)
-            if test.starved:
+            if test.underspent:
                 late.append(t)
                 break
     assert alarms <= 200 * PACE_ALPHA + 1
@@ -327,12 +328,12 @@ def test_a_pace_without_a_rate_is_compared_with_its_own() -> None:
     test = PaceTest(None)
     for t in range(600):
         test.observe(t % 3 == 0)
-    assert not test.starved
+    assert not test.underspent
     state = json.loads(json.dumps(test.state()))
     again = PaceTest(None)
     again.restore(state)
     for _ in range(60):
         test.observe(False)
         again.observe(False)
-    assert test.starved
+    assert test.underspent
     assert test.state() == again.state()

@@ -1,4 +1,4 @@
-"""A model that is replaced without a word: the scores move, labels may not, and policies starve."""
+"""A model is replaced without notice: scores move, labels may not, and policies underspend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gatekeeper import Budget, Candidate, Generation, Reason, VerificationGate
 from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.budget import Ledger
 from gatekeeper.drift.guard import RELEARNING, TESTS, DriftGuard
-from gatekeeper.drift.pace import STARVES
+from gatekeeper.drift.pace import UNDERSPENT
 from gatekeeper.log import FingerprintChanged, MemoryLog
 from gatekeeper.policies import make_policy
 from gatekeeper.testing import ScriptedVerifier
@@ -76,7 +76,7 @@ def test_an_unnamed_switch_is_noticed_and_the_budget_is_spent(policy: str) -> No
         assert 0.95 < status.pace <= 1.0
 
 
-def test_with_report_the_policy_starves_and_status_says_so() -> None:
+def test_with_report_the_policy_underspends_and_status_says_so() -> None:
     gate = gate_of("cst", on_drift="report")
     spent = []
     for output in outputs():
@@ -143,7 +143,7 @@ def test_a_guard_goes_on_from_its_state_in_the_middle_of_everything() -> None:
     assert run(range(30, 1000, 97)) == run([])
 
 
-def test_a_policy_that_starves_by_itself_is_noticed_by_its_pace() -> None:
+def test_a_policy_that_underspends_by_itself_is_noticed_by_its_pace() -> None:
     """Nothing about the outputs changes."""
 
     class Tiring:
@@ -172,7 +172,7 @@ def test_a_policy_that_starves_by_itself_is_noticed_by_its_pace() -> None:
         candidate = Candidate(f"s{t}", Signals(*h), 1.0)
         guard.observe(candidate, guard.decide(candidate))
         assert not guard.why or t >= 600
-    assert guard.why == STARVES
+    assert guard.why == UNDERSPENT
 
 
 def test_of_several_outputs_of_one_task_only_the_first_is_compared() -> None:
@@ -211,7 +211,7 @@ def test_a_log_that_was_written_with_other_tests_is_followed_and_then_tested() -
     assert (last.tests, last.why) == (TESTS, "")
     for output in stream[1200:]:
         again.maybe_verify(output)
-    assert again.status().drift in ("", STARVES)  # outputs have not changed since
+    assert again.status().drift in ("", UNDERSPENT)  # outputs have not changed since
     assert repr(gate_of("cst", log=old, on_drift="report", explore=0.0).status()) == repr(
         again.status()
     )
