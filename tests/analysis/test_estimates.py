@@ -255,7 +255,7 @@ def test_what_cannot_be_told_is_refused_in_a_sentence() -> None:
     refused(estimate(records([None] * 10, labels, half)), "propensity of 10 of 10", "not known")
     refused(
         estimate(records([1.0] * 5 + [0.0] * 5, labels, half)),
-        "5 of 10 outputs had no chance",
+        "5 of 10 outputs have propensity 0",
         "explore above 0",
     )
     refused(estimate(records([1.0] * 5 + [0.1] * 5, labels, half)), "None of the 5 outputs left")
