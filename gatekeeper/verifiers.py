@@ -141,7 +141,9 @@ def outcome_of(value: object) -> Outcome:
     if isinstance(value, Real) and 0.0 <= (score := float(value)) <= 1.0:
         right = score == 1.0
         return Outcome(
-            Verdict.PASSED if right else Verdict.FAILED, detail="" if right else f"score {score:g}"
+            Verdict.PASSED if right else Verdict.FAILED,
+            detail="" if right else f"score {score:g}",
+            value=score,
         )
     raise BadInputError(
         f"the function returned {value!r:.80}: return True or False, a score in [0, 1] (1 is "

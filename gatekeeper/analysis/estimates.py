@@ -14,20 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from math import isnan, log, log1p, nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.analysis.outputs import row_of
 from gatekeeper.analysis.predictions import cross_fitted
 from gatekeeper.analysis.rate_of_all import rate_of_all
-from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
-from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
-from gatekeeper.types import FloatArray, GateResult, Record, Signals
+from gatekeeper.types import FloatArray, GateResult, Record
 
 __all__ = [
     "Estimates",
@@ -84,7 +82,7 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     BadInputError
         An output is neither, or has a propensity outside [0, 1] or an ĉ that is not above 0.
     """
-    rows = [_row(output) for output in outputs]
+    rows = [row_of(output) for output in outputs]
     if not rows:
         return Estimates(None, None, None, 0, 0, "There are no outputs.")
     label = np.array([row.label for row in rows])
@@ -147,64 +145,6 @@ def interval(found: Interval) -> str:
 def as_json(estimates: Estimates) -> dict[str, Any]:
     """The same as JSON values; null for what cannot be estimated."""
     return asdict(estimates)
-
-
-# -- what is known of each output ---------------------------------------------------------------
-
-
-class _Row(NamedTuple):
-    raw: Raw  # what predictions are made from
-    propensity: float  # NaN unknown
-    selected: bool  # as far as that is known
-    drawn: bool  # the label, if there is one, is the gate's own
-    label: float  # NaN unknown
-
-
-def _row(output: Record | GateResult) -> _Row:
-    if isinstance(output, Record):
-        row = _row_of_record(output)
-    elif isinstance(output, GateResult):
-        row = _row_of_result(output)
-    else:
-        raise BadInputError(
-            f"output={output!r:.80}: give a run's GateResults, or the records of its log"
-        )
-    if not (isnan(row.propensity) or 0.0 <= row.propensity <= 1.0):
-        raise BadInputError(
-            f"id={output.id!r:.80}: propensity={row.propensity!r} must lie in [0, 1]"
-        )
-    return row
-
-
-def _row_of_record(record: Record) -> _Row:
-    if not record.cost_estimate > 0.0:
-        raise BadInputError(
-            f"id={record.id!r:.80}: cost_estimate={record.cost_estimate!r} must be above 0"
-        )
-    p = nan if record.propensity is None else record.propensity
-    drawn = record.error is not None and record.verified is not False
-    # A log's records do not state for which selected outputs no verdict came, except where the
-    # propensity is 1: those were selected.
-    selected = drawn or p == 1.0
-    label = nan if record.error is None else float(record.error)
-    raw = _raw(record.signals, log(record.cost_estimate))._replace(features=record.features)
-    return _Row(raw, p, selected, drawn, label)
-
-
-def _row_of_result(result: GateResult) -> _Row:
-    decision = result.decision
-    label = None if result.outcome is None else result.outcome.error
-    return _Row(
-        _raw(result.signals, 0.0),
-        decision.propensity,
-        decision.verify,
-        decision.verify,
-        nan if label is None else float(label),
-    )
-
-
-def _raw(h: Signals, log_cost: float) -> Raw:
-    return Raw(h.h1, h.h2, h.h3, log_cost, log1p(h.n_tokens))
 
 
 # -- estimates ----------------------------------------------------------------------------------

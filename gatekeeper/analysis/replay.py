@@ -126,7 +126,7 @@ def replay(
     stream = [
         (
             Candidate(record.id, record.signals, record.cost_estimate, record.features),
-            outcome_of(label, record.cost),
+            replace(outcome_of(label, record.cost), value=record.value),
         )
         for record, label in zip(records, observed, strict=True)
     ]

@@ -29,10 +29,15 @@ class Admission:
         policy proposes.
     seed
         Of the draws.
+    planned
+        The policy's own draws never exceed the budget: an output that it does not draw is left out
+        by that draw, also where the budget has no room at the moment.
     """
 
-    def __init__(self, state: GateState, *, epsilon: float, seed: int) -> None:
-        self._state, self._epsilon = state, epsilon
+    def __init__(
+        self, state: GateState, *, epsilon: float, seed: int, planned: bool = False
+    ) -> None:
+        self._state, self._epsilon, self._planned = state, epsilon, planned
         self._draws = np.random.default_rng((seed, 2))  # others than a policy's of the same seed
 
     def decide(self, generation: Generation, candidate: Candidate, *, force: bool) -> Decided:
@@ -55,7 +60,7 @@ class Admission:
         if warmup or force:
             admitted, epsilon = room >= 0, 0.0
         else:
-            admitted = room >= ledger.spare()
+            admitted = room >= ledger.spare() or (self._planned and not proposal.verify)
             epsilon = self._epsilon if room >= 0 else 0.0
         decision = decision_of(proposal, admitted=admitted, explored=explored, epsilon=epsilon)
         coverage = _coverage(generation, candidate.signals)

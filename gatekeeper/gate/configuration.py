@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from gatekeeper.budget import Budget
 from gatekeeper.drift.fingerprint import Fingerprint
@@ -15,7 +15,15 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate.state import ON_DRIFT, OnDrift
 from gatekeeper.gate.verification import ON_UNAVAILABLE, OnUnavailable
 from gatekeeper.log import Log
-from gatekeeper.policies import T0, make_policy
+from gatekeeper.policies import (
+    CST,
+    T0,
+    Goal,
+    PolicyDescriptor,
+    Survey,
+    describe_policy,
+    make_policy,
+)
 from gatekeeper.protocols import (
     AsyncVerifier,
     CostEstimator,
@@ -25,7 +33,7 @@ from gatekeeper.protocols import (
     Verifier,
 )
 
-__all__ = ["GateSettings", "exploration_rate", "named_policy", "relearning_rate"]
+__all__ = ["GateSettings", "exploration_rate", "named_policy", "relearning_rate", "usual_policy"]
 
 ANY_RATE = 0.5  # of a policy whose proposals decide nothing, everything being verified
 
@@ -40,7 +48,7 @@ class GateSettings:
         For a value that cannot be used, when it is made or when the value is first needed.
     """
 
-    policy: str | Policy
+    policy: str | Policy | None
     budget: Budget
     verifier: Verifier | AsyncVerifier | None
     log: str | Path | Log | None
@@ -54,10 +62,13 @@ class GateSettings:
     on_drift: OnDrift
     more: Mapping[str, Any]
     features: Sequence[Feature] = ()
+    goal: Goal = "errors"
 
     def __post_init__(self) -> None:
         policy, verifier, explore = self.policy, self.verifier, self.explore
-        if isinstance(policy, type) or not isinstance(policy, str | Policy):
+        if self.goal not in get_args(Goal):
+            raise BadInputError(f"goal={self.goal!r}: choose 'errors' or 'score'")
+        if isinstance(policy, type) or not isinstance(policy, str | Policy | None):
             raise BadInputError(f"policy={policy!r}: give a name or an instance, such as CST(0.2)")
         if not isinstance(self.budget, Budget):
             raise BadInputError(
@@ -107,14 +118,36 @@ class GateSettings:
             raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
 
     @property
+    def drawn(self) -> float:
+        """Share of the budget that is drawn beside the policy; none where the policy draws all."""
+        return 0.0 if self.goal == "score" else self.explore
+
+    @property
+    def first(self) -> int:
+        """How many outputs come first and are all verified; none where the policy draws all."""
+        return 0 if self.goal == "score" else self.warmup
+
+    @property
+    def reaction(self) -> OnDrift:
+        """To drift. Draws for an estimate stay valid whatever the outputs are like."""
+        return "report" if self.goal == "score" else self.on_drift
+
+    @property
+    def planned(self) -> bool:
+        """Whether the policy's draws stay within the budget by themselves, as far as it goes."""
+        budget = self.budget
+        counted = budget.unit == "verifications" and (budget.total is None or budget.horizon)
+        return self.goal == "score" and bool(counted)
+
+    @property
     def epsilon(self) -> float:
         """ε, see `exploration_rate`."""
-        return exploration_rate(self.budget, self.explore, warmup=self.warmup)
+        return exploration_rate(self.budget, self.drawn, warmup=self.first)
 
     @property
     def relearning(self) -> float | None:
         """See `relearning_rate`."""
-        return relearning_rate(self.budget, self.epsilon, warmup=self.warmup)
+        return relearning_rate(self.budget, self.epsilon, warmup=self.first)
 
     @property
     def model(self) -> str | None:
@@ -138,12 +171,26 @@ class GateSettings:
         return float(max_cost)
 
     def make_policy(self) -> Policy:
-        """The policy given, or the one of that name."""
-        if isinstance(self.policy, str):
-            return named_policy(
-                self.policy, self.budget, self.epsilon, self.seed, warmup=self.warmup
+        """The policy given, the one of that name, or the usual one for the goal.
+
+        Raises
+        ------
+        BadInputError
+            The policy serves the other goal, or cannot be made for this budget.
+        """
+        policy = usual_policy(self.goal) if self.policy is None else self.policy
+        if isinstance(policy, str):
+            described = describe_policy(policy)
+        else:
+            described = PolicyDescriptor.of(type(policy).__name__, type(policy))
+        if described.goal != self.goal:
+            raise BadInputError(
+                f"policy={described.name!r} with goal={self.goal!r}: this policy is for "
+                f"goal={described.goal!r}; give that goal, or leave the policy out"
             )
-        return self.policy
+        if isinstance(policy, str):
+            return named_policy(policy, self.budget, self.epsilon, self.seed, warmup=self.first)
+        return policy
 
     def fingerprint(self) -> Fingerprint:
         """What labels depend on, as far as these settings say."""
@@ -155,11 +202,16 @@ class GateSettings:
         if self.features:  # a gate without any, and an early log, do not name them
             more["features"] = sorted(feature.__name__ for feature in self.features)
         return {
-            "exploration": {"explore": self.explore, "seed": self.seed if self.explore else 0},
+            "exploration": {"explore": self.drawn, "seed": self.seed if self.drawn else 0},
             "policy": _described(policy),
             "budget": asdict(self.budget) | {"max_cost": self.max_cost},
             "more": _as_json(more),
         }
+
+
+def usual_policy(goal: Goal) -> str:
+    """The name of the policy for a goal, where none is given."""
+    return Survey.name if goal == "score" else CST.name
 
 
 def exploration_rate(budget: Budget, explore: float, *, warmup: int = T0) -> float:
@@ -222,10 +274,10 @@ def _rate(budget: Budget, policy: str, warmup: int) -> float:
 
 def _beta(budget: Budget, warmup: int) -> float | None:
     """The share of the candidates after the warm-up to verify, where the budget has that rate."""
-    if budget.fraction is not None:
-        return budget.fraction
     if budget.total is None or budget.horizon is None or budget.unit != "verifications":
-        return None
+        return budget.fraction
+    if budget.fraction is not None:
+        return budget.fraction if warmup else min(budget.fraction, budget.total / budget.horizon)
     left, to_come = budget.total - warmup, budget.horizon - warmup
     return left / to_come if 0 < left < to_come else None
 

@@ -20,7 +20,7 @@ from gatekeeper.gate.state import OnDrift
 from gatekeeper.gate.verification import OnUnavailable, Verification
 from gatekeeper.log import Log
 from gatekeeper.log.fold import Output
-from gatekeeper.policies import T0
+from gatekeeper.policies import T0, Goal
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
 from gatekeeper.verifiers import as_verifier
@@ -47,7 +47,8 @@ class VerificationGate(ClientMethods):
     Parameters
     ----------
     policy
-        A name (see `gatekeeper.policies.policy_names`) or a fresh instance.
+        A name (see `gatekeeper.policies.policy_names`) or a fresh instance; None: "cst", or
+        "survey" for the goal "score".
     budget
         What verification may cost.
     verifier
@@ -84,6 +85,10 @@ class VerificationGate(ClientMethods):
     settings
         Further settings that a resumed log must have been written with, JSON values: the model,
         the task file. A "model" is that of outputs that do not name theirs.
+    goal
+        "errors": find wrong outputs. "score": estimate the mean score of all outputs as narrowly
+        as the budget allows (`gatekeeper.analysis.score`). Every output is then drawn with a known
+        probability, the first ones too: `warmup`, `explore` and `on_drift` have no effect.
     features
         Functions of (generation, task), each a feature by its name: see `gatekeeper.features`. What
         an output comes with has precedence.
@@ -98,7 +103,7 @@ class VerificationGate(ClientMethods):
 
     def __init__(
         self,
-        policy: str | Policy = "cst",
+        policy: str | Policy | None = None,
         *,
         budget: Budget,
         verifier: Verifier | AsyncVerifier | Callable[[Generation, Any], object] | None = None,
@@ -113,6 +118,7 @@ class VerificationGate(ClientMethods):
         on_drift: OnDrift = "relearn",
         settings: Mapping[str, Any] | None = None,
         features: Sequence[Feature] = (),
+        goal: Goal = "errors",
     ) -> None:
         judge = as_verifier(verifier)
         given = GateSettings(
@@ -130,6 +136,7 @@ class VerificationGate(ClientMethods):
             on_drift=on_drift,
             more=settings or {},
             features=features,
+            goal=goal,
         )
         self.policy = given.make_policy()
         self.budget = budget

@@ -43,12 +43,12 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     guard = DriftGuard(
         policy,
         rate=given.relearning,
-        relearns=given.on_drift == "relearn",
+        relearns=given.reaction == "relearn",
         seed=given.seed,
     )
     ledger = Ledger(given.budget, given.max_cost, explore=given.epsilon)
-    state = GateState(ledger, policy, guard, on_drift=given.on_drift, model=given.model)
-    admission = Admission(state, epsilon=given.epsilon, seed=given.seed)
+    state = GateState(ledger, policy, guard, on_drift=given.reaction, model=given.model)
+    admission = Admission(state, epsilon=given.epsilon, seed=given.seed, planned=given.planned)
     transaction = Transaction()
     log = _open(given.log)
     try:
@@ -61,11 +61,11 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
             transaction,
             settings=logged
             | {
-                "drift": {"on_drift": given.on_drift, "rate": given.relearning},
+                "drift": {"on_drift": given.reaction, "rate": given.relearning},
                 "draws": {"rate": given.epsilon},  # also by `warmup`, which an instance ignores
             },
         )
-        resume(journal, state, admission, on_drift=given.on_drift, fingerprint=given.fingerprint())
+        resume(journal, state, admission, on_drift=given.reaction, fingerprint=given.fingerprint())
     except BaseException:
         log.close()
         raise

@@ -33,6 +33,8 @@ def _row(output: Output, unit: Unit) -> Row:
     cost = error = nan
     if outcome is not None and outcome.error is not None:
         error = float(outcome.error)
+        if outcome.value is not None:
+            optional["value"] = outcome.value
         charge = _external_cost(outcome, unit) if output.external else outcome.cost
         # A charge of 0 is not the cost of a verification.
         cost = charge if charge is not None and 0 < charge < inf else nan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import inf, nan
+from math import inf, isfinite, nan
 from numbers import Integral, Real
 from sys import float_info, intern
 from typing import Any, NamedTuple
@@ -196,6 +196,13 @@ def _share(name: str, value: object) -> float:
     return number
 
 
+def _value(name: str, value: object) -> float:
+    number = _number(name, value, needed="a finite number")
+    if not isfinite(number):
+        raise BadInputError(f"field {name!r} is {value!r}: a finite number is needed")
+    return number
+
+
 def _stratum(name: str, value: object) -> float:
     number = _number(name, value, needed="a whole number of at least 0")
     if not (0 <= number < 2**53 and number.is_integer()):
@@ -224,4 +231,5 @@ OPTIONAL: Mapping[str, Callable[[str, Any], Any]] = {
     "benefit": _binary,
     "propensity": _share,
     "verified": _flag,
+    "value": _value,
 }

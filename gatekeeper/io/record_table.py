@@ -39,6 +39,7 @@ class RecordTable:
     verified: FloatArray | None = None  # 0.0 or 1.0; NaN missing
     meta: list[Mapping[str, Any]] | None = None  # other fields of the record
     features: Mapping[str, FloatArray] | None = None  # by name; NaN missing
+    value: FloatArray | None = None  # of a metric; NaN missing
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> RecordTable:
@@ -78,6 +79,7 @@ class RecordTable:
             None if self.verified is None else self.verified[at],
             None if self.meta is None else _pick(self.meta, at),
             None if self.features is None else {k: v[at] for k, v in self.features.items()},
+            None if self.value is None else self.value[at],
         )
 
     def __len__(self) -> int:
@@ -98,9 +100,11 @@ class RecordTable:
             absent if self.verified is None else self.verified.tolist(),
             repeat({}) if self.meta is None else self.meta,
             feature_rows(self.features),
+            absent if self.value is None else self.value.tolist(),
             strict=False,  # `repeat` is endless
         )
-        for id_, h, estimate, cost, error, stratum, group, benefit, share, verified, *more in rows:
+        for id_, h, estimate, cost, error, stratum, group, benefit, share, *more in rows:
+            verified, meta, features, value = more
             yield Record(
                 id_,
                 Signals(*h),
@@ -112,7 +116,9 @@ class RecordTable:
                 _label(benefit),
                 None if share != share else share,
                 None if verified != verified else bool(verified),
-                *more,
+                meta,
+                features,
+                None if value != value else value,
             )
 
 

@@ -13,6 +13,7 @@ group           optional, non-empty string; an integer is read as its decimal st
 benefit         optional, 0 or 1
 propensity      optional, in [0, 1]
 verified        optional, true or false
+value           optional, a finite number: of a metric; null: none
 features        optional, an object: finite numbers by name; null: absent
 
 Other fields are kept in `Record.meta` and written back as fields. NaN, which Python writes though

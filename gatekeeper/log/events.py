@@ -385,7 +385,8 @@ def _number(value: float | str | None) -> float:
 
 def outcome_data(outcome: Outcome) -> dict[str, Any]:
     """An outcome as JSON values."""
-    return {
+    value = {} if outcome.value is None else {"value": outcome.value}
+    return value | {
         "verdict": outcome.verdict,
         "error": outcome.error,
         "cost": outcome.cost,
@@ -398,5 +399,10 @@ def outcome_data(outcome: Outcome) -> dict[str, Any]:
 def outcome_of(data: Mapping[str, Any]) -> Outcome:
     """The outcome that was stored as these JSON values."""
     return Outcome(
-        _VERDICTS[data["verdict"]], data["cost"], data["seconds"], data["detail"], data["meta"]
+        _VERDICTS[data["verdict"]],
+        data["cost"],
+        data["seconds"],
+        data["detail"],
+        data["meta"],
+        data.get("value"),
     )

@@ -16,6 +16,7 @@ COLUMNS: dict[str, type] = {
     "text": str,
     "verdict": str,  # null: not verified
     "error": int,  # 1 wrong, 0 right; null: not known
+    "value": float,  # of a metric; null: none was given, or not verified
     "detail": str,
     "external": bool,  # the verdict is from outside
     "verify": bool,
@@ -58,6 +59,7 @@ def row_of(output: Output, generation: Generation) -> dict[str, Any]:
         "text": generation.text,
         "verdict": outcome and str(outcome.verdict),
         "error": outcome and outcome.error,
+        "value": outcome and outcome.value,
         "detail": outcome and outcome.detail,
         "external": output.external,
         "verify": decision.verify,

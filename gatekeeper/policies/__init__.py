@@ -7,7 +7,7 @@ rule for candidates without signals (`missing_signal`), the price of the budget 
 from gatekeeper.policies.calibrated import Calibrated
 from gatekeeper.policies.cst import CST
 from gatekeeper.policies.cst_memory import CSTMemory
-from gatekeeper.policies.descriptor import PolicyDescriptor
+from gatekeeper.policies.descriptor import Goal, PolicyDescriptor
 from gatekeeper.policies.hga import HGA
 from gatekeeper.policies.mp_adapt import MPAdapt
 from gatekeeper.policies.mp_strat import MPStrat
@@ -22,6 +22,7 @@ from gatekeeper.policies.registry import (
 )
 from gatekeeper.policies.score import T0
 from gatekeeper.policies.split_conformal import SplitConformal
+from gatekeeper.policies.survey import Survey
 from gatekeeper.policies.threshold import Threshold
 
 __all__ = [
@@ -30,12 +31,14 @@ __all__ = [
     "T0",
     "CSTMemory",
     "Calibrated",
+    "Goal",
     "MPAdapt",
     "MPStrat",
     "Oracle",
     "PolicyDescriptor",
     "Random",
     "SplitConformal",
+    "Survey",
     "Threshold",
     "built_in",
     "describe_policy",

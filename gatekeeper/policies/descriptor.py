@@ -14,6 +14,8 @@ A policy class may have these attributes; `PolicyDescriptor.of` fills in what it
     - "labels": "partial" live, where only verified candidates have one; "full" in replay
     - "horizon": how many candidates there are, the warm-up included
     - "records": the evaluated records with their labels; such a policy exists in replay
+- `goal`: what it is for: "errors", to find wrong outputs (the default), or "score", to estimate the
+  mean score of all outputs
 - `options`: other keywords of its constructor that a comparison may set; default: none
 
 Its constructor takes `beta`, and `seed` as a keyword.
@@ -29,8 +31,9 @@ from typing import Any, Literal, get_args
 from gatekeeper.errors import BadInputError
 from gatekeeper.protocols import Policy
 
-__all__ = ["Learns", "Need", "PolicyDescriptor"]
+__all__ = ["Goal", "Learns", "Need", "PolicyDescriptor"]
 
+Goal = Literal["errors", "score"]
 Learns = Literal["nothing", "warm-up", "labels"]
 Need = Literal["warmup", "calibration", "labels", "horizon", "records"]
 
@@ -46,6 +49,7 @@ class PolicyDescriptor:
     learns: Learns
     needs: tuple[Need, ...]
     options: tuple[str, ...]
+    goal: Goal
 
     @classmethod
     def of(cls, name: str, make: Callable[..., Policy]) -> PolicyDescriptor:
@@ -64,10 +68,12 @@ class PolicyDescriptor:
             learns=getattr(make, "learns", "labels"),
             needs=tuple(getattr(make, "needs", ())),
             options=tuple(getattr(make, "options", ())),
+            goal=getattr(make, "goal", "errors"),
         )
         for attribute, values, known in (
             ("learns", (described.learns,), get_args(Learns)),
             ("needs", described.needs, get_args(Need)),
+            ("goal", (described.goal,), get_args(Goal)),
         ):
             for value in values:
                 if value not in known:

@@ -1,5 +1,8 @@
 """The built-in policies, in the order in which tables list them, and how to find one by name.
 
+Those that find errors are in BUILT_IN: tables compare these. `Survey` is the one for the goal
+"score".
+
 To add a built-in policy: its file, with the class attributes of `descriptor`, and its line in
 BUILT_IN. Other packages add theirs through the entry-point group `gatekeeper.policies`: a class,
 or any callable that takes `beta` and, as a keyword, `seed`.
@@ -22,6 +25,7 @@ from gatekeeper.policies.oracle import Oracle
 from gatekeeper.policies.random import Random
 from gatekeeper.policies.score import T0
 from gatekeeper.policies.split_conformal import SplitConformal
+from gatekeeper.policies.survey import Survey
 from gatekeeper.policies.threshold import Threshold
 from gatekeeper.protocols import Policy
 
@@ -43,18 +47,18 @@ BUILT_IN: tuple[Any, ...] = (
 
 
 def built_in() -> list[PolicyDescriptor]:
-    """The built-in policies, those of the paper in its order first."""
+    """The built-in policies that find errors, those of the paper in its order first."""
     return [PolicyDescriptor.of(policy.name, policy) for policy in BUILT_IN]
 
 
 def policy_names() -> list[str]:
-    """Names that `make_policy` accepts, sorted: built-in policies and installed plug-ins."""
+    """Names of the live policies that find errors, sorted: built-in ones and installed plug-ins."""
     live = {policy.name for policy in built_in() if not policy.replay_only}
     return sorted(live | set(_plug_ins()))
 
 
 def replay_names() -> list[str]:
-    """Names of the policies that can be replayed: built-in ones in their order, then plug-ins."""
+    """Names of the policies that find errors in a replay: built-in ones, then plug-ins."""
     return list(dict.fromkeys([policy.name for policy in BUILT_IN] + sorted(_plug_ins())))
 
 
@@ -66,7 +70,7 @@ def describe_policy(name: str) -> PolicyDescriptor:
     BadInputError
         The name is unknown.
     """
-    for policy in BUILT_IN:
+    for policy in (*BUILT_IN, Survey):
         if policy.name == name:
             return PolicyDescriptor.of(name, policy)
     for entry in entry_points(group=GROUP, name=name):
@@ -82,7 +86,7 @@ def make_policy(
     Parameters
     ----------
     name
-        One of `policy_names()`.
+        One of `policy_names()`, or "survey".
     beta
         Share of the full cost to spend, in (0, 1).
     horizon
@@ -99,7 +103,7 @@ def make_policy(
     BadInputError
         The name is unknown, or the policy exists in replay only: it needs the labels.
     """
-    if name not in {policy.name for policy in BUILT_IN} and name not in _plug_ins():
+    if name not in {policy.name for policy in (*BUILT_IN, Survey)} and name not in _plug_ins():
         raise BadInputError(
             f"policy={name!r} is unknown: choose one of {', '.join(policy_names())}"
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gatekeeper.errors import LogMismatchError, SettingDifference
 from gatekeeper.features import BY_NAME
-from gatekeeper.policies import built_in
+from gatekeeper.policies import Survey, built_in, describe_policy
 
 __all__ = ["mismatch_text"]
 
@@ -68,7 +68,8 @@ def _value(value: object, difference: SettingDifference) -> str:
     if value is None:
         return "none"
     if difference.name == "type":
-        names = {f"{p.make.__module__}.{p.make.__qualname__}": p.name for p in built_in()}
+        known = (*built_in(), describe_policy(Survey.name))
+        names = {f"{p.make.__module__}.{p.make.__qualname__}": p.name for p in known}
         return names.get(str(value), str(value))
     if difference.name == "samples":
         return f"agreement:{value}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from gatekeeper.errors import BadInputError
@@ -18,13 +19,31 @@ __all__ = ["GateResult", "Outcome", "Undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a verifier found."""
+    """What a verifier found.
+
+    Attributes
+    ----------
+    verdict
+        Right, wrong, or that the verifier could not tell.
+    cost
+        True cost in the budget's unit; None: the gate works it out.
+    seconds
+        Wall-clock seconds that the verification took.
+    detail
+        Why, in words.
+    meta
+        More of it; JSON values only.
+    value
+        What a metric gave the output, a finite number such as 0.4 of an F1 score; None: 1 for a
+        right output, 0 for a wrong one.
+    """
 
     verdict: Verdict
-    cost: float | None = None  # true cost in the budget's unit; None: the gate works it out
+    cost: float | None = None
     seconds: float = 0.0
     detail: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict)  # JSON values only
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    value: float | None = None
 
     def __post_init__(self) -> None:
         """Raises BadInputError for what could not be charged or logged.
@@ -42,6 +61,14 @@ class Outcome:
         object.__setattr__(self, "seconds", seconds)
         if self.cost is not None:
             object.__setattr__(self, "cost", as_number("cost", self.cost))
+        if self.value is not None:
+            value = as_number("value", self.value)
+            if not isfinite(value):
+                raise BadInputError(
+                    f"value={self.value!r}: a finite number is needed; a verifier that could not "
+                    "tell returns INFRA_ERROR"
+                )
+            object.__setattr__(self, "value", value)
         try:
             json.dumps(dict(self.meta), allow_nan=False)
         except (TypeError, ValueError) as e:
@@ -53,6 +80,14 @@ class Outcome:
     def error(self) -> Label | None:
         """Label y: 1 wrong, 0 right, None where the verifier could not tell."""
         return self.verdict.error
+
+    @property
+    def grade(self) -> float | None:
+        """What the output adds to a mean score: `value`, else 1 right, 0 wrong, None unknown."""
+        error = self.error
+        if error is None or self.value is None:
+            return None if error is None else 1.0 - error
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)

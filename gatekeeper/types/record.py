@@ -28,3 +28,4 @@ class Record:
     verified: bool | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)  # whatever else the file had
     features: Mapping[str, float] = field(default_factory=dict)  # finite numbers by name
+    value: float | None = None  # of a metric; None: 1 for a right output, 0 for a wrong one

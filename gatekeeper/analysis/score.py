@@ -1,0 +1,319 @@
+"""The mean score of all outputs of a run, from those that were verified.
+
+The score is the mean of any bounded metric: 1 for a right and 0 for a wrong output, or the metric's
+own value (`Outcome.value`). What the outputs that were not verified add is unknown, and there are
+two kinds of uncertainty, each given by itself and together:
+
+- unchecked: which outputs were verified. It is about the score of this run's outputs, and is 0
+  where all were verified;
+- questions: which questions the run had, of all that might have been asked. Repeated outputs of
+  one question are not independent.
+
+Where no estimate can be given, `bounds` has what is possible: everything unknown at the lowest
+value, and at the highest. `analysis.mean_of_all` has the estimator, and `benchmarks/scores.py`
+checks its error and how often its interval covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.analysis.mean_of_all import Drawn, Mean, interval_of, mean_of_all
+from gatekeeper.analysis.outputs import OutputRow, row_of
+from gatekeeper.analysis.questions import spread_of_questions
+from gatekeeper.errors import BadInputError
+from gatekeeper.notebook import as_html
+from gatekeeper.stats.interval import Interval
+from gatekeeper.stats.value_model import columns_of
+from gatekeeper.types import FloatArray, GateResult, Record
+
+__all__ = ["ScoreEstimate", "estimate_score", "score_as_json", "show_score"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreEstimate:
+    """The mean score of all outputs, in the metric's unit.
+
+    Attributes
+    ----------
+    bounds
+        The least and the most that is possible with what is known; always given. Its `value` is
+        NaN, unless both are equal.
+    unchecked
+        The estimate and its 95 % interval for the score of this run's outputs: the uncertainty is
+        that of the outputs without a verdict. None: only `bounds` are known.
+    questions
+        The same estimate with the uncertainty of the sampling of questions alone.
+    both
+        The same estimate with the sum of both uncertainties.
+    checks
+        How many outputs have a verdict that counts.
+    outputs
+        How many there are.
+    explained
+        Share of the variance of the estimate that predictions remove: (0, 1); 0 where there is
+        none to remove, below 0 where they add some.
+    why
+        A sentence: what the estimate rests on, or why there is none.
+    notes
+        What else it assumes.
+    """
+
+    bounds: Interval
+    unchecked: Interval | None
+    questions: Interval | None
+    both: Interval | None
+    checks: int
+    outputs: int
+    explained: float
+    why: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def point(self) -> float | None:
+        """The estimate; None where only bounds are known."""
+        return None if self.unchecked is None else self.unchecked.value
+
+    @property
+    def low(self) -> float:
+        """The lower end for this run's outputs: of the interval, else of the bounds."""
+        return (self.unchecked or self.bounds).low
+
+    @property
+    def high(self) -> float:
+        """The upper end for this run's outputs: of the interval, else of the bounds."""
+        return (self.unchecked or self.bounds).high
+
+    def _repr_html_(self) -> str:
+        return as_html(
+            f"score of {self.outputs:,} outputs, {self.checks:,} of them checked",
+            [(name, _number(found.value), _ends(found)) for name, found in _rows(self)],
+            heads=("", "estimate", "from – to"),
+            notes=(self.why, *self.notes),
+        )
+
+
+def estimate_score(
+    outputs: Iterable[Record | GateResult],
+    *,
+    values: Mapping[str, float] | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    weights: Mapping[str, float] | None = None,
+    questions: Mapping[str, str] | None = None,
+) -> ScoreEstimate:
+    """The mean score of all these outputs, from the verdicts of the gate that chose among them.
+
+    Parameters
+    ----------
+    outputs
+        All of a run, those not verified included: `GateResult`s, or records of its log, which have
+        ĉ and features as well and so predict better. Or all of one task, of a run over several.
+    values
+        A metric's value by id, for outputs that were verified; an id that is absent has none. By
+        default the value of the verdict: `Outcome.value`, else 1 for right and 0 for wrong.
+    bounds
+        The least and the largest value that the metric can have.
+    weights
+        How much an output counts, above 0, by id; 1 for those that are absent.
+    questions
+        The question that an output answers, by id: outputs of one question are repeats. By default
+        each has its own.
+
+    Returns
+    -------
+    ScoreEstimate
+        Exact where every output has a verdict.
+
+    Raises
+    ------
+    BadInputError
+        There are no outputs, or a value, a weight, a propensity or the bounds cannot be used.
+    """
+    rows = [row_of(output) for output in outputs]
+    if not rows:
+        raise BadInputError("outputs=[]: give all outputs of a run, also those not verified")
+    low, high = bounds
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise BadInputError(f"bounds={bounds!r}: give two finite numbers, the lower one first")
+    value = np.array([_value(row, values, bounds) for row in rows])
+    weight = np.array([_weight(row.id, weights) for row in rows])
+    y = (value - low) / (high - low)
+    found = _Sample(rows, y, weight)
+    mean, why = found.mean()
+    notes = found.notes()
+    possible = found.possible()
+    scale = _Scale(low, high - low, value, weight)
+    if mean is None:
+        return ScoreEstimate(
+            scale.of(possible), None, None, None, found.checks, len(rows), 0.0, why, notes
+        )
+    more = spread_of_questions(mean, found.drawn, [_question(row.id, questions) for row in rows])
+    return ScoreEstimate(
+        scale.of(possible),
+        scale.of(interval_of(mean, mean.spread)),
+        scale.of(interval_of(mean, more)),
+        scale.of(interval_of(mean, mean.spread + more)),
+        found.checks,
+        len(rows),
+        mean.explained,
+        why,
+        notes,
+    )
+
+
+def show_score(found: ScoreEstimate, name: str = "Score") -> list[str]:
+    """Lines of text: the estimate with both uncertainties, then what it rests on."""
+    lines = [f"{name} of all {found.outputs:,} outputs, {found.checks:,} of them checked:"]
+    for what, interval in _rows(found):
+        shown = "" if interval.value != interval.value else _number(interval.value)
+        lines.append(f"  {what:<44} {shown:>8}   {_ends(interval)}")
+    return [*lines, found.why, *found.notes]
+
+
+def score_as_json(found: ScoreEstimate) -> dict[str, Any]:
+    """The same as JSON values; null for what cannot be estimated."""
+    values = asdict(found)
+    values["bounds"] = {"low": found.bounds.low, "high": found.bounds.high}
+    return {"point": found.point, "low": found.low, "high": found.high, **values}
+
+
+def _rows(found: ScoreEstimate) -> list[tuple[str, Interval]]:
+    """What is known, with a name each, for tables."""
+    if found.unchecked is None:
+        return [("what is possible", found.bounds)]
+    named = [
+        ("of these outputs", found.unchecked),
+        ("with the sampling of questions", found.both),
+    ]
+    return [(name, interval) for name, interval in named if interval is not None]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _ends(found: Interval) -> str:
+    if found.low == found.high:
+        return "known"
+    return f"{found.low:.4f} – {found.high:.4f}"
+
+
+# -- what is known of each output ---------------------------------------------------------------
+
+
+def _value(
+    row: OutputRow, values: Mapping[str, float] | None, bounds: tuple[float, float]
+) -> float:
+    value = row.value if values is None else values.get(row.id, nan)
+    if row.label != row.label:  # no verdict: what a metric gives is not known to be right
+        return nan
+    if value == value and not bounds[0] <= value <= bounds[1]:
+        raise BadInputError(
+            f"id={row.id!r:.80}: value={value!r} lies outside bounds={bounds!r}: give the least "
+            "and the largest value that the metric can have"
+        )
+    return float(value)
+
+
+def _weight(id_: str, weights: Mapping[str, float] | None) -> float:
+    weight = 1.0 if weights is None else weights.get(id_, 1.0)
+    if not (isfinite(weight) and weight > 0.0):
+        raise BadInputError(f"id={id_!r:.80}: weight={weight!r} must be a number above 0")
+    return float(weight)
+
+
+def _question(id_: str, questions: Mapping[str, str] | None) -> str:
+    return id_ if questions is None else questions.get(id_, id_)
+
+
+class _Scale:
+    """From [0, 1] to the metric's unit; exact where everything is known."""
+
+    def __init__(self, low: float, width: float, value: FloatArray, weight: FloatArray) -> None:
+        self._low, self._width = low, width
+        self._exact: float | None = None
+        if np.isfinite(value).all():
+            same = np.ptp(weight) == 0.0
+            self._exact = float(value.mean() if same else weight @ value / weight.sum())
+
+    def of(self, found: Interval) -> Interval:
+        if self._exact is not None and found.low == found.high:
+            return Interval(self._exact, self._exact, self._exact, found.n)
+        value, low, high = (
+            self._low + self._width * end for end in (found.value, found.low, found.high)
+        )
+        return Interval(value, low, high, found.n)
+
+
+class _Sample:
+    """The outputs of a run as a sample: what is known, and what it says about the others."""
+
+    def __init__(self, rows: list[OutputRow], y: FloatArray, weight: FloatArray) -> None:
+        self._rows, self._y, self._weight = rows, y, weight
+        self._p = np.array([row.propensity for row in rows])
+        own = np.array([row.drawn for row in rows])
+        # A verdict from outside is no random sample: it counts only where it completes the rest.
+        self._complete = bool(np.isfinite(y).all())
+        self._known = np.isfinite(y) & (own | self._complete)
+        self.checks = int(self._known.sum())
+        if self._complete:
+            self._p = np.ones(len(rows))
+        self.drawn = Drawn(self._p, self._known, np.where(self._known, y, nan), weight)
+
+    def possible(self) -> Interval:
+        """The worst cases: every verdict counts, also one from outside."""
+        there = np.isfinite(self._y)
+        whole = self._weight.sum()
+        low = float(self._weight[there] @ self._y[there] / whole)
+        high = low + float(self._weight[~there].sum() / whole)
+        return Interval(low if low == high else nan, low, high, int(there.sum()))
+
+    def mean(self) -> tuple[Mean | None, str]:
+        """The mean of all with a sentence on it, or None and why there is none."""
+        unknown, without = int(np.isnan(self._p).sum()), int((self._p == 0.0).sum())
+        n = len(self._rows)
+        if unknown:
+            return None, (
+                f"The propensity of {unknown:,} of {n:,} outputs is not known: the bounds hold "
+                "whatever the others are."
+            )
+        if without:
+            return None, (
+                f"{without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
+                "whatever they are. With the goal “score” every output has a chance."
+            )
+        columns = None if self._complete else columns_of([row.raw for row in self._rows])
+        found = mean_of_all(self.drawn, columns)
+        if found is None:
+            return None, (
+                "No output that was left to chance has a verdict yet: the bounds hold whatever "
+                "the others are."
+            )
+        if self._complete:
+            return found, "Every output has a verdict: the score is known, not estimated."
+        return found, (
+            f"Each output was drawn with a known probability, {_range(self._p)}; predictions from "
+            f"signals and features remove {max(found.explained, 0.0):.0%} of the variance."
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        missing = sum(
+            row.selected and not known
+            for row, known in zip(self._rows, self._known.tolist(), strict=True)
+        )
+        if not missing:
+            return ()
+        return (
+            f"{missing:,} selected outputs have no value; they are assumed to be like others that "
+            "were as likely to be verified.",
+        )
+
+
+def _range(p: FloatArray) -> str:
+    least, most = float(p.min()), float(p.max())
+    return f"{least:.2g}" if most - least < 1e-9 else f"from {least:.2g} to {most:.2g}"
