@@ -90,7 +90,7 @@ class GateSettings:
             raise BadInputError(f"workers={self.workers!r}: a whole number of threads, at least 1")
         if type(self.seed) is not int or self.seed < 0:
             raise BadInputError(f"seed={self.seed!r}: a whole number of at least 0")
-        if type(self.warmup) is not int or self.warmup < 1:
+        if type(self.warmup) is not int or self.warmup < (self.goal == "errors"):
             raise BadInputError(f"warmup={self.warmup!r}: a whole number of outputs, at least 1")
         is_number = isinstance(explore, int | float) and not isinstance(explore, bool)
         if not (is_number and 0 <= explore < 1):

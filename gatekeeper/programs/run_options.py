@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.errors import BadInputError
 from gatekeeper.features import BY_NAME
+from gatekeeper.gate.configuration import usual_policy
 from gatekeeper.gate.state import OnDrift
-from gatekeeper.policies import T0, policy_names
+from gatekeeper.policies import T0, Goal, policy_names
 from gatekeeper.programs.values import number, whole
 
 __all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
@@ -39,13 +40,15 @@ class RunOptions:
         Of an answer; None: the generator's own limit.
     temperature : float
         At least 0; 0 is greedy.
+    goal : {"errors", "score"}
+        Find wrong outputs, or estimate the mean score of all.
     policy : str
     budget : float or None
         Share of the full cost, in (0, 1]; None: 0.2, unless there is a total.
     total : float or None
         Most to spend, in `unit`, the warm-up included.
     warmup : int
-        How many outputs come first and are all verified, at least 1.
+        How many outputs come first and are all verified, at least 1; 0 for the goal "score".
     explore : float
         Share of the budget for outputs drawn at random, in [0, 1).
     on_drift : {"relearn", "report"}
@@ -76,6 +79,7 @@ class RunOptions:
     concurrency: int = 8
     max_tokens: int | None = None
     temperature: float = 0.0
+    goal: Goal = "errors"
     policy: str = "cst"
     budget: float | None = None
     total: float | None = None
@@ -109,7 +113,7 @@ class RunOptions:
         if total is None:
             fraction = self.share
         elif self.unit == "verifications":
-            if total <= self.warmup < tasks:
+            if self.warmup and total <= self.warmup < tasks:
                 raise BadInputError(
                     f"--total {total:g}: the warm-up takes --warmup {self.warmup} of it; give more "
                     "to verify some outputs after it, or a shorter warm-up"
@@ -185,11 +189,18 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
     usual = RunOptions()
     add = parser.add_argument
     add(
+        "--goal",
+        choices=get_args(Goal),
+        default=usual.goal,
+        help="errors: find wrong outputs (default). score: draw the outputs to verify for the "
+        "best estimate of the score of all",
+    )
+    add(
         "--policy",
-        default=usual.policy,
         metavar="NAME",
-        help=f"one of {', '.join(policy_names())}. hga mostly finds a little less than cst, unless "
-        "threshold is the better one: see `gatekeeper diagnose`",
+        help=f"of the goal errors: one of {', '.join(policy_names())} (default: {usual.policy}). "
+        "hga mostly finds a little less than cst, unless threshold is the better one: see `gatekeeper "
+        "diagnose`",
     )
     add(
         "--budget",
@@ -207,17 +218,16 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--warmup",
         type=whole(),
-        default=usual.warmup,
         metavar="N",
-        help="the first N outputs, which are all verified",
+        help="of the goal errors: the first N outputs, which are all verified (default: "
+        f"{usual.warmup})",
     )
     add(
         "--explore",
         type=number("[0, 1)"),
-        default=usual.explore,
         metavar="SHARE",
-        help="share of the budget for outputs drawn at random; with 0 there is no estimate of the "
-        "error rate of all outputs",
+        help="of the goal errors: share of the budget for outputs drawn at random; with 0 there is "
+        f"no estimate of the error rate of all outputs (default: {usual.explore})",
     )
     add(
         "--on-drift",
@@ -252,6 +262,23 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_options_of(args: argparse.Namespace) -> RunOptions:
-    """The options that a parser has found; those that it does not have get their defaults."""
-    given = vars(args)
-    return RunOptions(**{f.name: given[f.name] for f in fields(RunOptions) if f.name in given})
+    """The options that a parser has found; those that it does not have get their defaults.
+
+    Raises
+    ------
+    BadInputError
+        An option of the goal "errors" with the goal "score".
+    """
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    goal: Goal = given.get("goal", "errors")
+    usual: dict[str, Any] = {"policy": usual_policy(goal)}
+    if goal == "score":
+        for name in ("policy", "warmup", "explore"):
+            if name in given:
+                raise BadInputError(
+                    f"--{name} {given[name]} with --goal score: there every output is drawn with "
+                    f"a known probability, the first ones too; leave --{name} out"
+                )
+        usual |= {"warmup": 0, "explore": 0.0}
+    found = usual | given
+    return RunOptions(**{f.name: found[f.name] for f in fields(RunOptions) if f.name in found})

@@ -66,6 +66,9 @@ class RunPlan:
         if later is not None and warmup + later == tasks:
             why = f"--warmup {self.options.warmup}" if not rest else given
             text = f"{_count(tasks, 'task')}, all of them verified ({why})"
+        elif self.options.goal == "score":
+            most = "as many as the seconds allow" if later is None else f"{later}"
+            text = f"{_count(tasks, 'task')}: {most} of them are drawn at random ({given})"
         else:
             first = f"{_count(tasks, 'task')}: the first {warmup} are verified to warm up, then"
             if later is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
@@ -11,92 +12,128 @@ from rich.table import Table
 from rich.text import Text
 
 from gatekeeper.analysis.estimates import Estimates, as_json, show
+from gatekeeper.analysis.score import ScoreEstimate, score_as_json, show_score
 from gatekeeper.analysis.summary import Summary
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.types import GateStatus, PolicyHealth
 
-__all__ = ["print_report", "report_as_json"]
+__all__ = ["RunReport"]
 
 Z = 1.645  # standard errors above random that chance exceeds one time in twenty
 
 
-def report_as_json(
-    summary: Summary, status: GateStatus, rate: Estimates, options: RunOptions
-) -> dict[str, Any]:
-    """The report as a JSON object."""
-    return {
-        "policy": options.policy,
-        "budget": None if options.budget is None and options.total else options.share,
-        "total": options.total,
-        "unit": options.unit,
-        **asdict(summary),
-        "above_random": None if isnan(summary.above_random) else summary.above_random,
-        "spent": status.spent,
-        "cap": status.cap,
-        "warmup_spent": status.warmup_spent,
-        "health": status.health,
-        "drift": status.drift,
-        "notes": list(status.notes),
-        "pace": status.pace,
-        "shift": status.shift,
-        "error_rate": as_json(rate),
-        "log": None if options.log is None else str(options.log),
-    }
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run has found.
 
+    Parameters
+    ----------
+    summary : Summary
+    status : GateStatus
+    rate : Estimates
+        The error rate of all outputs.
+    score : ScoreEstimate or None
+        The mean score of all outputs; None without any.
+    options : RunOptions
+    """
 
-def print_report(
-    summary: Summary, status: GateStatus, rate: Estimates, options: RunOptions
-) -> None:
-    """Print the report."""
-    title = Text(f"gatekeeper: policy {options.policy}, {_budget(options)}")
-    table = Table(title=title, min_width=70)
-    table.add_column("")
-    table.add_column("outputs", justify="right")
-    table.add_column("wrong", justify="right")
-    table.add_row("answered by the model", f"{summary.outputs}", "")
-    table.add_row(
-        "warm-up: the first ones, all verified",
-        f"{summary.warmup_verified}",
-        f"{summary.warmup_errors}",
-    )
-    table.add_row("decided on after the warm-up", f"{summary.evaluated}", _number(summary.errors))
-    table.add_section()
-    table.add_row(
-        f"[bold]verified by the gate[/] ({status.spent:g} of {status.cap:g} {options.unit})",
-        f"[bold]{summary.verified}[/]",
-        f"[bold]{summary.errors_found}[/]",
-    )
-    estimated = "" if summary.all_checked else ", estimated from the warm-up"
-    table.add_row(
-        f"the same number at random{estimated}",
-        f"{summary.verified}",
-        _number(summary.random_found),
-    )
-    table.add_row("the best possible choice", f"{summary.verified}", _number(summary.best_found))
-    console = Console()
-    console.print(table)
-    if summary.above_random < Z:
-        console.print("This is not more than chance explains.")
-    if summary.evaluated < summary.warmup_verified:
-        console.print("Most of this run was warm-up; the budget applies only after it.")
-    if not (summary.all_checked or options.check_all):
-        console.print(
-            "The others are unverified; --check-all verifies them too and fills the table."
+    summary: Summary
+    status: GateStatus
+    rate: Estimates
+    score: ScoreEstimate | None
+    options: RunOptions
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        summary, status, options = self.summary, self.status, self.options
+        return {
+            "goal": options.goal,
+            "policy": options.policy,
+            "budget": None if options.budget is None and options.total else options.share,
+            "total": options.total,
+            "unit": options.unit,
+            **asdict(summary),
+            "above_random": None if isnan(summary.above_random) else summary.above_random,
+            "spent": status.spent,
+            "cap": status.cap,
+            "warmup_spent": status.warmup_spent,
+            "health": status.health,
+            "drift": status.drift,
+            "notes": list(status.notes),
+            "pace": status.pace,
+            "shift": status.shift,
+            "error_rate": as_json(self.rate),
+            "score": None if self.score is None else score_as_json(self.score),
+            "log": None if options.log is None else str(options.log),
+        }
+
+    def print(self) -> None:
+        """Print the report."""
+        summary, status, options = self.summary, self.status, self.options
+        console = Console()
+        console.print(self._table())
+        if options.goal == "errors":
+            for sentence in self._on_errors():
+                console.print(sentence)
+        if options.unit == "seconds" and summary.budget_exhausted:
+            console.print(
+                f"{summary.budget_exhausted} more were selected but did not fit: a verification "
+                "reserves its maximum cost before it starts."
+            )
+        for note in status.notes:
+            console.print(note, markup=False, highlight=False)
+        if summary.could_not_tell:
+            console.print("The same command tries those without a verdict again.")
+        if status.drift and options.goal == "errors":
+            console.print(f"The outputs drifted: {status.drift}. {_after_drift(status, options)}")
+        lines = [] if options.goal == "score" else show(self.rate)
+        if self.score is not None and (options.goal == "score" or self.rate.weighted is None):
+            lines += show_score(self.score)
+        console.print("", *lines, "", sep="\n", markup=False, highlight=False)
+        log = f"Log: {options.log}" if options.log else "No log was kept; --log FILE keeps one."
+        console.print(log, markup=False)
+
+    def _table(self) -> Table:
+        summary, status, options = self.summary, self.status, self.options
+        what = "for the score" if options.goal == "score" else f"policy {options.policy}"
+        table = Table(title=Text(f"gatekeeper: {what}, {_budget(options)}"), min_width=70)
+        table.add_column("")
+        table.add_column("outputs", justify="right")
+        table.add_column("wrong", justify="right")
+        row = table.add_row
+        spent = f"({status.spent:g} of {status.cap:g} {options.unit})"
+        verified = f"[bold]{summary.verified}[/]", f"[bold]{summary.errors_found}[/]"
+        if options.goal == "score":
+            row("answered by the model", f"{summary.outputs}", _number(summary.errors))
+            row(f"[bold]drawn and verified[/] {spent}", *verified)
+            return table
+        row("answered by the model", f"{summary.outputs}", "")
+        row(
+            "warm-up: the first ones, all verified",
+            f"{summary.warmup_verified}",
+            f"{summary.warmup_errors}",
         )
-    if options.unit == "seconds" and summary.budget_exhausted:
-        console.print(
-            f"{summary.budget_exhausted} more were selected but did not fit: a verification "
-            "reserves its maximum cost before it starts."
+        row("decided on after the warm-up", f"{summary.evaluated}", _number(summary.errors))
+        table.add_section()
+        row(f"[bold]verified by the gate[/] {spent}", *verified)
+        estimated = "" if summary.all_checked else ", estimated from the warm-up"
+        row(
+            f"the same number at random{estimated}",
+            f"{summary.verified}",
+            _number(summary.random_found),
         )
-    for note in status.notes:
-        console.print(note, markup=False, highlight=False)
-    if summary.could_not_tell:
-        console.print("The same command tries those without a verdict again.")
-    if status.drift:
-        console.print(f"The outputs drifted: {status.drift}. {_after_drift(status, options)}")
-    console.print("", *show(rate), "", sep="\n", markup=False, highlight=False)
-    log = f"Log: {options.log}" if options.log else "No log was kept; --log FILE keeps one."
-    console.print(log, markup=False)
+        row("the best possible choice", f"{summary.verified}", _number(summary.best_found))
+        return table
+
+    def _on_errors(self) -> Iterator[str]:
+        """Sentences on what was found, and on what was not looked at."""
+        summary = self.summary
+        if summary.above_random < Z:
+            yield "This is not more than chance explains."
+        if summary.evaluated < summary.warmup_verified:
+            yield "Most of this run was warm-up; the budget applies only after it."
+        if not (summary.all_checked or self.options.check_all):
+            yield "The others are unverified; --check-all verifies them too and fills the table."
 
 
 def _after_drift(status: GateStatus, options: RunOptions) -> str:

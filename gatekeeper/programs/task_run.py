@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.analysis.estimates import estimate
+from gatekeeper.analysis.score import estimate_score
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
@@ -30,10 +31,10 @@ from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_plan import RunPlan, print_plan
-from gatekeeper.programs.run_report import print_report, report_as_json
+from gatekeeper.programs.run_report import RunReport
 from gatekeeper.programs.task_verifier import verifier_of
 from gatekeeper.protocols import Verifier
-from gatekeeper.types import Generation, PolicyHealth
+from gatekeeper.types import GateResult, Generation, PolicyHealth, Record
 from gatekeeper.verifiers import ByKind
 
 __all__ = ["run"]
@@ -81,11 +82,16 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
         status = gate.status()
     summary = summarise(results)
     # The log's records have ĉ too, and `gatekeeper report` reads them.
-    rate = estimate(records_of_log(options.log) if options.log and results else results)
+    outputs: Sequence[Record | GateResult] = results
+    if options.log and results:
+        outputs = list(records_of_log(options.log))
+    report = RunReport(
+        summary, status, estimate(outputs), estimate_score(outputs) if outputs else None, options
+    )
     if options.json:
-        print(json.dumps(report_as_json(summary, status, rate, options), indent=2))
+        print(json.dumps(report.as_json(), indent=2))
     else:
-        print_report(summary, status, rate, options)
+        report.print()
     return 1 if summary.could_not_tell else 0
 
 
@@ -112,6 +118,7 @@ def _gate(
         prompt_template=getattr(generate, "prompt_template", None),
         on_drift=options.on_drift,
         features=features_of(options.features),
+        goal=options.goal,
         settings={
             "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
             "generator": options.generator,

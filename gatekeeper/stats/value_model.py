@@ -19,7 +19,7 @@ from gatekeeper.stats.feature_terms import FeatureTerms
 from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.types import FloatArray
 
-__all__ = ["Columns", "Predicted", "columns_of", "predict"]
+__all__ = ["Columns", "Predicted", "columns_of", "design", "predict"]
 
 # Prior variances of the slopes, in units of the variance that is left: by column of the design.
 SIGNAL, SQUARE, DIFFERENCE, COST, POSITIONS = 0.1, 0.01, 0.02, 0.03, 0.02
