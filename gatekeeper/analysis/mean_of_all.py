@@ -35,7 +35,8 @@ from gatekeeper.types import FloatArray
 
 __all__ = ["Drawn", "Mean", "interval_of", "mean_of_all"]
 
-CAUTION = 4.0  # labels of prior weight for a prediction, or a variance, that explains nothing
+WIDEST = 0.25  # labels of prior weight for the widest spread that values can have
+CAUTION = 4.0  # labels of prior weight for a prediction that explains nothing
 
 
 class Drawn(NamedTuple):
@@ -143,18 +144,19 @@ def _residuals(
     if columns is None:
         columns = Columns(np.zeros((y.size, 0)), np.zeros(0))
     found = predict(columns, at, y[at])
-    return found.of_all[~known], y[at] - found.left_out, y[at] - found.mean_left_out
+    of_unknown = found.intercept + columns.z[~known] @ found.slope
+    return of_unknown, y[at] - found.left_out, y[at] - found.mean_left_out
 
 
 def _relative_variance(y: FloatArray, share: FloatArray, mean: float, n: float) -> float:
     """Variance of values relative to that of a proportion, mean (1 - mean), with the factor for
     its being estimated; 1 for values of 0 and 1 only."""
-    from scipy.stats import t  # slow to import
+    from scipy.special import stdtrit
 
     most = mean * (1.0 - mean)
     if most <= 0.0 or np.isin(y, (0.0, 1.0)).all():
         return 1.0
     found = float(share @ (y - mean) ** 2) * n / max(n - 1.0, 1.0)
-    variance = (n * found + most) / (n + 1.0)  # one label of the widest spread
-    wider = float(t.ppf(UPPER, max(n - 1.0, 1.0))) / NORMAL
+    variance = (n * found + WIDEST * most) / (n + WIDEST)
+    wider = float(stdtrit(max(n - 1.0, 1.0), UPPER)) / NORMAL
     return min(variance * wider**2 / most, max(wider**2, 1.0))

@@ -29,7 +29,7 @@ from gatekeeper.analysis.questions import spread_of_questions
 from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
-from gatekeeper.stats.value_model import columns_of
+from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
 
 __all__ = ["ScoreEstimate", "estimate_score", "score_as_json", "show_score"]
@@ -287,7 +287,8 @@ class _Sample:
                 f"{without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
                 "whatever they are. With the goal “score” every output has a chance."
             )
-        columns = None if self._complete else columns_of([row.raw for row in self._rows])
+        raws = [row.raw for row in self._rows]
+        columns = None if self._complete else Design.of(raws).of_rows(raws)
         found = mean_of_all(self.drawn, columns)
         if found is None:
             return None, (

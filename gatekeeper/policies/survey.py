@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections import deque
 from math import floor
 from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.policies.descriptor import Goal, Learns, Need
+from gatekeeper.stats.error_model import KNOWN, RECENT, Raw, raw_of
 from gatekeeper.stats.sequential_draws import SequentialDraws
+from gatekeeper.stats.spread_model import SpreadModel
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
 __all__ = ["Survey"]
+
+ENOUGH, GROWTH = 40, 1.5  # labels of the first fit; growth of their number between fits
+AHEAD = 0.5  # draws: most that may be expected beyond what a growing budget pays for
+CATCH_UP = 50  # outputs over which unequal draws are brought back to the budget
 
 
 class Survey:
     """Draw every output with a known probability, so that the draws say something about all.
 
-    There is no warm-up: the first outputs are drawn like the others. The draws are spread over
-    the stream, one from each unit of accumulated probability (`stats.sequential_draws`), so a
-    known horizon gets exactly its β.
+    There is no warm-up: the first outputs are drawn like the others. All have the same probability
+    until 40 values are known. From then on it is in proportion to the predicted standard deviation
+    of an output's value, as far as the values so far support a prediction (`stats.spread_model`).
+    The draws are spread over the stream, one from each unit of accumulated probability
+    (`stats.sequential_draws`), so that a known horizon gets exactly its β.
+
+    `Decision.score` is the predicted standard deviation, relative to that of all.
 
     Parameters
     ----------
@@ -28,6 +39,11 @@ class Survey:
         Number of outputs to come, where it is known.
     seed
         Of the draws, at least 0.
+
+    References
+    ----------
+    Neyman (1934), the allocation. arXiv 2604.18569: why a constant probability is often best.
+    arXiv 2605.10075: allocation by predicted variance.
     """
 
     name = "survey"
@@ -42,6 +58,10 @@ class Survey:
         self.horizon = None if horizon is None else check_count("horizon", horizon)
         self.seed = check_count("seed", seed, least=0)
         self._draws = SequentialDraws((seed, 4))  # other draws than a gate's of the same seed
+        self._recent: deque[Raw] = deque(maxlen=RECENT)
+        self._known: deque[tuple[Raw, float]] = deque(maxlen=KNOWN)
+        self._model: SpreadModel | None = None
+        self._next_fit = ENOUGH
         self._seen = self._labels = 0
         self._mass = 0.0  # Σ of the propensities so far
 
@@ -50,29 +70,63 @@ class Survey:
         return "steady"
 
     def decide(self, candidate: Candidate) -> Decision:
-        p = self._propensity()
+        raw = raw_of(candidate)
+        self._recent.append(raw)
+        if self._labels >= self._next_fit:
+            self._next_fit = int(self._labels * GROWTH) + 1
+            self._model = SpreadModel.fit(self._recent, *zip(*self._known, strict=True))
+        relative = 1.0 if self._model is None else self._model(raw)
+        p = self._propensity(relative)
         self._seen += 1
         self._mass += p
-        return Decision(self._draws(p), Reason.POLICY, propensity=p, version=self._labels)
+        return Decision(
+            self._draws(p), Reason.POLICY, score=relative, propensity=p, version=self._labels
+        )
+
+    def observe(self, candidate: Candidate, decision: Decision) -> None:
+        """A verification that a caller asked for takes one from the budget of the draws."""
+        if decision.reason is Reason.FORCED:
+            self._mass += 1.0
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        self._labels += outcome.error is not None
+        if outcome.grade is None:
+            return
+        self._labels += 1
+        if decision.reason is not Reason.FORCED:
+            self._known.append((raw_of(candidate), outcome.grade))
 
-    def _propensity(self) -> float:
+    def _propensity(self, relative: float) -> float:
+        """The probability of the next output, whose standard deviation is `relative` to the mean.
+
+        Those of all outputs together add up to what the budget pays for, and never exceed it.
+        """
         if self.horizon is None or self._seen >= self.horizon:
-            return self.beta
+            left = self.beta * (self._seen + 1) - self._mass
+            p = (self.beta + (left - self.beta) / CATCH_UP) * relative
+            return round(min(max(p, self.beta / 2.0), left + AHEAD, 1.0), 12)
         left = floor(self.beta * self.horizon + 0.5) - self._mass
-        p = left / (self.horizon - self._seen)
-        return round(min(max(p, 0.0), 1.0), 12)
+        to_come = self.horizon - self._seen
+        # Every later output keeps a chance, too.
+        most = left / (1.0 + (to_come - 1) / 4.0)
+        return round(max(min(relative * left / to_come, most, 1.0), 0.0), 12)
 
     def state(self) -> dict[str, Any]:
         return {
             "seen": self._seen,
             "labels": self._labels,
+            "next_fit": self._next_fit,
             "mass": self._mass,
             "draws": self._draws.state(),
+            "model": None if self._model is None else self._model.state(),
+            "recent": [[*raw[:5], dict(raw.features)] for raw in self._recent],
+            "known": [[*raw[:5], dict(raw.features), value] for raw, value in self._known],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._labels, self._mass = state["seen"], state["labels"], state["mass"]
+        self._next_fit = state["next_fit"]
         self._draws.restore(state["draws"])
+        model = state["model"]
+        self._model = None if model is None else SpreadModel.restored(model)
+        self._recent = deque((Raw(*row) for row in state["recent"]), maxlen=RECENT)
+        self._known = deque(((Raw(*row[:6]), row[6]) for row in state["known"]), maxlen=KNOWN)

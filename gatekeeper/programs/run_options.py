@@ -199,8 +199,8 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         "--policy",
         metavar="NAME",
         help=f"of the goal errors: one of {', '.join(policy_names())} (default: {usual.policy}). "
-        "hga mostly finds a little less than cst, unless threshold is the better one: see `gatekeeper "
-        "diagnose`",
+        "hga mostly finds a little less than cst, unless threshold is the better one: see "
+        "`gatekeeper diagnose`",
     )
     add(
         "--budget",

@@ -9,7 +9,7 @@ Leave-one-out predictions are exact: no output's own value is in its prediction.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from gatekeeper.stats.feature_terms import FeatureTerms
 from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.types import FloatArray
 
-__all__ = ["Columns", "Predicted", "columns_of", "design", "predict"]
+__all__ = ["Columns", "Design", "Predicted", "predict"]
 
 # Prior variances of the slopes, in units of the variance that is left: by column of the design.
 SIGNAL, SQUARE, DIFFERENCE, COST, POSITIONS = 0.1, 0.01, 0.02, 0.03, 0.02
@@ -29,39 +29,71 @@ LEAST = 1e-9
 
 
 class Columns(NamedTuple):
-    """A design: columns (N, d) and the prior variances of their slopes (d,)."""
+    """Columns (N, d) of a design, and the prior variances of their slopes (d,)."""
 
     z: FloatArray
     variance: FloatArray
 
 
 class Predicted(NamedTuple):
-    """Predictions of values."""
+    """Predictions of values: intercept + z @ slope for every output."""
 
-    of_all: FloatArray  # (N,)
-    left_out: FloatArray  # (n,), of the known ones, each without its own value
+    intercept: float
+    slope: FloatArray  # (d,)
+    left_out: FloatArray  # (n,), of the known outputs, each without its own value
     mean_left_out: FloatArray  # (n,), the mean of the other known values
 
 
-def columns_of(raws: Sequence[Raw]) -> Columns:
-    """The design of all outputs, from what is known before verification."""
-    rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
-    terms = FeatureTerms.of([raw.features for raw in raws])
-    return design(rows, terms.of_rows([raw.features for raw in raws]), terms.kinds)
+class Design:
+    """The columns of an output, by the scales of outputs seen so far."""
 
+    def __init__(self, scales: Sequence[RankScale], terms: FeatureTerms) -> None:
+        self._scales, self._terms = list(scales), terms
+        of_features = FEATURE[terms.kinds] if len(terms) else ()
+        self.variance = np.array(
+            [SIGNAL, SQUARE, *(DIFFERENCE,) * 3, COST, POSITIONS, *of_features]
+        )
 
-def design(rows: FloatArray, features: FloatArray, kinds: NDArray[np.intp]) -> Columns:
-    """The same from arrays: h1, h2, h3, log ĉ and positions (N, 5), columns of features (N, m)
-    and their kinds (m,)."""
-    z = np.column_stack([RankScale.of(column).of_rows(column) for column in rows.T])
-    h = z[:, :3]
-    has = ~np.isnan(h)
-    u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)
-    u /= np.maximum(has.sum(axis=1, keepdims=True), 1)
-    z = np.hstack([u, u * u - 1.0, np.where(has, h - u, 0.0), z[:, 3:], features])
-    variance = np.array([SIGNAL, SQUARE, *(DIFFERENCE,) * 3, COST, POSITIONS, *FEATURE[kinds]])
-    varied = np.ptp(z, axis=0) > LEAST if len(z) else np.zeros(variance.size, dtype=bool)
-    return Columns(z[:, varied], variance[varied])
+    @classmethod
+    def of(cls, raws: Sequence[Raw]) -> Design:
+        """The scales of these outputs, at least one."""
+        rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
+        terms = FeatureTerms.of([raw.features for raw in raws])
+        return cls([RankScale.of(column) for column in rows.T], terms)
+
+    def __call__(self, raw: Raw) -> list[float]:
+        """The columns of one output, (d,)."""
+        s1, s2, s3, s4, s5 = self._scales
+        h = s1(raw.h1), s2(raw.h2), s3(raw.h3)
+        there = [v for v in h if v == v]
+        u = sum(there) / len(there) if there else 0.0
+        off = [v - u if v == v else 0.0 for v in h]
+        row = [u, u * u - 1.0, *off, s4(raw.size), s5(raw.positions)]
+        return row + self._terms(raw.features) if self._terms else row
+
+    def of_rows(self, raws: Sequence[Raw]) -> Columns:
+        """The same for many at once."""
+        rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
+        features = self._terms.of_rows([raw.features for raw in raws])
+        z = np.column_stack([s.of_rows(v) for s, v in zip(self._scales, rows.T, strict=True)])
+        h = z[:, :3]
+        has = ~np.isnan(h)
+        u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)
+        u /= np.maximum(has.sum(axis=1, keepdims=True), 1)
+        z = np.hstack([u, u * u - 1.0, np.where(has, h - u, 0.0), z[:, 3:], features])
+        return Columns(z, self.variance)
+
+    def state(self) -> dict[str, Any]:
+        """A snapshot of values that `json` takes."""
+        return {
+            "scales": [[scale.values, scale.scores] for scale in self._scales],
+            "terms": self._terms.state(),
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Design:
+        scales = [RankScale(values, scores) for values, scores in state["scales"]]
+        return cls(scales, FeatureTerms.restored(state["terms"]))
 
 
 def predict(columns: Columns, known: NDArray[np.intp], y: FloatArray) -> Predicted:
@@ -81,8 +113,9 @@ def predict(columns: Columns, known: NDArray[np.intp], y: FloatArray) -> Predict
     Predicted
     """
     n, mean = y.size, float(y.mean())
+    flat = np.zeros(columns.variance.size)
     if n < 2:
-        return Predicted(np.full(len(columns.z), mean), y.copy(), y.copy())
+        return Predicted(mean, flat, y.copy(), y.copy())
     mean_left_out = (n * mean - y) / (n - 1)
     root = np.sqrt(columns.variance)
     centre = columns.z[known].mean(axis=0)
@@ -90,7 +123,7 @@ def predict(columns: Columns, known: NDArray[np.intp], y: FloatArray) -> Predict
     off = y - mean
     total = float(off @ off)
     if total <= LEAST or not root.size:
-        return Predicted(np.full(len(columns.z), mean), mean_left_out, mean_left_out)
+        return Predicted(mean, flat, mean_left_out, mean_left_out)
     eigen, basis = np.linalg.eigh(x.T @ x)
     eigen = np.maximum(eigen, 0.0)
     x = x @ basis
@@ -108,5 +141,5 @@ def predict(columns: Columns, known: NDArray[np.intp], y: FloatArray) -> Predict
         leverage = np.minimum(1.0 / n + squares @ s, 1.0 - LEAST)
         left_out += w * (mean + x @ (s * shared) - leverage * y) / (1.0 - leverage)
         slope += w * s * shared
-    of_all = mean + (columns.z - centre) @ (root * (basis @ slope))
-    return Predicted(of_all, left_out, mean_left_out)
+    slope = root * (basis @ slope)
+    return Predicted(mean - float(centre @ slope), slope, left_out, mean_left_out)
