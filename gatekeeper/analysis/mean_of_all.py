@@ -33,7 +33,7 @@ from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.value_model import Columns, predict
 from gatekeeper.types import FloatArray
 
-__all__ = ["Drawn", "Mean", "interval_of", "mean_of_all"]
+__all__ = ["Drawn", "Mean", "interval_of", "mean_of_all", "unchecked_interval"]
 
 WIDEST = 0.25  # labels of prior weight for the widest spread that values can have
 CAUTION = 4.0  # labels of prior weight for a prediction that explains nothing
@@ -110,7 +110,7 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
 
 
 def interval_of(mean: Mean, spread: float) -> Interval:
-    """The 95 % interval about a mean, within what is possible.
+    """The 95 % interval about a mean.
 
     Parameters
     ----------
@@ -124,6 +124,12 @@ def interval_of(mean: Mean, spread: float) -> Interval:
         return Interval(mean.value, mean.value, mean.value, n)
     found = midp_interval(mean.value, 1.0 / spread)
     return Interval(mean.value, min(found.low, mean.value), max(found.high, mean.value), n)
+
+
+def unchecked_interval(mean: Mean) -> Interval:
+    """The interval for these outputs, which lies within what is possible."""
+    found = interval_of(mean, mean.spread)
+    return Interval(found.value, max(found.low, mean.low), min(found.high, mean.high), found.n)
 
 
 def _missing_at_random(drawn: Drawn) -> Drawn:

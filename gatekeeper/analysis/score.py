@@ -23,7 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.analysis.mean_of_all import Drawn, Mean, interval_of, mean_of_all
+from gatekeeper.analysis.mean_of_all import (
+    Drawn,
+    Mean,
+    interval_of,
+    mean_of_all,
+    unchecked_interval,
+)
 from gatekeeper.analysis.outputs import OutputRow, row_of
 from gatekeeper.analysis.questions import spread_of_questions
 from gatekeeper.errors import BadInputError
@@ -46,7 +52,8 @@ class ScoreEstimate:
         NaN, unless both are equal.
     unchecked
         The estimate and its 95 % interval for the score of this run's outputs: the uncertainty is
-        that of the outputs without a verdict. None: only `bounds` are known.
+        that of the outputs without a verdict. Its `value` is NaN where some outputs had no chance
+        to be verified: its ends then hold whatever those are. None: only `bounds` are known.
     questions
         The same estimate with the uncertainty of the sampling of questions alone.
     both
@@ -77,7 +84,9 @@ class ScoreEstimate:
     @property
     def point(self) -> float | None:
         """The estimate; None where only bounds are known."""
-        return None if self.unchecked is None else self.unchecked.value
+        if self.unchecked is None or self.unchecked.value != self.unchecked.value:
+            return None
+        return self.unchecked.value
 
     @property
     def low(self) -> float:
@@ -92,7 +101,7 @@ class ScoreEstimate:
     def _repr_html_(self) -> str:
         return as_html(
             f"score of {self.outputs:,} outputs, {self.checks:,} of them checked",
-            [(name, _number(found.value), _ends(found)) for name, found in _rows(self)],
+            [(name, _number(row.value), _ends(row)) for name, row in _rows(self)],
             heads=("", "estimate", "from – to"),
             notes=(self.why, *self.notes),
         )
@@ -148,21 +157,24 @@ def estimate_score(
     notes = found.notes()
     possible = found.possible()
     scale = _Scale(low, high - low, value, weight)
-    if mean is None:
-        return ScoreEstimate(
-            scale.of(possible), None, None, None, found.checks, len(rows), 0.0, why, notes
-        )
-    more = spread_of_questions(mean, found.drawn, [_question(row.id, questions) for row in rows])
+    unchecked = asked = both = None
+    if mean is not None:
+        unchecked = scale.of(found.with_no_chance(unchecked_interval(mean)))
+    if mean is not None and not found.without:
+        named = [_question(row.id, questions) for row in rows]
+        more = spread_of_questions(mean, found.drawn, named)
+        asked = scale.of(interval_of(mean, more))
+        both = scale.of(interval_of(mean, mean.spread + more))
     return ScoreEstimate(
-        scale.of(possible),
-        scale.of(interval_of(mean, mean.spread)),
-        scale.of(interval_of(mean, more)),
-        scale.of(interval_of(mean, mean.spread + more)),
-        found.checks,
-        len(rows),
-        mean.explained,
-        why,
-        notes,
+        bounds=scale.of(possible),
+        unchecked=unchecked,
+        questions=asked,
+        both=both,
+        checks=found.checks,
+        outputs=len(rows),
+        explained=0.0 if mean is None else mean.explained,
+        why=why,
+        notes=notes,
     )
 
 
@@ -170,8 +182,7 @@ def show_score(found: ScoreEstimate, name: str = "Score") -> list[str]:
     """Lines of text: the estimate with both uncertainties, then what it rests on."""
     lines = [f"{name} of all {found.outputs:,} outputs, {found.checks:,} of them checked:"]
     for what, interval in _rows(found):
-        shown = "" if interval.value != interval.value else _number(interval.value)
-        lines.append(f"  {what:<44} {shown:>8}   {_ends(interval)}")
+        lines.append(f"  {what:<44} {_number(interval.value):>8}   {_ends(interval)}")
     return [*lines, found.why, *found.notes]
 
 
@@ -179,6 +190,8 @@ def score_as_json(found: ScoreEstimate) -> dict[str, Any]:
     """The same as JSON values; null for what cannot be estimated."""
     values = asdict(found)
     values["bounds"] = {"low": found.bounds.low, "high": found.bounds.high}
+    if found.unchecked is not None and found.point is None:
+        values["unchecked"] = {"low": found.low, "high": found.high, "n": found.checks}
     return {"point": found.point, "low": found.low, "high": found.high, **values}
 
 
@@ -186,6 +199,8 @@ def _rows(found: ScoreEstimate) -> list[tuple[str, Interval]]:
     """What is known, with a name each, for tables."""
     if found.unchecked is None:
         return [("what is possible", found.bounds)]
+    if found.both is None:
+        return [("of these outputs", found.unchecked), ("what is possible", found.bounds)]
     named = [
         ("of these outputs", found.unchecked),
         ("with the sampling of questions", found.both),
@@ -194,7 +209,7 @@ def _rows(found: ScoreEstimate) -> list[tuple[str, Interval]]:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4f}"
+    return "" if value != value else f"{value:.4f}"
 
 
 def _ends(found: Interval) -> str:
@@ -263,7 +278,12 @@ class _Sample:
         self.checks = int(self._known.sum())
         if self._complete:
             self._p = np.ones(len(rows))
-        self.drawn = Drawn(self._p, self._known, np.where(self._known, y, nan), weight)
+        chance = self._p != 0.0  # or not known
+        self.without = int((~chance).sum())
+        self._share = float(weight[chance].sum() / weight.sum())
+        known = np.where(self._known, y, nan)
+        self.drawn = Drawn(self._p[chance], self._known[chance], known[chance], weight[chance])
+        self._raws = [row.raw for row, c in zip(rows, chance.tolist(), strict=True) if c]
 
     def possible(self) -> Interval:
         """The worst cases: every verdict counts, also one from outside."""
@@ -275,21 +295,22 @@ class _Sample:
 
     def mean(self) -> tuple[Mean | None, str]:
         """The mean of all with a sentence on it, or None and why there is none."""
-        unknown, without = int(np.isnan(self._p).sum()), int((self._p == 0.0).sum())
-        n = len(self._rows)
+        unknown, n = int(np.isnan(self._p).sum()), len(self._rows)
         if unknown:
             return None, (
                 f"The propensity of {unknown:,} of {n:,} outputs is not known: the bounds hold "
                 "whatever the others are."
             )
-        if without:
-            return None, (
-                f"{without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
-                "whatever they are. With the goal “score” every output has a chance."
-            )
-        raws = [row.raw for row in self._rows]
-        columns = None if self._complete else Design.of(raws).of_rows(raws)
+        if self.without == n:
+            return None, "No output had a chance to be verified: the bounds hold whatever they are."
+        columns = None if self._complete else Design.of(self._raws).of_rows(self._raws)
         found = mean_of_all(self.drawn, columns)
+        if found is not None and self.without:
+            return found, (
+                f"{self.without:,} of {n:,} outputs had no chance to be verified: low and high "
+                "hold whatever they are. With the goal “score” and a budget in verifications "
+                "every output has a chance."
+            )
         if found is None:
             return None, (
                 "No output that was left to chance has a verdict yet: the bounds hold whatever "
@@ -301,6 +322,13 @@ class _Sample:
             f"Each output was drawn with a known probability, {_range(self._p)}; predictions from "
             f"signals and features remove {max(found.explained, 0.0):.0%} of the variance."
         )
+
+    def with_no_chance(self, found: Interval) -> Interval:
+        """The interval for all outputs, from that for those with a chance to be verified."""
+        if not self.without:
+            return found
+        low, high = self._share * found.low, self._share * found.high + 1.0 - self._share
+        return Interval(nan, low, high, found.n)
 
     def notes(self) -> tuple[str, ...]:
         missing = sum(

@@ -21,6 +21,7 @@ WRITTEN: Mapping[str, Callable[[Any], Any]] = {
     "benefit": int,
     "propensity": float,
     "verified": bool,
+    "value": float,
 }
 
 

@@ -102,13 +102,14 @@ class Survey:
         """
         if self.horizon is None or self._seen >= self.horizon:
             left = self.beta * (self._seen + 1) - self._mass
-            p = (self.beta + (left - self.beta) / CATCH_UP) * relative
-            return round(min(max(p, self.beta / 2.0), left + AHEAD, 1.0), 12)
+            p = _tilted(self.beta + (left - self.beta) / CATCH_UP, relative)
+            return round(min(max(p, self.beta / 2.0), left + AHEAD, (1.0 + self.beta) / 2.0), 12)
         left = floor(self.beta * self.horizon + 0.5) - self._mass
         to_come = self.horizon - self._seen
-        # Every later output keeps a chance, too.
-        most = left / (1.0 + (to_come - 1) / 4.0)
-        return round(max(min(relative * left / to_come, most, 1.0), 0.0), 12)
+        equal = left / to_come
+        # Every later output keeps a chance, and none is certain where not all are.
+        most = min(left / (1.0 + (to_come - 1) / 4.0), (1.0 + equal) / 2.0)
+        return round(max(min(_tilted(equal, relative), most), 0.0), 12)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -130,3 +131,9 @@ class Survey:
         self._model = None if model is None else SpreadModel.restored(model)
         self._recent = deque((Raw(*row) for row in state["recent"]), maxlen=RECENT)
         self._known = deque(((Raw(*row[:6]), row[6]) for row in state["known"]), maxlen=KNOWN)
+
+
+def _tilted(p: float, relative: float) -> float:
+    """The probability for a relative standard deviation, p being that for 1. Near p = 1, where
+    nearly all are drawn anyway, the difference is less, so that the mean stays p."""
+    return p * (1.0 + (relative - 1.0) * (1.0 - p * p))

@@ -1,0 +1,64 @@
+"""Draws for a score: each with its own probability, as many as the budget pays for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gatekeeper import Outcome, Verdict
+from gatekeeper.policies import Survey
+from gatekeeper.stats.sequential_draws import SequentialDraws
+from gatekeeper.testing import check_policy, make_candidates
+
+
+def test_each_output_is_drawn_with_its_probability() -> None:
+    """Whatever the others' are; and the count never leaves the sum of the probabilities."""
+    p = [0.3, 0.9, 0.05, 0.5, 0.7, 0.2, 0.99, 0.01, 0.35]
+    runs = 6000
+    counts = np.zeros(len(p))
+    for seed in range(runs):
+        draw = SequentialDraws(seed)
+        drawn = [draw(q) for q in p]
+        assert all(type(d) is bool for d in drawn)
+        assert (np.abs(np.cumsum(drawn) - np.cumsum(p)) < 1.0).all()
+        counts += drawn
+    error = np.sqrt(np.array(p) * (1 - np.array(p)) / runs)
+    assert (np.abs(counts / runs - p) < 4.0 * error).all()
+
+
+@pytest.mark.parametrize("horizon", [300, 290, None])
+@pytest.mark.parametrize("beta", [0.05, 0.5, 0.9])
+def test_it_keeps_the_contract_and_the_budget(beta: float, horizon: int | None) -> None:
+    check_policy(lambda: Survey(beta, horizon=horizon, seed=3), n=300)
+    policy, drawn, certain = Survey(beta, horizon=horizon), 0, 0
+    rng = np.random.default_rng(7)
+    unequal = set()
+    for t, candidate in enumerate(make_candidates(horizon or 300, seed=1)):
+        decision = policy.decide(candidate)
+        certain += decision.propensity in (0.0, 1.0)
+        unequal.add(decision.propensity)
+        drawn += decision.verify
+        growing = 1 + np.floor(beta * (t + 1) + 0.5)
+        assert drawn <= (growing if horizon is None else np.floor(beta * horizon + 0.5))
+        if decision.verify:
+            wrong = rng.random() < (0.5 if candidate.signals.h1 > 0.5 else 0.02)
+            verdict = Verdict.FAILED if wrong else Verdict.PASSED
+            policy.update(candidate, decision, Outcome(verdict))
+    assert drawn == pytest.approx(beta * (horizon or 300), abs=1.0)
+    assert certain <= 1  # the very last one of a horizon may be
+    assert (len(unequal) > 10) is (beta > 0.1)  # from 40 labels on
+
+
+def test_it_draws_more_where_values_vary_more() -> None:
+    policy = Survey(0.3, horizon=600)
+    rng, steady, varied = np.random.default_rng(0), [], []
+    for candidate in make_candidates(600, seed=2):
+        decision = policy.decide(candidate)
+        uncertain = candidate.signals.h1 > 0.5
+        if policy._labels > 100:
+            (varied if uncertain else steady).append(decision.propensity)
+        if decision.verify:
+            value = float(rng.random() < 0.5) if uncertain else 1.0
+            policy.update(candidate, decision, Outcome(Verdict.PASSED, value=value))
+    assert np.mean(varied) > 1.3 * np.mean(steady)
+    assert min(steady) > 0.3 / 3.0
