@@ -57,7 +57,8 @@ def series_of(path: Path) -> list[Series]:
     table: RecordTable = load_records(path)
     records = [record for record in table if record.error is not None]
     candidates = [candidate_of(record) for record in records]
-    name = path.name.split(".")[0].removesuffix("-Instruct").split("__")[-1]
+    name = path.name.removesuffix(".gz").removesuffix(".jsonl").split("__")[-1]
+    name = name.removesuffix("-Instruct")
     right = np.array([1.0 - float(record.error or 0) for record in records])
     found = [Series(f"{name}, right", candidates, right)]
     stated = np.array([record.features.get(CONFIDENCE, np.nan) for record in records])

@@ -11,31 +11,35 @@ estimated. Where all p are equal and m is constant this is the mean of the sampl
 Predictions of drawn outputs leave their own value out, so that a prediction fitted to chance does
 not make the interval too narrow.
 
-The interval is the mid-p interval of a proportion, for an effective number of labels: the variance
-of the estimate, relative to that of a proportion. It is not symmetric near the ends of the range.
+For values of 0 and 1 the interval is the mid-p interval of a proportion, for an effective number of
+labels. For others each end is a quantile of the Beta distribution with mean and variance of the
+estimate, as if a part of a value more had been drawn, at that end of the range: a sample may have
+missed rare values there. No interval is symmetric.
 
 References
 ----------
 Särndal, Swensson and Wretman (1992), "Model Assisted Survey Sampling", the difference estimator.
 Angelopoulos et al. (2023), "Prediction-powered inference". Korn and Graubard (1998), the interval
-of an effective number.
+of an effective number. Learned-Miller and Thomas (2019), "A new confidence interval for the mean of
+a bounded random variable": the value at the end of the range.
 """
 
 from __future__ import annotations
 
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.stats.interval import NORMAL, UPPER, Interval
+from gatekeeper.stats.interval import UPPER, Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.stats.value_model import Columns, predict
 from gatekeeper.types import FloatArray
 
 __all__ = ["Drawn", "Mean", "interval_of", "mean_of_all", "unchecked_interval"]
 
-WIDEST = 0.25  # labels of prior weight for the widest spread that values can have
+MISSED = 0.3  # of a value at the end of the range, which a sample may have missed
 CAUTION = 4.0  # labels of prior weight for a prediction that explains nothing
 
 
@@ -52,7 +56,8 @@ class Mean(NamedTuple):
     """The weighted mean of all, and how well it is known."""
 
     value: float  # in [0, 1]
-    spread: float  # variance of the estimate, relative to value (1 - value); 0 where known
+    spread: float  # variance of the estimate, per unit of `variance`; 0 where known
+    variance: float  # of all values; NaN for values of 0 and 1
     low: float  # the least that is possible
     high: float  # the most
     explained: float  # share of the variance that predictions remove, at most 1; below 0: they add
@@ -81,7 +86,8 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
     unknown = float(weight[~known].sum()) / whole
     expansion = np.ones(int(known.sum()))
     if not unknown:
-        return Mean(of_known, 0.0, of_known, of_known, 0.0, expansion)
+        graded = _variance(y[known], weight[known], of_known)
+        return Mean(of_known, 0.0, graded, of_known, of_known, 0.0, expansion)
     q = (1.0 / p - 1.0)[known]
     by_chance = q > 0.0
     if not by_chance.any():
@@ -99,14 +105,16 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
     assisted = float(each @ (left - share @ left) ** 2)
     n = float(of_drawn.sum() ** 2 / (of_drawn @ of_drawn))
     ratio = assisted / base if base > 0.0 else 1.0
-    values = y[known][by_chance]
     spread = float(each.sum()) * (n * ratio + CAUTION) / (n + CAUTION)
+    # The part that is left to chance has a mean and a variance of its own.
     of_part = float(share @ y[known])
-    spread *= _relative_variance(values, share[by_chance], of_part, n)
-    # The part that is left to chance has a mean of its own.
-    if 0.0 < value < 1.0 and 0.0 < of_part < 1.0:
-        spread *= of_part * (1.0 - of_part) / (value * (1.0 - value))
-    return Mean(value, spread, of_known, of_known + unknown, 1.0 - ratio, expansion)
+    graded = _variance(y[known], w * expansion, value)
+    own, all_ = of_part * (1.0 - of_part), value * (1.0 - value)
+    if graded == graded:
+        own, all_ = float(share @ (y[known] - of_part) ** 2) * n / max(n - 1.0, 1.0), graded
+    if own > 0.0 and all_ > 0.0:
+        spread *= own / all_
+    return Mean(value, spread, graded, of_known, of_known + unknown, 1.0 - ratio, expansion)
 
 
 def interval_of(mean: Mean, spread: float) -> Interval:
@@ -117,13 +125,19 @@ def interval_of(mean: Mean, spread: float) -> Interval:
     mean
         From `mean_of_all`.
     spread
-        Variance of the estimate, relative to value (1 - value): `mean.spread`, or with more in it.
+        Variance of the estimate, per unit of variance of the values: `mean.spread`, or with more
+        in it.
     """
-    n = mean.expansion.size
+    n, value = mean.expansion.size, mean.value
     if not spread:
-        return Interval(mean.value, mean.value, mean.value, n)
-    found = midp_interval(mean.value, 1.0 / spread)
-    return Interval(mean.value, min(found.low, mean.value), max(found.high, mean.value), n)
+        return Interval(value, value, value, n)
+    if mean.variance == mean.variance:
+        low = 1.0 - _upper(1.0 - value, mean.variance, n, spread)
+        high = _upper(value, mean.variance, n, spread)
+    else:
+        found = midp_interval(value, 1.0 / spread)
+        low, high = found.low, found.high
+    return Interval(value, min(low, value), max(high, value), n)
 
 
 def unchecked_interval(mean: Mean) -> Interval:
@@ -154,15 +168,23 @@ def _residuals(
     return of_unknown, y[at] - found.left_out, y[at] - found.mean_left_out
 
 
-def _relative_variance(y: FloatArray, share: FloatArray, mean: float, n: float) -> float:
-    """Variance of values relative to that of a proportion, mean (1 - mean), with the factor for
-    its being estimated; 1 for values of 0 and 1 only."""
-    from scipy.special import stdtrit
+def _variance(y: FloatArray, weight: FloatArray, mean: float) -> float:
+    """Variance of graded values about their mean; NaN for values of 0 and 1 only."""
+    if np.isin(y, (0.0, 1.0)).all():
+        return nan
+    return float(weight @ (y - mean) ** 2 / weight.sum()) * y.size / max(y.size - 1, 1)
 
-    most = mean * (1.0 - mean)
-    if most <= 0.0 or np.isin(y, (0.0, 1.0)).all():
+
+def _upper(value: float, variance: float, n: int, spread: float) -> float:
+    """The upper end of the interval of a mean of graded values; n were drawn."""
+    from scipy.special import betaincinv
+
+    share = MISSED / (n + MISSED)
+    gap = 1.0 - value
+    # The missed value counts only as far as there is something to miss: spread n is 1 - n/N.
+    mean = value + min(spread * n, 1.0) * share * gap
+    error = spread * (1.0 - share) * (variance + share * gap * gap)
+    labels = mean * (1.0 - mean) / error - 1.0
+    if labels <= 0.0:
         return 1.0
-    found = float(share @ (y - mean) ** 2) * n / max(n - 1.0, 1.0)
-    variance = (n * found + WIDEST * most) / (n + WIDEST)
-    wider = float(stdtrit(max(n - 1.0, 1.0), UPPER)) / NORMAL
-    return min(variance * wider**2 / most, max(wider**2, 1.0))
+    return float(betaincinv(mean * labels, (1.0 - mean) * labels, UPPER))

@@ -25,7 +25,7 @@ PAIRS = 10.0  # prior weight, in pairs, of repeats that are all alike
 
 
 def spread_of_questions(mean: Mean, drawn: Drawn, question: Sequence[str]) -> float:
-    """The variance from the sampling of questions, relative to value (1 - value).
+    """The variance from the sampling of questions, per unit of variance of the values.
 
     Parameters
     ----------
@@ -37,7 +37,6 @@ def spread_of_questions(mean: Mean, drawn: Drawn, question: Sequence[str]) -> fl
     known = np.flatnonzero(drawn.known)
     y, each = drawn.y[known], drawn.weight[known] * mean.expansion
     variance = float(each @ (y - mean.value) ** 2 / each.sum()) * y.size / max(y.size - 1, 1)
-    most = mean.value * (1.0 - mean.value)
     whole: dict[str, float] = defaultdict(float)
     for name, w in zip(question, drawn.weight.tolist(), strict=True):
         whole[name] += w
@@ -55,6 +54,4 @@ def spread_of_questions(mean: Mean, drawn: Drawn, question: Sequence[str]) -> fl
             pairs += len(off) * (len(off) - 1) / 2.0
         if variance > 0.0:
             rho = min(max((products / variance + PAIRS) / (pairs + PAIRS), 0.0), 1.0)
-    spread = ((1.0 - rho) * alone + rho * alike) / float(drawn.weight.sum()) ** 2
-    is_graded = most > 0.0 and variance > 0.0 and not np.isin(y, (0.0, 1.0)).all()
-    return float(spread * (variance / most if is_graded else 1.0))
+    return ((1.0 - rho) * alone + rho * alike) / float(drawn.weight.sum()) ** 2
