@@ -38,7 +38,7 @@ from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
 
-__all__ = ["ScoreEstimate", "estimate_score", "score_as_json", "show_score"]
+__all__ = ["ScoreEstimate", "estimate_score", "score_as_json", "score_rows", "show_score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class ScoreEstimate:
     def _repr_html_(self) -> str:
         return as_html(
             f"score of {self.outputs:,} outputs, {self.checks:,} of them checked",
-            [(name, _number(row.value), _ends(row)) for name, row in _rows(self)],
+            score_rows(self),
             heads=("", "estimate", "from – to"),
             notes=(self.why, *self.notes),
         )
@@ -181,8 +181,8 @@ def estimate_score(
 def show_score(found: ScoreEstimate, name: str = "Score") -> list[str]:
     """Lines of text: the estimate with both uncertainties, then what it rests on."""
     lines = [f"{name} of all {found.outputs:,} outputs, {found.checks:,} of them checked:"]
-    for what, interval in _rows(found):
-        lines.append(f"  {what:<44} {_number(interval.value):>8}   {_ends(interval)}")
+    for what, value, ends in score_rows(found):
+        lines.append(f"  {what:<44} {value:>8}   {ends}")
     return [*lines, found.why, *found.notes]
 
 
@@ -193,6 +193,11 @@ def score_as_json(found: ScoreEstimate) -> dict[str, Any]:
     if found.unchecked is not None and found.point is None:
         values["unchecked"] = {"low": found.low, "high": found.high, "n": found.checks}
     return {"point": found.point, "low": found.low, "high": found.high, **values}
+
+
+def score_rows(found: ScoreEstimate) -> list[tuple[str, str, str]]:
+    """What is known, for tables: its name, the estimate, and the ends."""
+    return [(name, _number(row.value), _ends(row)) for name, row in _rows(found)]
 
 
 def _rows(found: ScoreEstimate) -> list[tuple[str, Interval]]:

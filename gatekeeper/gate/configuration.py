@@ -199,6 +199,8 @@ class GateSettings:
     def logged(self, policy: Policy) -> dict[str, dict[str, Any]]:
         """What a log must have been written with to be resumed: JSON values, by group and name."""
         more = dict(self.more)
+        if self.goal != "errors":  # an early log does not name it
+            more["goal"] = self.goal
         if self.features:  # a gate without any, and an early log, do not name them
             more["features"] = sorted(feature.__name__ for feature in self.features)
         return {

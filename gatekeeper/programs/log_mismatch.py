@@ -18,6 +18,7 @@ OPTIONS = {
     "max_cost": "--sandbox",
     "explore": "--explore",
     "seed": "--seed",
+    "goal": "--goal",
     "type": "--policy",
     "warmup": "--warmup",
     "generator": "--generator",
@@ -48,7 +49,9 @@ def mismatch_text(log: Path, error: LogMismatchError) -> str:
         One message; the error's own where a difference has no option.
     """
     found: dict[str, None] = {}  # in order, each once
-    for d in error.differences:
+    # What follows from another goal is left out.
+    goal = [d for d in error.differences if d.name == "goal"]
+    for d in goal or error.differences:
         option = OPTIONS.get(d.name)
         if option is None:
             return f"--log {log}: {error}"
@@ -66,7 +69,7 @@ def mismatch_text(log: Path, error: LogMismatchError) -> str:
 
 def _value(value: object, difference: SettingDifference) -> str:
     if value is None:
-        return "none"
+        return "errors" if difference.name == "goal" else "none"
     if difference.name == "type":
         known = (*built_in(), describe_policy(Survey.name))
         names = {f"{p.make.__module__}.{p.make.__qualname__}": p.name for p in known}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gatekeeper.analysis.diagnosis import Diagnosis, diagnose
 from gatekeeper.analysis.estimates import Estimates, estimate
 from gatekeeper.analysis.experiment import Comparison, Protocol, compare
+from gatekeeper.analysis.score import ScoreEstimate, estimate_score
 from gatekeeper.analysis.summary import Summary, summarise
 from gatekeeper.analysis.vectorised import fixed_score, strata_of
 from gatekeeper.arguments import check_beta
@@ -69,6 +70,7 @@ class ReportData:
     scores: FloatArray  # (N,): s in [0, 1]; NaN without a signal
     stratum: NDArray[np.intp]  # (N,): 0 … STRATA - 1, by expected cost
     rate: Estimates | None  # error rate of all outputs; None without propensities
+    score: ScoreEstimate | None  # the mean score, of a run for it or without another estimate
     replays: PolicyReplays | None  # None with too few labels
 
     @cached_property
@@ -92,6 +94,9 @@ def read_data(
         records = records_of_run(run, path)
     beta = check_beta(beta if beta is not None else _beta_of(run))
     warmup = _warmup_of(run)
+    rate = estimate(records) if records.propensity is not None else None
+    for_score = run is not None and run.settings.get("more", {}).get("goal") == "score"
+    scored = for_score or (rate is not None and rate.weighted is None)
     diagnosis = diagnose(records, beta=beta, strata=STRATA, warmup=warmup)
     return ReportData(
         name=Path(path).name,
@@ -102,7 +107,8 @@ def read_data(
         diagnosis=diagnosis,
         scores=fixed_score(records.h, records.cost_estimate, records.error, warmup=warmup),
         stratum=strata_of(records.cost_estimate, STRATA, warmup=warmup),
-        rate=estimate(records) if records.propensity is not None else None,
+        rate=rate,
+        score=estimate_score(records) if scored else None,
         replays=_replay(records, beta, diagnosis),
     )
 

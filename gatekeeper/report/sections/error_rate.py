@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gatekeeper.analysis.estimates import interval, rates
+from gatekeeper.analysis.score import score_rows
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Section, element, section, table
 
@@ -29,4 +30,13 @@ def error_rate(data: ReportData) -> Section | None:
         )
         heads = ("error rate", "verdicts", "estimate", "95 % interval")
         notes.insert(0, table(heads, rows, caption=caption))
+    if data.score is not None:
+        caption = (
+            "The mean score of all outputs: 1 for a right one, 0 for a wrong one, or the metric's "
+            "own value. Of these outputs, the outputs that were not checked are uncertain; the "
+            "other interval is for all questions that might have been asked."
+        )
+        of_score = ("score", "estimate", "from – to")
+        notes.append(table(of_score, score_rows(data.score), caption=caption))
+        notes.append(element("p", data.score.why))
     return section("How many of all outputs are wrong?", *notes)

@@ -98,12 +98,13 @@ def _headline(numbers: list[tuple[str, str]], below: str) -> Markup:
 
 def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
     verified, found = summary.verified, summary.errors_found
-    seen = (
-        f"{summary.outputs} outputs were seen. The first {summary.warmup_verified} were verified "
-        "as a warm-up."
-    )
+    seen = f"{summary.outputs} outputs were seen."
+    warmup = summary.outputs > summary.evaluated
+    if warmup:
+        seen += f" The first {summary.warmup_verified} were verified as a warm-up."
     if summary.evaluated:
-        seen += f" Of the next {summary.evaluated}, the gate verified {verified}"
+        which = f"Of the next {summary.evaluated}" if warmup else "Of these"
+        seen += f" {which}, the gate verified {verified}"
         seen += f", and {found} were wrong ({fmt.share(found, verified)})." if verified else "."
     sentences = [seen]
     if verified and summary.random_found is not None:
