@@ -52,10 +52,23 @@ class Drawn(NamedTuple):
     weight: FloatArray  # w > 0, (N,)
 
 
+class Part(NamedTuple):
+    """The outputs that were left to chance: only their mean is estimated."""
+
+    value: float  # in [0, 1]
+    spread: float  # variance of the estimate, per unit of `variance`
+    variance: float  # of their values; NaN for values of 0 and 1
+    share: float  # of the weight of all
+
+
+NONE = Part(0.0, 0.0, nan, 0.0)
+
+
 class Mean(NamedTuple):
     """The weighted mean of all, and how well it is known."""
 
     value: float  # in [0, 1]
+    part: Part
     spread: float  # variance of the estimate, per unit of `variance`; 0 where known
     variance: float  # of all values; NaN for values of 0 and 1
     low: float  # the least that is possible
@@ -87,7 +100,7 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
     expansion = np.ones(int(known.sum()))
     if not unknown:
         graded = _variance(y[known], weight[known], of_known)
-        return Mean(of_known, 0.0, graded, of_known, of_known, 0.0, expansion)
+        return Mean(of_known, NONE, 0.0, graded, of_known, of_known, 0.0, expansion)
     q = (1.0 / p - 1.0)[known]
     by_chance = q > 0.0
     if not by_chance.any():
@@ -95,26 +108,34 @@ def mean_of_all(drawn: Drawn, columns: Columns | None) -> Mean | None:
     w, of_drawn = weight[known], weight[known] * q
     scale = float(weight[~known].sum() / of_drawn.sum())  # about 1
     expansion += scale * q
-    m_unknown, left, plain = _residuals(y, known, columns)
     share = of_drawn / of_drawn.sum()
-    mean_unknown = m_unknown @ weight[~known] / weight[~known].sum() + share @ left
-    value = of_known + unknown * float(min(max(mean_unknown, 0.0), 1.0))
     # Variance of the estimate: Σ w² (κq) (κq + 1) e², κ the scale.
     each = w * w * scale * q * (scale * q + 1.0) / whole**2
-    base = float(each @ (plain - share @ plain) ** 2)
-    assisted = float(each @ (left - share @ left) ** 2)
+    plain = _residuals(y, known, by_chance, None)
+    assisted = plain if columns is None else _residuals(y, known, by_chance, columns)
+    base, left = (float(each @ (r.known - share @ r.known) ** 2) for r in (plain, assisted))
+    ratio = left / base if base > 0.0 else 1.0
+    if ratio > 1.0:  # predictions do harm
+        assisted, ratio = plain, 1.0
+    mean_unknown = assisted.predicted @ weight[~known] / weight[~known].sum()
+    mean_unknown += share @ assisted.known
+    value = of_known + unknown * float(min(max(mean_unknown, 0.0), 1.0))
     n = float(of_drawn.sum() ** 2 / (of_drawn @ of_drawn))
-    ratio = assisted / base if base > 0.0 else 1.0
     spread = float(each.sum()) * (n * ratio + CAUTION) / (n + CAUTION)
-    # The part that is left to chance has a mean and a variance of its own.
-    of_part = float(share @ y[known])
+    certain = ~by_chance
+    size = 1.0 - float(w[certain].sum()) / whole
+    of_part = (value - float(w[certain] @ y[known][certain]) / whole) / size
+    of_part = min(max(of_part, 0.0), 1.0)  # sums of floats
     graded = _variance(y[known], w * expansion, value)
-    own, all_ = of_part * (1.0 - of_part), value * (1.0 - value)
-    if graded == graded:
-        own, all_ = float(share @ (y[known] - of_part) ** 2) * n / max(n - 1.0, 1.0), graded
+    in_part = _variance(y[known][by_chance], (w * expansion)[by_chance], of_part)
+    part = Part(of_part, spread / size**2, in_part, size)
+    own, all_ = (
+        mean * (1.0 - mean) if variance != variance else variance
+        for mean, variance in ((of_part, in_part), (value, graded))
+    )
     if own > 0.0 and all_ > 0.0:
         spread *= own / all_
-    return Mean(value, spread, graded, of_known, of_known + unknown, 1.0 - ratio, expansion)
+    return Mean(value, part, spread, graded, of_known, of_known + unknown, 1.0 - ratio, expansion)
 
 
 def interval_of(mean: Mean, spread: float) -> Interval:
@@ -128,22 +149,31 @@ def interval_of(mean: Mean, spread: float) -> Interval:
         Variance of the estimate, per unit of variance of the values: `mean.spread`, or with more
         in it.
     """
-    n, value = mean.expansion.size, mean.value
-    if not spread:
-        return Interval(value, value, value, n)
-    if mean.variance == mean.variance:
-        low = 1.0 - _upper(1.0 - value, mean.variance, n, spread)
-        high = _upper(value, mean.variance, n, spread)
-    else:
-        found = midp_interval(value, 1.0 / spread)
-        low, high = found.low, found.high
-    return Interval(value, min(low, value), max(high, value), n)
+    low, high = _ends(mean.value, mean.variance, mean.expansion.size, spread)
+    return Interval(mean.value, low, high, mean.expansion.size)
 
 
 def unchecked_interval(mean: Mean) -> Interval:
     """The interval for these outputs, which lies within what is possible."""
-    found = interval_of(mean, mean.spread)
-    return Interval(found.value, max(found.low, mean.low), min(found.high, mean.high), found.n)
+    n, part = mean.expansion.size, mean.part
+    low, high = _ends(part.value, part.variance, n, part.spread)
+    known = mean.value - part.share * part.value  # of those that were certain to be verified
+    low = max(known + part.share * low, mean.low)
+    high = min(known + part.share * high, mean.high)
+    return Interval(mean.value, min(low, mean.value), max(high, mean.value), n)
+
+
+def _ends(value: float, variance: float, n: int, spread: float) -> tuple[float, float]:
+    """Ends of the interval of a mean; n values were drawn, and `variance` is NaN for 0 and 1."""
+    if not spread:
+        return value, value
+    if variance == variance:
+        low = 1.0 - _upper(1.0 - value, variance, n, spread)
+        high = _upper(value, variance, n, spread)
+    else:
+        found = midp_interval(value, 1.0 / spread)
+        low, high = found.low, found.high
+    return min(low, value), max(high, value)
 
 
 def _missing_at_random(drawn: Drawn) -> Drawn:
@@ -155,17 +185,26 @@ def _missing_at_random(drawn: Drawn) -> Drawn:
     return drawn._replace(p=np.where(certain, max(of_n, 0.5) / n, drawn.p))
 
 
+class _Residuals(NamedTuple):
+    predicted: FloatArray  # values of the outputs that are not known
+    known: FloatArray  # value minus prediction, of those that are; 0 for the certain ones
+
+
 def _residuals(
-    y: FloatArray, known: NDArray[np.bool_], columns: Columns | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Predictions of the unknown values, and residuals of the known ones: from the prediction
-    without them, and from the mean of the others."""
-    at = np.flatnonzero(known)
+    y: FloatArray,
+    known: NDArray[np.bool_],
+    by_chance: NDArray[np.bool_],
+    columns: Columns | None,
+) -> _Residuals:
+    """Predictions from the known outputs that were drawn by chance, as were the unknown ones not;
+    those certain to be verified may be of another kind."""
     if columns is None:
         columns = Columns(np.zeros((y.size, 0)), np.zeros(0))
-    found = predict(columns, at, y[at])
-    of_unknown = found.intercept + columns.z[~known] @ found.slope
-    return of_unknown, y[at] - found.left_out, y[at] - found.mean_left_out
+    at = np.flatnonzero(known)
+    found = predict(columns, at[by_chance], y[at[by_chance]])
+    off = np.zeros(at.size)
+    off[by_chance] = y[at[by_chance]] - found.left_out
+    return _Residuals(found.intercept + columns.z[~known] @ found.slope, off)
 
 
 def _variance(y: FloatArray, weight: FloatArray, mean: float) -> float:

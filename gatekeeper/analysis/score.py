@@ -52,8 +52,8 @@ class ScoreEstimate:
         NaN, unless both are equal.
     unchecked
         The estimate and its 95 % interval for the score of this run's outputs: the uncertainty is
-        that of the outputs without a verdict. Its `value` is NaN where some outputs had no chance
-        to be verified: its ends then hold whatever those are. None: only `bounds` are known.
+        that of the outputs without a verdict. Where some outputs had no chance to be verified, the
+        ends hold whatever those are. None: only `bounds` are known.
     questions
         The same estimate with the uncertainty of the sampling of questions alone.
     both
@@ -84,9 +84,7 @@ class ScoreEstimate:
     @property
     def point(self) -> float | None:
         """The estimate; None where only bounds are known."""
-        if self.unchecked is None or self.unchecked.value != self.unchecked.value:
-            return None
-        return self.unchecked.value
+        return None if self.unchecked is None else self.unchecked.value
 
     @property
     def low(self) -> float:
@@ -159,12 +157,16 @@ def estimate_score(
     scale = _Scale(low, high - low, value, weight)
     unchecked = asked = both = None
     if mean is not None:
-        unchecked = scale.of(found.with_no_chance(unchecked_interval(mean)))
-    if mean is not None and not found.without:
-        named = [_question(row.id, questions) for row in rows]
+        named = [_question(row.id, questions) for row in found.with_chance]
         more = spread_of_questions(mean, found.drawn, named)
-        asked = scale.of(interval_of(mean, more))
-        both = scale.of(interval_of(mean, mean.spread + more))
+        unchecked, asked, both = (
+            scale.of(found.with_no_chance(interval))
+            for interval in (
+                unchecked_interval(mean),
+                interval_of(mean, more),
+                interval_of(mean, mean.spread + more),
+            )
+        )
     return ScoreEstimate(
         bounds=scale.of(possible),
         unchecked=unchecked,
@@ -190,8 +192,6 @@ def score_as_json(found: ScoreEstimate) -> dict[str, Any]:
     """The same as JSON values; null for what cannot be estimated."""
     values = asdict(found)
     values["bounds"] = {"low": found.bounds.low, "high": found.bounds.high}
-    if found.unchecked is not None and found.point is None:
-        values["unchecked"] = {"low": found.low, "high": found.high, "n": found.checks}
     return {"point": found.point, "low": found.low, "high": found.high, **values}
 
 
@@ -204,8 +204,6 @@ def _rows(found: ScoreEstimate) -> list[tuple[str, Interval]]:
     """What is known, with a name each, for tables."""
     if found.unchecked is None:
         return [("what is possible", found.bounds)]
-    if found.both is None:
-        return [("of these outputs", found.unchecked), ("what is possible", found.bounds)]
     named = [
         ("of these outputs", found.unchecked),
         ("with the sampling of questions", found.both),
@@ -288,7 +286,7 @@ class _Sample:
         self._share = float(weight[chance].sum() / weight.sum())
         known = np.where(self._known, y, nan)
         self.drawn = Drawn(self._p[chance], self._known[chance], known[chance], weight[chance])
-        self._raws = [row.raw for row, c in zip(rows, chance.tolist(), strict=True) if c]
+        self.with_chance = [row for row, c in zip(rows, chance.tolist(), strict=True) if c]
 
     def possible(self) -> Interval:
         """The worst cases: every verdict counts, also one from outside."""
@@ -308,13 +306,14 @@ class _Sample:
             )
         if self.without == n:
             return None, "No output had a chance to be verified: the bounds hold whatever they are."
-        columns = None if self._complete else Design.of(self._raws).of_rows(self._raws)
+        raws = [row.raw for row in self.with_chance]
+        columns = None if self._complete else Design.of(raws).of_rows(raws)
         found = mean_of_all(self.drawn, columns)
         if found is not None and self.without:
             return found, (
-                f"{self.without:,} of {n:,} outputs had no chance to be verified: low and high "
-                "hold whatever they are. With the goal “score” and a budget in verifications "
-                "every output has a chance."
+                f"{self.without:,} of {n:,} outputs had no chance to be verified: the estimate "
+                "takes them to be like the others, low and high hold whatever they are. With the "
+                "goal “score” and a budget in verifications every output has a chance."
             )
         if found is None:
             return None, (
@@ -333,7 +332,7 @@ class _Sample:
         if not self.without:
             return found
         low, high = self._share * found.low, self._share * found.high + 1.0 - self._share
-        return Interval(nan, low, high, found.n)
+        return Interval(found.value, low, high, found.n)
 
     def notes(self) -> tuple[str, ...]:
         missing = sum(

