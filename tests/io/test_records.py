@@ -30,7 +30,8 @@ from gatekeeper.io.records import (
 )
 
 GOOD: dict[str, Any] = {"id": "a", "h1": 0.5, "cost_estimate": 2, "cost": 1.5, "error": 1}
-FIELDS = {*GOOD, "h2", "h3", "stratum", "group", "benefit", "propensity", "verified", "features"}
+FIELDS = {*GOOD, "h2", "h3", "stratum", "group", "benefit", "propensity", "verified"}
+FIELDS |= {"features", "value"}
 
 
 def lines(*rows: dict[str, Any]) -> str:
