@@ -304,8 +304,12 @@ class _Sample:
                 f"The propensity of {unknown:,} of {n:,} outputs is not known: the bounds hold "
                 "whatever the others are."
             )
-        if self.without == n:
-            return None, "No output had a chance to be verified: the bounds hold whatever they are."
+        by_chance = (self.drawn.p < 1.0) & self.drawn.known
+        if self.without and not by_chance.any():  # those certain are not like the others
+            return None, (
+                f"{self.without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
+                "whatever they are. With the goal “score” every output has a chance."
+            )
         raws = [row.raw for row in self.with_chance]
         columns = None if self._complete else Design.of(raws).of_rows(raws)
         found = mean_of_all(self.drawn, columns)
