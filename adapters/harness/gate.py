@@ -61,14 +61,19 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
 
     add(
         "budget",
-        type=float,
+        type=_share("(0, 1]"),
         metavar="SHARE",
         help="share of the outputs to verify (default: %(default)s)",
     )
-    add("policy", metavar="NAME", help=f"one of {', '.join(policy_names())} (default: %(default)s)")
+    add(
+        "policy",
+        type=_policy,
+        metavar="NAME",
+        help=f"one of {', '.join(policy_names())} (default: %(default)s)",
+    )
     add(
         "explore",
-        type=float,
+        type=_share("[0, 1)"),
         metavar="SHARE",
         help="share of the budget drawn at random, for the estimates (default: %(default)s)",
     )
@@ -112,3 +117,22 @@ def open_gate(
         settings=settings,
         explore=options.explore,
     )
+
+
+def _share(interval: str) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0.0 <= value <= 1.0 or value == (0.0 if interval[0] == "(" else 1.0):
+            raise argparse.ArgumentTypeError(f"{text!r}: give a number in {interval}, such as 0.2")
+        return value
+
+    return parse
+
+
+def _policy(text: str) -> str:
+    if text not in policy_names():
+        raise argparse.ArgumentTypeError(f"{text!r}: one of {', '.join(policy_names())}")
+    return text

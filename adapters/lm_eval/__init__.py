@@ -7,6 +7,6 @@
 from gatekeeper.adapters.harness.gate import GateOptions
 from gatekeeper.adapters.lm_eval.command import main
 from gatekeeper.adapters.lm_eval.evaluate import simple_evaluate
-from gatekeeper.adapters.lm_eval.gate import Grading
+from gatekeeper.adapters.lm_eval.grading import Grading
 
 __all__ = ["GateOptions", "Grading", "main", "simple_evaluate"]

@@ -7,15 +7,22 @@ import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, NoReturn
 
 from gatekeeper.adapters.harness.gate import add_options, options_of
-from gatekeeper.adapters.harness.report import Report
 from gatekeeper.adapters.lm_eval.evaluate import evaluate, load_harness, one_line, replaced
-from gatekeeper.adapters.lm_eval.gate import Grading
-from gatekeeper.errors import GatekeeperError
+from gatekeeper.adapters.lm_eval.grading import Grading
+from gatekeeper.adapters.lm_eval.session import RunReport
+from gatekeeper.errors import BadInputError, GatekeeperError
 
 __all__ = ["main"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises BadInputError for an option's value, instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInputError(message.removeprefix("argument "))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; 1 if selected outputs have no verdict; 2 for bad input; 130 after Ctrl-C.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m gatekeeper.adapters.lm_eval",
         usage="%(prog)s [--gate_… …] <arguments of lm-eval>",
         add_help=False,
@@ -42,34 +49,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     add(
         "--gate_metric",
         metavar="NAME",
-        help="metric that decides what is right (default: the first)",
+        help="metric that decides what is right (default: the first with a value per document)",
     )
     add("--gate_filter", metavar="NAME", help="filter whose metric counts (default: the first)")
     add(
         "--gate_passing",
         type=float,
-        default=1.0,
         metavar="X",
-        help="least value of the metric that is right (default: %(default)s)",
+        help="value of the metric from which on an answer is right (default: 1; 0 for a metric that "
+        "is better when lower)",
     )
     add(
         "--gate_verifier",
         metavar="NAME",
         help="verifier in place of the metric: math, docker, local or a plug-in's",
     )
-    args, rest = parser.parse_known_args(argv)
+    try:
+        args, rest = parser.parse_known_args(argv)
+    except BadInputError as e:
+        return _print_error(e)
     if not rest or {"-h", "--help"} & set(rest):
         parser.print_help()
         print()
     grading = Grading(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(Grading)})
-    reports: dict[str, Report] = {}
+    report: RunReport | None = None
     started = False
 
     def gated(model: Any, **kwargs: Any) -> Any:
-        nonlocal started
+        nonlocal started, report
         started = True
-        results, found = evaluate(model, options_of(args), grading, kwargs)
-        reports.update(found)
+        results, report = evaluate(model, options_of(args), grading, kwargs)
         return results
 
     try:
@@ -93,10 +102,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         _print_error(f"interrupted; {later}")
         return 130
-    for name, report in reports.items():
-        print(f"gatekeeper, task {name}:")
-        print(*(f"  {line}" for line in report.lines()), sep="\n")
-    return 1 if any(r.summary.could_not_tell for r in reports.values()) else 0
+    if report is None:
+        return 0
+    print("gatekeeper:")
+    print(*(f"  {line}" for line in report.lines()), sep="\n")
+    return 1 if report.run.summary.could_not_tell else 0
 
 
 def _print_error(what: object) -> int:

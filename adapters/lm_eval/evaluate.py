@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from gatekeeper.adapters.harness.gate import GateOptions
-from gatekeeper.adapters.harness.report import Report
-from gatekeeper.adapters.lm_eval.gate import Grading, Session
+from gatekeeper.adapters.lm_eval.grading import Grading
+from gatekeeper.adapters.lm_eval.session import RunReport, Session
 from gatekeeper.errors import BadInputError, MissingDependencyError
 
 __all__ = ["evaluate", "load_harness", "one_line", "replaced", "simple_evaluate"]
@@ -37,8 +37,8 @@ def simple_evaluate(
     Returns
     -------
     dict
-        The harness's results. `gatekeeper` has by task the verified documents and the estimates
-        for all documents.
+        The harness's results. `gatekeeper` has for the run, for each task and for each group the
+        verified documents and the scores of all documents.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def simple_evaluate(
 
 def evaluate(
     model: Any, options: GateOptions, grading: Grading, kwargs: dict[str, Any]
-) -> tuple[Any, dict[str, Report]]:
-    """The harness's results and the reports by task."""
+) -> tuple[Any, RunReport]:
+    """The harness's results, and the report of the run."""
     load_harness()
     from lm_eval.evaluator import simple_evaluate as harness_evaluate
     from lm_eval.tasks import TaskManager
@@ -79,16 +79,16 @@ def evaluate(
             loaded = load(tasks)
         except Exception as e:
             raise BadInputError(f"tasks={tasks!r} cannot be loaded: {one_line(e)}") from e
-        session.adopt(loaded["tasks"])
+        session.adopt(loaded["tasks"], loaded.get("groups"))
         return loaded
 
     try:
         with replaced(manager, "load", adopting):
             results = harness_evaluate(model, task_manager=manager, **kwargs)
-        reports = session.conclude(results)
+        report = session.conclude(results)
     finally:
         session.close()
-    return results, reports
+    return results, report
 
 
 def load_harness() -> tuple[Any, tuple[type[Exception], ...]]:

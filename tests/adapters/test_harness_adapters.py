@@ -15,7 +15,8 @@ import pytest
 from gatekeeper.adapters import lm_eval
 from gatekeeper.adapters.evalplus.samples import Dataset, read_samples
 from gatekeeper.adapters.harness.gate import GateOptions, add_options, options_of
-from gatekeeper.adapters.lm_eval.gate import Grading, Session
+from gatekeeper.adapters.lm_eval.grading import Grading, mean_of_documents
+from gatekeeper.adapters.lm_eval.session import Session
 from gatekeeper.cli import main
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
@@ -49,10 +50,14 @@ class Task:
         )
 
     def get_config(self, name: str) -> Any:
-        return None
+        pipelines: list[dict[str, Any]] = [{"name": n, "filter": []} for n in ("strict", "loose")]
+        return pipelines if name == "filter_list" else None
 
     def higher_is_better(self) -> dict[str, bool]:
         return {"acc": True}
+
+    def aggregation(self) -> dict[str, Any]:
+        return {"acc": np.mean}  # of another metric the harness takes the mean
 
     def apply_filters(self) -> None:
         for request in self.instances:
@@ -77,11 +82,18 @@ def gated(task: Task, options: GateOptions, **grading: Any) -> tuple[dict[str, A
     values = [m["acc"] for m in metrics if m]
     results: dict[str, Any] = {
         "results": {
-            "t": {"alias": "t", "acc,strict": np.mean(values), "acc_stderr,strict": 0.1},
+            "t": {
+                "alias": "t",
+                "sample_len": len(values),
+                "acc,strict": np.mean(values),
+                "acc_stderr,strict": 0.1,
+            },
             "g": {"acc,strict": 0.5},
         },
         "groups": {"g": {"acc,strict": 0.5}},
         "group_subtasks": {"g": ["t"]},
+        "higher_is_better": {"t": {"acc": True}, "g": {"acc": True}},
+        "n-samples": {"t": {"original": N, "effective": len(values)}},
     }
     session.conclude(results)
     session.close()
@@ -93,6 +105,7 @@ def test_every_document_at_a_budget_of_1() -> None:
     assert metrics == [{"acc": float(i % 3 > 0), "other": 0.25} for i in range(N)]
     assert results["results"]["t"]["acc,strict"] == pytest.approx(2 / 3)
     assert results["results"]["g"] == {"acc,strict": 0.5}
+    assert results["n-samples"]["t"] == {"original": N, "effective": N}
 
 
 def test_a_part_is_scored_and_its_metrics_are_renamed() -> None:
@@ -104,10 +117,29 @@ def test_a_part_is_scored_and_its_metrics_are_renamed() -> None:
     assert 50 < len(verified) <= 66
     rows = results["results"]["t"]
     assert "acc,strict" not in rows
+    assert not any("_stderr" in name for name in rows)
     assert rows["acc@verified,strict"] < rows["acc@all,strict"]
-    assert rows["acc@verified_stderr,strict"] == 0.1
+    for pipeline in ("strict", "loose"):  # every filter, and every metric
+        assert rows[f"acc@low,{pipeline}"] <= 2 / 3 <= rows[f"acc@high,{pipeline}"]
+        assert rows[f"other@all,{pipeline}"] == pytest.approx(0.25)
+    assert results["higher_is_better"]["t"]["acc@all"] is True
+    assert results["n-samples"]["t"] == {"original": N, "effective": N, "verified": len(verified)}
     assert results["groups"]["g"] == results["results"]["g"] == {"acc@verified,strict": 0.5}
-    assert results["gatekeeper"]["t"]["selected"] == [f"t/{i}" for i in verified]
+    assert results["gatekeeper"]["tasks"]["t"]["selected"] == [f"t/{i}" for i in verified]
+
+
+def test_which_metrics_have_a_value_per_document() -> None:
+    """Those whose aggregate depends on the mean alone, whatever function computes it."""
+    assert mean_of_documents(None)
+    for mean in (
+        np.mean,
+        np.nanmean,
+        lambda x: 100 * sum(x) / len(x),
+        lambda x: np.exp(-np.mean(x)),
+    ):
+        assert mean_of_documents(mean)
+    for other in (np.median, max, sum, lambda pairs: sum(a == b for a, b in pairs)):
+        assert not mean_of_documents(other)
 
 
 def test_a_resumed_run_scores_nothing_again(tmp_path: Path) -> None:
@@ -123,10 +155,10 @@ def test_a_resumed_run_scores_nothing_again(tmp_path: Path) -> None:
 
 def test_what_decides_can_be_chosen() -> None:
     results, _ = gated(Task(), GateOptions(budget=1.0), metric="other", passing=0.25)
-    assert results["gatekeeper"]["t"]["wrong"] == 0
-    with pytest.raises(BadInputError, match=r"metric='f1'.*acc, other"):
+    assert results["gatekeeper"]["tasks"]["t"]["wrong"] == 0
+    with pytest.raises(BadInputError, match=r"--gate_metric f1: .*acc, other"):
         gated(Task(), GateOptions(budget=1.0), metric="f1")
-    with pytest.raises(BadInputError, match=r"filter='x'.*strict, loose"):
+    with pytest.raises(BadInputError, match=r"--gate_filter x: .*strict, loose"):
         gated(Task(), GateOptions(budget=1.0), filter="x")
     with pytest.raises(BadInputError, match="nothing to gate"):
         Session(GateOptions(), Grading(), settings={}).adopt({})

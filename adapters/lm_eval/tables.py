@@ -1,0 +1,149 @@
+"""lm-evaluation-harness: the rows of its results, with the scores of all documents.
+
+A metric that was computed for some documents only is renamed to `metric@verified`, since its value
+is not the task's score. `metric@all` is the score by estimate, `metric@low` and `metric@high` are
+the ends of its interval, or what it lies between in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import isclose
+from typing import Any
+
+from gatekeeper.adapters.harness.scores import Score, score_of
+from gatekeeper.adapters.lm_eval.task import GatedTask, Key
+
+__all__ = ["add_row", "group_scores", "mark_verified", "task_scores"]
+
+VERIFIED = "@verified"
+
+
+def task_scores(task: GatedTask) -> dict[Key, Score]:
+    """The task's scores by metric and filter."""
+    found = {}
+    for key, values in task.values().items():
+        score = score_of(task.results, values)
+        found[key] = _through(task, key[0], score)
+    return found
+
+
+def group_scores(
+    group: Any, gated: Mapping[str, GatedTask], rows: Mapping[str, Mapping[str, Any]]
+) -> dict[Key, Score]:
+    """The scores of a group of the harness, with the group's own weights.
+
+    Parameters
+    ----------
+    group : lm_eval.api.group.Group
+    gated : mapping
+        By name, the gated tasks of the run; others have every document's score.
+    rows : mapping
+        The harness's results, by task.
+    """
+    found = {}
+    leaves = [task.task_name for task in group.get_all_tasks()]
+    for wanted in group.aggregate_metric_list or ():
+        values = {name: gated[name].values() for name in leaves if name in gated}
+        pipelines = wanted.filter_list or sorted(
+            {
+                pipeline
+                for of in values.values()
+                for metric, pipeline in of
+                if metric == wanted.metric
+            }
+        )
+        for pipeline in pipelines:
+            key = (wanted.metric, pipeline)
+            among = [gated[name] for name in leaves if name in gated and key in values[name]]
+            if not among or not all(_is_mean(task, wanted.metric) for task in among):
+                continue
+            found[key] = _of_group(
+                among,
+                [values[task.name][key] for task in among],
+                _others(key, [name for name in leaves if name not in gated], rows),
+                by_size=wanted.weight_by_size,
+            )
+    return found
+
+
+def add_row(rows: dict[str, Any], higher: dict[str, Any], key: Key, score: Score) -> None:
+    """Add a score to a task's or a group's rows, and its direction to those of its metrics."""
+    metric, pipeline = key
+    ends = {"low": score.low, "high": score.high}
+    values = ends if score.value is None else {"all": score.value, **ends}
+    for name, value in values.items():
+        rows[f"{metric}@{name},{pipeline}"] = value
+        if metric in higher:
+            higher[f"{metric}@{name}"] = higher[metric]
+
+
+def mark_verified(rows: dict[str, Any], higher: dict[str, Any]) -> None:
+    """Rename the metrics of some documents. Their standard errors go: these are no random sample."""
+    for key in [key for key in rows if "," in key]:
+        metric, _, pipeline = key.rpartition(",")
+        value = rows.pop(key)
+        if not metric.endswith("_stderr"):
+            rows[f"{metric}{VERIFIED},{pipeline}"] = value
+            if metric in higher:
+                higher[metric + VERIFIED] = higher[metric]
+    if "sample_count" in rows:
+        counts = rows["sample_count"]
+        rows["sample_count"] = {
+            f"{key.rpartition(',')[0]}{VERIFIED},{key.rpartition(',')[2]}": n
+            for key, n in counts.items()
+        }
+
+
+def _through(task: GatedTask, metric: str, score: Score) -> Score:
+    """The score as the task's aggregation gives it: some take percents of the mean, say."""
+    if _is_mean(task, metric):
+        return score
+    low, high = sorted(task.aggregate(metric, end) for end in (score.low, score.high))
+    value = None if score.value is None else task.aggregate(metric, score.value)
+    ends = score.sampling
+    if ends is not None:
+        below, above = sorted(task.aggregate(metric, end) for end in ends)
+        ends = (below, above)
+    return replace(score, value=value, low=low, high=high, sampling=ends)
+
+
+def _is_mean(task: GatedTask, metric: str) -> bool:
+    return all(isclose(task.aggregate(metric, x), x, abs_tol=1e-12) for x in (0.0, 0.3, 1.0))
+
+
+def _others(
+    key: Key, names: Iterable[str], rows: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[float, int]]:
+    """Value and size of the tasks that were left as they are."""
+    name = ",".join(key)
+    return [(rows[n][name], rows[n].get("sample_len", 0)) for n in names if name in rows.get(n, {})]
+
+
+def _of_group(
+    tasks: Sequence[GatedTask],
+    values: Sequence[Sequence[float | None]],
+    others: Sequence[tuple[float, int]],
+    *,
+    by_size: bool,
+) -> Score:
+    weights = [1.0 if by_size else 1.0 / len(of) for of in values for _ in of]
+    score = score_of(
+        [result for task in tasks for result in task.results],
+        [value for of in values for value in of],
+        weights=weights,
+    )
+    if not others:
+        return score
+    mine = sum(weights)
+    sizes = [size if by_size else 1.0 for _, size in others]
+    share = mine / (mine + sum(sizes))
+    rest = sum(v * n for (v, _), n in zip(others, sizes, strict=True)) / (mine + sum(sizes))
+    return replace(
+        score,
+        value=None if score.value is None else share * score.value + rest,
+        low=share * score.low + rest,
+        high=share * score.high + rest,
+        sampling=None,
+    )
