@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.budget import Budget
+from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
-from gatekeeper.policies import policy_names
+from gatekeeper.policies import Goal, policy_names
 from gatekeeper.types import Generation, Outcome
 
 __all__ = ["Check", "Checks", "GateOptions", "add_options", "open_gate", "options_of"]
@@ -31,20 +32,24 @@ class GateOptions:
 
     Parameters
     ----------
-    policy : str
-        Name of a policy.
+    goal : {"score", "errors"}
+        Estimate the score of all outputs, or find wrong ones.
+    policy : str or None
+        Name of a policy that finds errors; None: the usual one for the goal.
     budget : float
-        Share of the outputs after the warm-up that may be verified, in (0, 1].
+        Share of the outputs that may be verified, in (0, 1]; with the goal "errors" of those after
+        the warm-up, which are all verified.
     explore : float
-        Share of the budget that is drawn uniformly at random, in [0, 1). The estimates for all
-        outputs need it.
+        With the goal "errors": share of the budget that is drawn uniformly at random, in [0, 1).
+        The estimates for all outputs need it.
     seed : int
         Of the draws.
     log : Path or None
         SQLite file to write or to resume; None keeps everything in memory.
     """
 
-    policy: str = "cst"
+    goal: Goal = "score"
+    policy: str | None = None
     budget: float = 0.2
     explore: float = 0.1
     seed: int = 0
@@ -66,24 +71,39 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         help="share of the outputs to verify (default: %(default)s)",
     )
     add(
+        "goal",
+        choices=["score", "errors"],
+        help="estimate the score of all outputs, or find wrong ones (default: %(default)s)",
+    )
+    add(
         "policy",
         type=_policy,
         metavar="NAME",
-        help=f"one of {', '.join(policy_names())} (default: %(default)s)",
+        help=f"with the goal errors: one of {', '.join(policy_names())} (default: cst)",
     )
     add(
         "explore",
         type=_share("[0, 1)"),
         metavar="SHARE",
-        help="share of the budget drawn at random, for the estimates (default: %(default)s)",
+        help="with the goal errors: share of the budget drawn at random, for the estimates "
+        "(default: %(default)s)",
     )
     add("log", type=Path, metavar="FILE", help="SQLite file to write or to resume")
     add("seed", type=int, metavar="N", help="seed of the random draws (default: %(default)s)")
 
 
-def options_of(args: argparse.Namespace) -> GateOptions:
-    """The options that `add_options` has parsed."""
-    return GateOptions(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(GateOptions)})
+def options_of(args: argparse.Namespace, prefix: str = "--") -> GateOptions:
+    """The options that `add_options` has parsed.
+
+    Raises BadInputError for a policy that does not serve the goal.
+    """
+    options = GateOptions(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(GateOptions)})
+    if options.policy is not None and options.goal == "score":
+        raise BadInputError(
+            f"{prefix}policy {options.policy} finds errors: add {prefix}goal errors, or leave the "
+            "policy out to estimate the score"
+        )
+    return options
 
 
 def open_gate(
@@ -116,6 +136,7 @@ def open_gate(
         seed=options.seed,
         settings=settings,
         explore=options.explore,
+        goal=options.goal,
     )
 
 

@@ -1,14 +1,17 @@
-"""The report of a gated harness run: what was verified, and the estimates for all outputs."""
+"""The report of a gated harness run: what was verified, and the pass rate of all outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from gatekeeper.adapters.harness.scores import score_of, sentence
 from gatekeeper.analysis.estimates import Estimates, as_json, estimate, show
+from gatekeeper.analysis.score import ScoreEstimate, score_as_json
 from gatekeeper.analysis.summary import Summary, summarise
 from gatekeeper.errors import BadInputError
+from gatekeeper.policies import Goal
 from gatekeeper.types import GateResult
 
 __all__ = ["Report", "report_of"]
@@ -20,23 +23,21 @@ class Report:
 
     selected: Sequence[str]  # ids, in order
     summary: Summary
-    estimates: Estimates
+    pass_rate: ScoreEstimate
+    error_rate: Estimates | None  # with the goal "errors"
 
     def lines(self) -> list[str]:
         """The report in sentences."""
         s = self.summary
-        verified = s.warmup_verified + s.verified
         wrong = s.warmup_errors + s.errors_found
-        lines = [
-            f"verified {verified} of {s.outputs}: {s.warmup_verified} to warm up, "
-            f"{s.verified} by choice; {wrong} of them wrong"
-        ]
-        if (found := self.estimates.assisted) is not None:
-            p = found.complement
-            lines.append(
-                f"pass rate of all {s.outputs}: {p.value:.1%}, 95 % interval {p.low:.1%} to "
-                f"{p.high:.1%}"
-            )
+        how = (
+            f": {s.warmup_verified} to warm up, {s.verified} by choice" if s.warmup_verified else ""
+        )
+        verified = s.warmup_verified + s.verified
+        lines = [f"verified {verified} of {s.outputs}{how}; {wrong} of them wrong"]
+        if self.error_rate is None:
+            lines.append(sentence("pass rate of all", self.pass_rate))
+            lines += self.pass_rate.notes
         if s.could_not_tell:
             lines.append(f"{s.could_not_tell} selected outputs have no verdict; try them again")
         if s.missing_signal:
@@ -44,11 +45,11 @@ class Report:
                 f"{s.missing_signal} outputs came without log-probabilities: of these the ones to "
                 "verify were drawn at random"
             )
-        return lines + show(self.estimates)
+        return lines if self.error_rate is None else lines + show(self.error_rate)
 
     def as_json(self) -> dict[str, Any]:
         """The report as a JSON object."""
-        s, found = self.summary, self.estimates.assisted
+        s = self.summary
         return {
             "outputs": s.outputs,
             "verified": s.warmup_verified + s.verified,
@@ -57,15 +58,27 @@ class Report:
             "could_not_tell": s.could_not_tell,
             "missing_signal": s.missing_signal,
             "selected": list(self.selected),
-            "pass_rate": None if found is None else asdict(found.complement),
-            "error_rate": as_json(self.estimates),
+            "pass_rate": score_as_json(self.pass_rate),
+            "error_rate": None if self.error_rate is None else as_json(self.error_rate),
         }
 
 
-def report_of(results: Iterable[GateResult]) -> Report:
-    """The report of a run's results. Raises BadInputError without any."""
+def report_of(results: Iterable[GateResult], goal: Goal = "score") -> Report:
+    """The report of a run's results. Raises BadInputError without any.
+
+    Parameters
+    ----------
+    results : iterable of GateResult
+    goal : {"score", "errors"}
+        Of the run: with "errors" the report compares the estimates of the error rate.
+    """
     results = list(results)
     if not results:
         raise BadInputError("no output was gated: there is nothing to report")
     selected = [r.id for r in results if r.decision.verify]
-    return Report(selected, summarise(results), estimate(results))
+    right = [
+        None if r.outcome is None or r.outcome.error is None else 1.0 - r.outcome.error
+        for r in results
+    ]
+    rates = estimate(results) if goal == "errors" else None
+    return Report(selected, summarise(results), score_of(results, right), rates)

@@ -56,8 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--gate_passing",
         type=float,
         metavar="X",
-        help="value of the metric from which on an answer is right (default: 1; 0 for a metric that "
-        "is better when lower)",
+        help="value of the metric from which on an answer is right (default: 1, or 0 for a "
+        "metric that is better when lower)",
     )
     add(
         "--gate_verifier",
@@ -66,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         args, rest = parser.parse_known_args(argv)
+        options = options_of(args, "--gate_")
     except BadInputError as e:
         return _print_error(e)
     if not rest or {"-h", "--help"} & set(rest):
@@ -78,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def gated(model: Any, **kwargs: Any) -> Any:
         nonlocal started, report
         started = True
-        results, report = evaluate(model, options_of(args), grading, kwargs)
+        results, report = evaluate(model, options, grading, kwargs)
         return results
 
     try:

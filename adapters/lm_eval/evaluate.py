@@ -9,9 +9,10 @@ from dataclasses import asdict
 from typing import Any
 
 from gatekeeper.adapters.harness.gate import GateOptions
+from gatekeeper.adapters.harness.release import unusable
 from gatekeeper.adapters.lm_eval.grading import Grading
 from gatekeeper.adapters.lm_eval.session import RunReport, Session
-from gatekeeper.errors import BadInputError, MissingDependencyError
+from gatekeeper.errors import BadInputError
 
 __all__ = ["evaluate", "load_harness", "one_line", "replaced", "simple_evaluate"]
 
@@ -96,12 +97,12 @@ def load_harness() -> tuple[Any, tuple[type[Exception], ...]]:
     try:
         harness = importlib.import_module("lm_eval")
         importlib.import_module("gatekeeper.adapters.lm_eval.models")
+        manager = importlib.import_module("lm_eval.tasks").TaskManager
+        _ = manager.load  # what the gate is put into
         from aiohttp import ClientError
         from requests import RequestException
-    except ImportError as e:
-        raise MissingDependencyError(
-            e.name or "lm_eval", extra="lm-eval", needed_for="the adapter for lm-eval"
-        ) from e
+    except (ImportError, AttributeError) as e:
+        raise unusable("lm-eval", "0.4.13", extra="lm-eval", error=e) from e
     return harness, (ClientError, RequestException, TimeoutError)
 
 

@@ -82,7 +82,7 @@ def mean_of_documents(aggregate: Callable[[Sequence[float]], Any] | None) -> boo
     """Whether an aggregation of the harness depends on the mean of the documents' values alone.
 
     `mean` and its multiples do; BLEU, F1 over all documents and the median do not. Decided by
-    trying it, since a task may bring any function of its own; None is the harness's default, a mean.
+    trying it, since a task may bring any function of its own; None is the harness's default, mean.
     """
     if aggregate is None:
         return True

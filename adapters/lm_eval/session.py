@@ -11,10 +11,11 @@ from typing import Any
 
 from gatekeeper.adapters.harness.gate import GateOptions, open_gate
 from gatekeeper.adapters.harness.report import Report, report_of
-from gatekeeper.adapters.harness.scores import Score
+from gatekeeper.adapters.harness.scores import sentence
 from gatekeeper.adapters.lm_eval.grading import Grading, grading_of, mean_of_documents
 from gatekeeper.adapters.lm_eval.tables import add_row, group_scores, mark_verified, task_scores
 from gatekeeper.adapters.lm_eval.task import GatedTask, Key
+from gatekeeper.analysis.score import ScoreEstimate, score_as_json
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.log import SQLiteLog
@@ -31,14 +32,14 @@ class RunReport:
     """The report of a gated run of the harness."""
 
     run: Report
-    scores: dict[str, dict[Key, Score]] = field(default_factory=dict)  # by task or group
+    scores: dict[str, dict[Key, ScoreEstimate]] = field(default_factory=dict)  # by task or group
 
     def lines(self) -> list[str]:
         """The report in sentences."""
         lines = []
         for name, scores in self.scores.items():
             lines.append(f"{name}:")
-            lines += [f"  {s.sentence(f'{key[0]} ({key[1]})')}" for key, s in scores.items()]
+            lines += [f"  {sentence(f'{key[0]} ({key[1]})', s)}" for key, s in scores.items()]
         return [*lines, "the run:", *(f"  {line}" for line in self.run.lines())]
 
 
@@ -117,18 +118,18 @@ class Session:
             self._count(results, name, task)
             task.annotate(results.get("samples", {}).get(name, ()))
         ours = [result for task in self._tasks.values() for result in task.results]
-        report = RunReport(report_of(ours), scores)
+        report = RunReport(report_of(ours, self._options.goal), scores)
+        by_name = {
+            name: {"scores": {",".join(key): score_as_json(score) for key, score in of.items()}}
+            for name, of in scores.items()
+        }
         results["gatekeeper"] = {
             "run": report.run.as_json(),
             "tasks": {
-                name: report_of(task.results).as_json()
-                | {"scores": {",".join(key): s.as_json() for key, s in scores[name].items()}}
+                name: report_of(task.results).as_json() | by_name.pop(name)
                 for name, task in self._tasks.items()
             },
-            "groups": {
-                name: {"scores": {",".join(key): s.as_json() for key, s in scores[name].items()}}
-                for name in scores.keys() - self._tasks.keys()
-            },
+            "groups": by_name,
         }
         return report
 

@@ -7,20 +7,22 @@ the ends of its interval, or what it lies between in any case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isclose
+from math import isclose, isnan
 from typing import Any
 
-from gatekeeper.adapters.harness.scores import Score, score_of
+from gatekeeper.adapters.harness.scores import score_of
 from gatekeeper.adapters.lm_eval.task import GatedTask, Key
+from gatekeeper.analysis.score import ScoreEstimate
+from gatekeeper.stats.interval import Interval
 
 __all__ = ["add_row", "group_scores", "mark_verified", "task_scores"]
 
 VERIFIED = "@verified"
 
 
-def task_scores(task: GatedTask) -> dict[Key, Score]:
+def task_scores(task: GatedTask) -> dict[Key, ScoreEstimate]:
     """The task's scores by metric and filter."""
     found = {}
     for key, values in task.values().items():
@@ -31,7 +33,7 @@ def task_scores(task: GatedTask) -> dict[Key, Score]:
 
 def group_scores(
     group: Any, gated: Mapping[str, GatedTask], rows: Mapping[str, Mapping[str, Any]]
-) -> dict[Key, Score]:
+) -> dict[Key, ScoreEstimate]:
     """The scores of a group of the harness, with the group's own weights.
 
     Parameters
@@ -68,11 +70,11 @@ def group_scores(
     return found
 
 
-def add_row(rows: dict[str, Any], higher: dict[str, Any], key: Key, score: Score) -> None:
+def add_row(rows: dict[str, Any], higher: dict[str, Any], key: Key, score: ScoreEstimate) -> None:
     """Add a score to a task's or a group's rows, and its direction to those of its metrics."""
     metric, pipeline = key
     ends = {"low": score.low, "high": score.high}
-    values = ends if score.value is None else {"all": score.value, **ends}
+    values = ends if score.point is None else {"all": score.point, **ends}
     for name, value in values.items():
         rows[f"{metric}@{name},{pipeline}"] = value
         if metric in higher:
@@ -80,7 +82,10 @@ def add_row(rows: dict[str, Any], higher: dict[str, Any], key: Key, score: Score
 
 
 def mark_verified(rows: dict[str, Any], higher: dict[str, Any]) -> None:
-    """Rename the metrics of some documents. Their standard errors go: these are no random sample."""
+    """Rename the metrics of some documents, and drop their standard errors.
+
+    The verified documents need not be a random sample.
+    """
     for key in [key for key in rows if "," in key]:
         metric, _, pipeline = key.rpartition(",")
         value = rows.pop(key)
@@ -96,17 +101,30 @@ def mark_verified(rows: dict[str, Any], higher: dict[str, Any]) -> None:
         }
 
 
-def _through(task: GatedTask, metric: str, score: Score) -> Score:
+def _through(task: GatedTask, metric: str, score: ScoreEstimate) -> ScoreEstimate:
     """The score as the task's aggregation gives it: some take percents of the mean, say."""
     if _is_mean(task, metric):
         return score
-    low, high = sorted(task.aggregate(metric, end) for end in (score.low, score.high))
-    value = None if score.value is None else task.aggregate(metric, score.value)
-    ends = score.sampling
-    if ends is not None:
-        below, above = sorted(task.aggregate(metric, end) for end in ends)
-        ends = (below, above)
-    return replace(score, value=value, low=low, high=high, sampling=ends)
+    return _mapped(score, lambda mean: task.aggregate(metric, mean))
+
+
+def _mapped(score: ScoreEstimate, change: Callable[[float], float]) -> ScoreEstimate:
+    """A monotone function of a score."""
+
+    def of(found: Interval | None) -> Interval | None:
+        if found is None:
+            return None
+        low, high = sorted((change(found.low), change(found.high)))
+        value = found.value if isnan(found.value) else change(found.value)
+        return Interval(value, low, high, found.n)
+
+    return replace(
+        score,
+        bounds=of(score.bounds) or score.bounds,
+        unchecked=of(score.unchecked),
+        questions=of(score.questions),
+        both=of(score.both),
+    )
 
 
 def _is_mean(task: GatedTask, metric: str) -> bool:
@@ -127,7 +145,7 @@ def _of_group(
     others: Sequence[tuple[float, int]],
     *,
     by_size: bool,
-) -> Score:
+) -> ScoreEstimate:
     weights = [1.0 if by_size else 1.0 / len(of) for of in values for _ in of]
     score = score_of(
         [result for task in tasks for result in task.results],
@@ -136,14 +154,8 @@ def _of_group(
     )
     if not others:
         return score
-    mine = sum(weights)
     sizes = [size if by_size else 1.0 for _, size in others]
-    share = mine / (mine + sum(sizes))
-    rest = sum(v * n for (v, _), n in zip(others, sizes, strict=True)) / (mine + sum(sizes))
-    return replace(
-        score,
-        value=None if score.value is None else share * score.value + rest,
-        low=share * score.low + rest,
-        high=share * score.high + rest,
-        sampling=None,
-    )
+    whole = sum(weights) + sum(sizes)
+    rest = sum(value * size for (value, _), size in zip(others, sizes, strict=True)) / whole
+    found = _mapped(score, lambda mean: mean * sum(weights) / whole + rest)
+    return replace(found, questions=None, both=None)  # of the others' questions nothing is known

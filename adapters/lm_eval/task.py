@@ -212,7 +212,8 @@ class GatedTask:
         higher = bool(self._task.higher_is_better().get(self._metric, True))
         right = self._grading.is_right(value, higher_is_better=higher)
         verdict = Verdict.PASSED if right else Verdict.FAILED
-        return Outcome(verdict, detail=f"{self._metric}={value}", meta=_as_meta(metrics))
+        detail = f"{self._metric}={value}"
+        return Outcome(verdict, detail=detail, meta=_as_meta(metrics), value=value)
 
     def _compute(self, requests: Sequence[Any]) -> Metrics:
         document = requests[0].doc

@@ -100,17 +100,18 @@ def test_the_page_runs_and_goes_on_after_kill_9(url: str, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"Cached requests: {kept}, Requests remaining: {300 - kept}" in done.stderr
     assert "| exact_match@all" in done.stdout.replace("|exact", "| exact")
-    assert f"gatekeeper, task {TASK}:\n  verified " in done.stdout
-    assert "naive: among the" in done.stdout
+    assert f"gatekeeper:\n  {TASK}:\n    exact_match (boxed): " in done.stdout
     (file,) = (tmp_path / "out").rglob("results*.json")
     results = json.loads(file.read_text())
-    told = results["gatekeeper"][TASK]
+    told = results["gatekeeper"]["tasks"][TASK]
     assert told["outputs"] == 300
-    assert told["warmup"] == 50
-    assert 50 < told["verified"] <= 50 + 0.3 * 250
-    assert len(told["selected"]) == told["verified"]
-    assert told["pass_rate"]["low"] <= told["pass_rate"]["value"] <= told["pass_rate"]["high"]
-    assert set(results["results"][TASK]) > {"exact_match@all,boxed", "exact_match@verified,boxed"}
+    assert told["warmup"] == 0
+    assert told["verified"] == len(told["selected"]) == 0.2 * 300
+    rows = results["results"][TASK]
+    for pipeline in ("boxed", "last-number"):
+        low, value, high = (rows[f"exact_match@{k},{pipeline}"] for k in ("low", "all", "high"))
+        assert 0 < low < value < high < 1
+    assert results["n-samples"][TASK] == {"original": 300, "effective": 300, "verified": 60}
     assert "exact_match,boxed" not in results["results"][TASK]
 
 
@@ -131,10 +132,8 @@ def test_a_budget_of_1_gives_the_harness_s_own_score(url: str, answers: str) -> 
     assert gated["results"] == own["results"]
     assert gated["n-samples"] == own["n-samples"]
     assert 0.2 < own["results"][TASK]["exact_match,boxed"] < 0.9
-    told = gated["gatekeeper"][TASK]
-    rate = told["pass_rate"]
-    assert rate["value"] == rate["low"] == rate["high"]
-    assert rate["value"] == pytest.approx(own["results"][TASK]["exact_match,boxed"])
+    rate = gated["gatekeeper"]["tasks"][TASK]["scores"]["exact_match,boxed"]
+    assert rate["point"] == rate["low"] == rate["high"] == own["results"][TASK]["exact_match,boxed"]
     # The samples are the harness's too, with what the gate made of each.
     for ours, theirs in zip(gated["samples"][TASK], own["samples"][TASK], strict=True):
         assert ours.pop("gate")["verify"]
@@ -142,8 +141,8 @@ def test_a_budget_of_1_gives_the_harness_s_own_score(url: str, answers: str) -> 
 
 
 def test_a_part_is_verified_and_the_rest_is_not(url: str, answers: str) -> None:
-    gated = evaluate(url, GateOptions(budget=0.4, explore=0.5), use_cache=answers)
-    told, rows = gated["gatekeeper"][TASK], gated["results"][TASK]
+    gated = evaluate(url, GateOptions(goal="errors", budget=0.4, explore=0.5), use_cache=answers)
+    told, rows = gated["gatekeeper"]["tasks"][TASK], gated["results"][TASK]
     samples = [s for s in gated["samples"][TASK] if s["filter"] == "boxed"]
     verified = [s for s in samples if s["gate"]["verify"]]
     assert told["selected"] == [f"{TASK}/{s['doc_id']}" for s in verified]
@@ -151,7 +150,7 @@ def test_a_part_is_verified_and_the_rest_is_not(url: str, answers: str) -> None:
     assert all(("exact_match" in s) == s["gate"]["verify"] for s in samples)
     mean = sum(s["exact_match"] for s in verified) / len(verified)
     assert rows["exact_match@verified,boxed"] == pytest.approx(mean)
-    assert rows["exact_match@all,boxed"] == told["pass_rate"]["value"]
+    assert rows["exact_match@all,boxed"] == told["scores"]["exact_match,boxed"]["point"]
     assert all(0 < s["gate"]["propensity"] <= 1 for s in samples)
 
 
@@ -182,23 +181,102 @@ def test_a_run_stopped_while_it_verifies_goes_on(url: str, answers: str, tmp_pat
 
     gate = GateOptions(budget=0.4, log=tmp_path / "run.db")
     with pytest.raises(KeyboardInterrupt):
-        evaluate(url, gate, use_cache=answers, task_manager=stopping_at(2 * 56))
-    assert len(calls) == 2 * 56
+        evaluate(url, gate, use_cache=answers, task_manager=stopping_at(2 * 26))
+    assert len(calls) == 2 * 26
     calls.clear()
     resumed = evaluate(url, gate, use_cache=answers, task_manager=stopping_at(-1))
     whole = evaluate(url, GateOptions(budget=0.4), use_cache=answers)
     assert resumed["gatekeeper"] == whole["gatekeeper"]
     assert resumed["results"] == whole["results"]
-    assert len(calls) == 2 * (whole["gatekeeper"][TASK]["verified"] - 55)
+    assert len(calls) == 2 * (whole["gatekeeper"]["tasks"][TASK]["verified"] - 25)
+
+
+GRADED = """
+def overlap(doc, results):
+    gold, text = set(doc["gold"]), set(str(results[0]))
+    f1 = 2 * len(gold & text) / (len(gold) + len(text))
+    found = {"f1": f1, "percent": f1, "spurious": float(len(text - gold))}
+    return {**found, "corpus": (doc["gold"], str(results[0]))}
+
+def percent(values):
+    return 100 * sum(values) / len(values)
+
+def corpus(pairs):
+    return sum(gold == text for gold, text in pairs) / len(pairs)
+
+def a_few(documents):
+    return only_math(documents).select(range(40))
+"""
+METRICS = """process_results: !function utils.overlap
+metric_list:
+  - {metric: f1, aggregation: mean, higher_is_better: true}
+  - {metric: percent, aggregation: !function utils.percent, higher_is_better: true}
+  - {metric: spurious, aggregation: mean, higher_is_better: false}
+  - {metric: corpus, aggregation: !function utils.corpus, higher_is_better: true}
+"""
+GROUP = """group: both
+task: [large, small]
+aggregate_metric_list:
+  - {metric: f1, weight_by_size: false}
+  - {metric: percent, weight_by_size: true, filter_list: boxed}
+"""
+
+
+def graded(folder: Path) -> TaskManager:
+    """A group of two tasks with graded metrics, one of them for all documents together."""
+    example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
+    head, _, _ = example.partition("metric_list:")
+    utils = (ROOT / "examples" / "lm_eval" / "utils.py").read_text()
+    (folder / "utils.py").write_text(utils + GRADED)
+    for name, documents in (("large", "only_math"), ("small", "a_few")):
+        text = head.replace(TASK, name).replace("only_math", documents) + METRICS
+        (folder / f"{name}.yaml").write_text(text)
+    (folder / "both.yaml").write_text(GROUP)
+    return TaskManager(include_path=str(folder), include_defaults=False)
+
+
+def test_graded_metrics_filters_tasks_and_groups(
+    url: str, answers: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Budget 1 is the harness's own table; at 0.3 every interval holds what that table has."""
+    more = {"tasks": ["both"], "task_manager": graded(tmp_path), "use_cache": answers}
+    more["log_samples"] = False
+    own = evaluate(url, None, **more)
+    whole = evaluate(url, GateOptions(budget=1.0), **more)
+    for table in ("results", "groups", "n-samples", "higher_is_better"):
+        assert whole[table] == own[table]
+    part = evaluate(url, GateOptions(budget=0.3), **more)
+    warned = [r.getMessage() for r in caplog.records if "corpus" in r.getMessage()]
+    assert any("'small' computes corpus from all documents together" in line for line in warned)
+    inside = outside = 0
+    for name, rows in own["results"].items():
+        for key, value in rows.items():
+            metric, _, pipeline = key.partition(",")
+            if not pipeline or metric.endswith("_stderr") or metric == "corpus":
+                continue
+            found = [part["results"][name][f"{metric}@{k},{pipeline}"] for k in ("low", "high")]
+            inside += found[0] <= value <= found[1]
+            outside += not found[0] <= value <= found[1]
+            higher = part["higher_is_better"][name]
+            assert higher[f"{metric}@all"] == (metric != "spurious")
+    assert inside + outside == 15
+    assert outside <= 1
+    assert "corpus@verified,boxed" in part["results"]["large"]
+    assert not {"corpus@all,boxed", "corpus,boxed"} & part["results"]["large"].keys()
+    verified = {n: part["n-samples"][n]["verified"] for n in ("large", "small")}
+    assert sum(verified.values()) == round(0.3 * 140)
+    assert 8 <= verified["small"] <= 16  # the draws are spread over the tasks
+    assert "math@all" not in part["results"]["both"]
+    with pytest.raises(GatekeeperError, match=r"--gate_metric corpus: .*all documents together"):
+        evaluate(url, GateOptions(), grading=Grading(metric="corpus"), **more)
 
 
 def test_without_log_probabilities_it_draws(tmp_path: Path) -> None:
     with serving(refuse_logprobs=True) as refusing:
         gated = evaluate(refusing, GateOptions(budget=0.4), limit=60)
-    told = gated["gatekeeper"][TASK]
+    told = gated["gatekeeper"]["tasks"][TASK]
     assert told["missing_signal"] == told["outputs"] == 60
-    reasons = {s["gate"]["reason"] for s in gated["samples"][TASK]}
-    assert "policy" not in reasons
+    assert told["verified"] == 24
 
 
 def test_a_verifier_in_place_of_the_metrics(url: str, answers: str) -> None:
@@ -230,14 +308,14 @@ def test_a_task_says_itself_what_decides(url: str, answers: str, tmp_path: Path)
         )
         score = gated["results"][name]["exact_match,boxed"]
         expected = round(LIMIT * (1 - score)) if wrong is None else wrong
-        assert gated["gatekeeper"][name]["wrong"] == expected
+        assert gated["gatekeeper"]["tasks"][name]["wrong"] == expected
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"grading": Grading(metric="f1")}, "metric='f1'.*choose .*exact_match"),
-        ({"grading": Grading(filter="none")}, "filter='none'.*boxed, last-number"),
+        ({"grading": Grading(metric="f1")}, "--gate_metric f1: .*exact_match"),
+        ({"grading": Grading(filter="none")}, "--gate_filter none: .*boxed, last-number"),
         ({"grading": Grading(verifier="judge")}, "verifier='judge' is unknown"),
         ({"tasks": ["nothing"]}, "cannot be loaded"),
         ({"apply_chat_template": False}, "add --apply_chat_template"),

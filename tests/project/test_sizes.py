@@ -11,7 +11,7 @@ FOLDERS = ("gatekeeper", "adapters", "sandbox", "tools", "examples", "benchmarks
 LINES, METHODS, PARAMETERS = 410, 28, 7  # "about" 400 lines and 25 methods
 
 # What users call as they call a constructor: each parameter is a setting that they name.
-CONSTRUCTORS = {"adapters/inspect_ai.py:_gated"}
+CONSTRUCTORS = {"adapters/inspect_ai/scorer.py:_gated"}
 
 
 def sources() -> Iterator[tuple[str, str]]:

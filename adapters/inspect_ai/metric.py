@@ -1,0 +1,69 @@
+"""Inspect's metric for all samples of an evaluation, from those that were verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inspect_ai.scorer import Metric, SampleScore, Value, metric
+
+from gatekeeper.adapters.harness.scores import range_of
+from gatekeeper.adapters.inspect_ai.outputs import numbers
+from gatekeeper.adapters.inspect_ai.registry import named
+from gatekeeper.analysis.score import estimate_score
+from gatekeeper.io.records import records_of_log
+from gatekeeper.types import Record
+
+__all__ = ["question_of", "whole_set"]
+
+
+def _whole_set() -> Metric:
+    """The mean score of all samples, estimated from those that were verified.
+
+    `estimate`, `low` and `high` are the estimate and its 95 % interval for this run's samples;
+    without an estimate `low` and `high` are what is possible. `low_questions` and `high_questions`
+    are the interval with the sampling of questions in it. `verified` is the share of verified
+    samples. A scorer of several values has these for each, after its key.
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        gates = [(score.score.metadata or {}).get("gate", {}) for score in scores]
+        logs = {gate["log"] for gate in gates if "log" in gate}
+        if len(logs) != 1 or not Path(log := logs.pop()).exists():
+            return {}
+        records = list(records_of_log(log))
+        values: dict[str, dict[str, float]] = {}
+        for gate, score in zip(gates, scores, strict=True):
+            for key, value in numbers(score.score.value).items():
+                if value == value and gate.get("verify"):
+                    values.setdefault(key, {})[gate["id"]] = value
+        found: dict[str, float] = {}
+        for key, of_key in values.items():
+            found |= _rows(f"{key}_" if key else "", records, of_key)
+        verified = sum(record.verified is True for record in records)
+        return {**found, "verified": verified / len(records)}
+
+    return compute
+
+
+def _rows(prefix: str, records: list[Record], values: dict[str, float]) -> dict[str, float]:
+    score = estimate_score(
+        records,
+        values=values,
+        bounds=range_of(list(values.values())),
+        questions={record.id: question_of(record.id) for record in records},
+    )
+    rows = {} if score.point is None else {f"{prefix}estimate": score.point}
+    rows |= {f"{prefix}low": score.low, f"{prefix}high": score.high}
+    if score.both is not None:
+        rows[f"{prefix}low_questions"] = score.both.low
+        rows[f"{prefix}high_questions"] = score.both.high
+    return rows
+
+
+def question_of(id_: str) -> str:
+    """The sample of an output: epochs answer the same question again."""
+    return id_.rpartition("/")[0]
+
+
+# Of each epoch by itself: the mean over epochs of those that were selected is no score.
+whole_set = named(metric, "whole_set", scores="unreduced")(_whole_set)
