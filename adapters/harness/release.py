@@ -11,7 +11,7 @@ __all__ = ["unusable"]
 
 def unusable(
     distribution: str, tested: str, *, extra: str, error: ImportError | AttributeError
-) -> GatekeeperError:
+) -> GatekeeperError | ImportError | AttributeError:
     """The error to raise where something of a harness is not there.
 
     Parameters
@@ -25,6 +25,8 @@ def unusable(
     error : ImportError or AttributeError
         What was not there.
     """
+    if (error.name or "").startswith("gatekeeper"):
+        return error  # of our own
     try:
         installed = version(distribution)
     except PackageNotFoundError:

@@ -12,6 +12,7 @@ with the decision in its metadata; the metrics are estimates for all samples, wi
 from gatekeeper.adapters.harness.release import unusable
 
 try:
+    from gatekeeper.adapters.inspect_ai.gates import CloseGates
     from gatekeeper.adapters.inspect_ai.hooks import AskForLogprobs, KnowRuns
     from gatekeeper.adapters.inspect_ai.metric import whole_set
     from gatekeeper.adapters.inspect_ai.report import main
@@ -19,4 +20,4 @@ try:
 except (ImportError, AttributeError) as e:
     raise unusable("inspect-ai", "0.3.285", extra="inspect", error=e) from e
 
-__all__ = ["AskForLogprobs", "KnowRuns", "gated", "main", "whole_set"]
+__all__ = ["AskForLogprobs", "CloseGates", "KnowRuns", "gated", "main", "whole_set"]

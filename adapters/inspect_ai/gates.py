@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.hooks import Hooks, RunEnd, hooks
 from rich.markup import escape
 
 from gatekeeper.adapters.harness.gate import GateOptions
@@ -19,7 +20,7 @@ from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate import VerificationGate
 
-__all__ = ["check_options", "log_of", "one_line", "queue_of"]
+__all__ = ["CloseGates", "check_options", "log_of", "one_line", "queue_of"]
 
 SUFFIX = ".db"  # of a file; every other path is a folder
 
@@ -101,6 +102,17 @@ def queue_of(options: GateOptions, scoring: dict[str, Any], horizon: int | None)
         queue = OrderedQueue(_gate(options, scoring, horizon))
         _open[options.log] = (settings, queue)
     return queue
+
+
+@hooks(name="gates", description="closes the logs of gatekeeper's scorers")
+class CloseGates(Hooks):  # type: ignore[misc]  # untyped where it is not installed
+    """Closes the gates at the end of a run; the next one opens their logs again."""
+
+    async def on_run_end(self, data: RunEnd) -> None:
+        for path, (_, queue) in list(_open.items()):
+            if queue.idle:
+                queue.gate.close()
+                del _open[path]
 
 
 def _gate(options: GateOptions, scoring: dict[str, Any], horizon: int | None) -> VerificationGate:
