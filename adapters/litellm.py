@@ -1,24 +1,37 @@
-"""LiteLLM: a callback that puts a gate behind `litellm.acompletion`.
+"""LiteLLM: a callback that puts a gate behind `litellm.acompletion`, and behind LiteLLM's proxy.
 
     litellm.callbacks = [GatekeeperLogger(gate)]
     response = await litellm.acompletion(model=..., messages=..., metadata={"gatekeeper": {...}})
     gate.result_of(response)  # also in response._hidden_params["gatekeeper"]
 
 It requests log-probabilities before the call and lets the gate decide after it. LiteLLM calls the
-hooks that allow this for `acompletion` only, a router's too, and not for streams: for
-`completion()` and streams the caller passes the response to the gate, and a warning says so.
+hooks that allow this for `acompletion` only, a router's and the proxy's too, and not for streams:
+for `completion()`, `batch_completion()` and streams the caller passes the response to the gate, and
+a warning says so.
+
+In the proxy the settings of a call come from the server, not from the client's `metadata`: a client
+could otherwise spend the budget (`verify`), or say what the right answer is (`task`). Clients see
+the result in headers of the response, `x-gatekeeper-...`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import litellm
-from litellm.integrations.custom_logger import CustomLogger
-from litellm.types.utils import CallTypes
-from openai import APIStatusError
+from gatekeeper.adapters.harness.release import unusable
+
+try:
+    import litellm
+    from litellm.integrations.custom_logger import CustomLogger
+    from litellm.types.utils import CallTypes
+    from openai import APIStatusError
+
+    _ = CustomLogger.async_post_call_success_deployment_hook  # what the gate is put into
+except (ImportError, AttributeError) as e:
+    raise unusable("litellm", "1.106.2", extra="litellm", error=e) from e
+
 
 from gatekeeper.adapters.openai.attachment import attach
 from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
@@ -26,7 +39,7 @@ from gatekeeper.adapters.openai.logprobs import for_chat, refuses_logprobs
 from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
-from gatekeeper.types import Undecided, UndecidedState
+from gatekeeper.types import GateResult, Undecided, UndecidedState
 
 __all__ = ["GatekeeperLogger"]
 
@@ -43,6 +56,11 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
     Parameters
     ----------
     gate : VerificationGate
+    settings : callable or None
+        In the proxy: the settings of a call, by the request (LiteLLM's arguments of the call, with
+        `messages`, `model`, `metadata`). None: no task, so that the verifier gets None.
+    trust_clients : bool
+        In the proxy: take the settings from the client's `metadata`, as outside of it.
 
     Raises
     ------
@@ -50,11 +68,20 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         If `gate` is not a VerificationGate.
     """
 
-    def __init__(self, gate: VerificationGate) -> None:
+    def __init__(
+        self,
+        gate: VerificationGate,
+        *,
+        settings: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+        trust_clients: bool = False,
+    ) -> None:
         super().__init__()
         if not isinstance(gate, VerificationGate):
             raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
+        if settings is not None and trust_clients:
+            raise BadInputError("settings= and trust_clients=True: give one of them")
         self._gate = gate
+        self._of_request, self._trust_clients = settings, trust_clients
         self._refusing: set[str] = set()  # models that gave no log-probabilities
         self._warned: set[str] = set()
 
@@ -108,21 +135,45 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         if call_type is CallTypes.acompletion and refused:
             self._refuses(model)
 
+    async def async_post_call_response_headers_hook(
+        self, data: Mapping[str, Any], user_api_key_dict: Any, response: Any, **more: Any
+    ) -> dict[str, str] | None:
+        """The results in headers of the proxy's response; several in the order of the choices."""
+        params = getattr(response, "_hidden_params", None) or {}
+        results = params.get("gatekeeper") if isinstance(params, dict) else None
+        if results:
+            return _headers(results)
+        return {"x-gatekeeper-state": "not gated: a stream"} if data.get("stream") else None
+
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:
         """The only hook before a call that LiteLLM has for `completion()` too."""
         if kwargs.get("call_type") == CallTypes.completion.value:
             self._warn_once(
-                "litellm.completion() is not gated, since it has no hooks: use acompletion(), or "
-                "logprobs=True, top_logprobs=5 and gate.maybe_verify(response, task)"
+                "litellm.completion() and batch_completion() are not gated, since they have no "
+                "hooks: use acompletion(), or logprobs=True, top_logprobs=5 and "
+                "gate.maybe_verify(response, task)"
             )
 
     def _settings(self, kwargs: Mapping[str, Any]) -> tuple[CallSettings, BadInputError | None]:
-        metadata = kwargs.get("metadata")
-        given = metadata.get("gatekeeper", {}) if isinstance(metadata, Mapping) else {}
         try:
-            return settings_of(self._gate, given), None
+            return settings_of(self._gate, self._given(kwargs)), None
         except BadInputError as error:
             return CallSettings(), error
+
+    def _given(self, kwargs: Mapping[str, Any]) -> Any:
+        """The settings of a call: the proxy's own, or the caller's. Raises BadInputError."""
+        if "proxy_server_request" not in kwargs or self._trust_clients:
+            metadata = kwargs.get("metadata")
+            return metadata.get("gatekeeper", {}) if isinstance(metadata, Mapping) else {}
+        if self._of_request is None:
+            return {}
+        try:
+            return self._of_request(kwargs)
+        except Exception as error:  # of a function of the user's
+            raise BadInputError(
+                f"settings= raised {type(error).__name__}: {error}: return a dict of task, id, "
+                "verify, scope for every request"
+            ) from error
 
     def _refuses(self, model: str) -> None:
         self._refusing.add(model)
@@ -144,3 +195,24 @@ def _supported(model: str, provider: str | None) -> bool:
     except Exception:  # a model that it does not know
         return True
     return names is None or "logprobs" in names
+
+
+def _headers(results: list[GateResult | Undecided]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for result in results:
+        line = {"id": result.id}
+        if isinstance(result, Undecided):
+            line["state"] = str(result.state)
+        else:
+            line["verify"] = "yes" if result.decision.verify else "no"
+            line["reason"] = str(result.decision.reason)
+            if result.outcome is not None:
+                line["verdict"] = str(result.outcome.verdict)
+        for name, value in line.items():
+            found.setdefault(name, []).append(_ascii(value))
+    return {f"x-gatekeeper-{name}": ", ".join(values) for name, values in found.items()}
+
+
+def _ascii(value: str) -> str:
+    """As HTTP headers may hold it."""
+    return "".join(char if " " <= char <= "~" else "?" for char in value)

@@ -15,8 +15,9 @@ from gatekeeper.adapters.evalplus.harness import evalplus_module
 from gatekeeper.adapters.evalplus.samples import Dataset, Sample
 from gatekeeper.types import Outcome, Verdict
 
-__all__ = ["Checker", "EvalPlusChecker", "SandboxChecker", "check_program"]
+__all__ = ["PASS", "Checker", "EvalPlusChecker", "SandboxChecker", "check_program"]
 
+PASS = "pass"  # a status of EvalPlus
 SANDBOX_SECONDS = 60.0  # for all inputs of a problem together, as in EvalPlus
 
 
@@ -62,13 +63,15 @@ class EvalPlusChecker:
             True,  # stop at the first failure
         ).result()
         status = {name: str(found[name][0]) for name in ("base", "plus") if name in found}
+        # The last test that ran is the one that failed: the check stops there.
+        ran = {name: len(found[name][1] or ()) for name in status if status[name] != PASS}
         detail = ", ".join(f"{name}: {value}" for name, value in status.items())
         verdict = Verdict.FAILED
-        if all(value == "pass" for value in status.values()):
+        if all(value == PASS for value in status.values()):
             verdict = Verdict.PASSED
         elif "fail" not in status.values():
             verdict = Verdict.TIMEOUT
-        return Outcome(verdict, detail=detail, meta=status)
+        return Outcome(verdict, detail=detail, meta={**status, "ran": ran})
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
 
-__all__ = ["ARRAYS", "Dataset", "Sample", "pass_at_1", "read_samples"]
+__all__ = ["ARRAYS", "Dataset", "Sample", "read_samples"]
 
 ARRAYS = ("logprob", "top1", "top2")
 NOTHING = np.empty(0)
@@ -81,8 +82,9 @@ def read_samples(path: str | Path, dataset: Dataset) -> list[Sample]:
     Parameters
     ----------
     path : path
-        JSONL, one sample per line. Samples of problems outside the data set are ignored, as
-        EvalPlus ignores them.
+        JSONL, one sample per line, or a folder with a folder of `.py` files for each problem, as
+        EvalPlus has them (without log-probabilities). Samples of problems outside the data set
+        are ignored, as EvalPlus ignores them.
     dataset : Dataset
 
     Returns
@@ -108,26 +110,36 @@ def read_samples(path: str | Path, dataset: Dataset) -> list[Sample]:
             solution = prompt + field(line, "completion", str)
         else:
             raise BadInputError("field 'solution' is missing, and so is 'completion'")
+        return made(task_id, solution, line.get("logprobs"))
+
+    def made(task_id: str, solution: str, logprobs: Any = None) -> Sample:
         id_ = f"{task_id}/{counts[task_id]}"
         counts[task_id] += 1
-        return Sample(task_id, _generation(id_, solution, prompt, line.get("logprobs")))
+        prompt = dataset.problems[task_id]["prompt"]
+        return Sample(task_id, _generation(id_, solution, prompt, logprobs))
 
-    samples = [sample for sample in read_jsonl(path, parse) if sample is not None]
+    if Path(path).is_dir():
+        files = _of_folder(Path(path))
+        samples = [made(task, text) for task, text in files if task in dataset.problems]
+    else:
+        samples = [sample for sample in read_jsonl(path, parse) if sample is not None]
     if not samples:
         raise BadInputError(f"{path} has no sample for a problem of {dataset.name}")
     return samples
 
 
-def pass_at_1(samples: Sequence[Sample], passed: Sequence[bool]) -> float:
-    """EvalPlus's pass@1: the mean over problems of the share of their samples that pass."""
-    total: Counter[str] = Counter(sample.task_id for sample in samples)
-    right: Counter[str] = Counter()
-    for sample, ok in zip(samples, passed, strict=True):
-        right[sample.task_id] += ok
-    estimated = evalplus_module("eval").estimate_pass_at_k(
-        np.array(list(total.values())), np.array([right[task] for task in total]), 1
-    )
-    return float(estimated.mean())
+def _of_folder(folder: Path) -> Iterator[tuple[str, str]]:
+    """Problem and solution of each file of a folder `HumanEval_0/0.py`, in the order of numbers."""
+    files = [file for file in folder.glob("*/*.py") if file.is_file()]
+
+    def order(file: Path) -> tuple[list[str | int], ...]:
+        return tuple(
+            [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+            for name in (file.parent.name, file.stem)
+        )
+
+    for file in sorted(files, key=order):
+        yield file.parent.name.replace("_", "/"), file.read_text(encoding="utf-8")
 
 
 def _generation(id_: str, solution: str, prompt: str, logprobs: Any) -> Generation:

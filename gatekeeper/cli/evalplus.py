@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, redirect_stdout
 from functools import partial
+from math import isnan
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from gatekeeper.adapters.evalplus.checkers import Checker, EvalPlusChecker, SandboxChecker
-from gatekeeper.adapters.evalplus.samples import Dataset, Sample, pass_at_1, read_samples
+from gatekeeper.adapters.evalplus.checkers import PASS, Checker, EvalPlusChecker, SandboxChecker
+from gatekeeper.adapters.evalplus.results import results_file, write_results
+from gatekeeper.adapters.evalplus.samples import Dataset, Sample, read_samples
+from gatekeeper.adapters.evalplus.scores import KS, pass_at_1, pass_at_k
 from gatekeeper.adapters.harness.gate import add_options, open_gate, options_of
 from gatekeeper.adapters.harness.report import Report, report_of
+from gatekeeper.analysis.score import score_as_json
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.values import (
+    STDIN,
     check_output,
     input_file,
     number,
@@ -28,7 +34,7 @@ from gatekeeper.types import GateResult
 
 __all__ = ["add", "main"]
 
-PASS = "pass"  # a status of EvalPlus
+QUICK = 60.0  # seconds: where all checks take no longer, a part of them saves little
 BLOCK = 32  # decisions before their verdicts are learned; runs are equal only with an equal block
 
 
@@ -42,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=input_file,
         required=True,
         metavar="FILE",
-        help="EvalPlus's samples.jsonl; - is standard input",
+        help="EvalPlus's samples.jsonl, or a folder of solutions; - is standard input",
     )
     parser.add_argument(
         "--dataset", choices=["humaneval", "mbpp"], required=True, help="what the samples are for"
@@ -107,19 +113,27 @@ def main(args: argparse.Namespace) -> int:
                 on_progress=lambda done: advance(done, ""),
             )
     samples = read_samples(args.samples, dataset)
+    started = time.monotonic()
     results = _gate(args, dataset, samples)
-    report, exact = report_of(results), _exact(args, samples, results)
+    seconds = time.monotonic() - started
+    report = report_of(results, args.gate_goal)
+    scores = _scores(args, samples, results)
     if args.out is not None:
         with open_output("--out", args.out) as out:
             _write(out, results)
+    theirs = results_file(args.samples)
+    checked = all(result.verified for result in results)
+    if checked and args.sandbox == "evalplus" and not theirs.exists() and args.samples != STDIN:
+        write_results(theirs, dataset, samples, results)
     with redirect_stdout(summary_stream(args.out)):
         if args.json:
-            print(json.dumps({"pass@1": exact or None, **report.as_json()}, indent=2))
+            print(json.dumps({"scores": scores, **report.as_json()}, indent=2))
         else:
-            _print(args, report, exact)
+            _print(args, report, scores)
             problems = len(dataset.problems)
             if absent := problems - len({sample.task_id for sample in samples}):
                 print(f"{absent} of {problems} problems have no sample and are not counted.")
+            _say_quick(seconds, results)
     return 1 if report.summary.could_not_tell else 0
 
 
@@ -150,21 +164,30 @@ def _gate(
     return results
 
 
-def _exact(
+def _scores(
     args: argparse.Namespace, samples: Sequence[Sample], results: Sequence[GateResult]
-) -> dict[str, float]:
-    """EvalPlus's pass@1 by kind of tests; empty unless every sample has a verdict."""
-    outcomes = [result.outcome for result in results if result.verified]
-    if len(outcomes) < len(samples):
-        return {}
-    right = [outcome is not None and outcome.error == 0 for outcome in outcomes]
-    if args.base_only:
-        return {"base": pass_at_1(samples, right)}
-    base = [outcome.meta.get("base") for outcome in outcomes if outcome is not None]
-    exact = {"plus": pass_at_1(samples, right)}
-    if None not in base:  # only EvalPlus's check runs them separately
-        exact["base"] = pass_at_1(samples, [status == PASS for status in base])
-    return exact
+) -> dict[str, dict[str, Any]]:
+    """EvalPlus's pass@k by kind of tests, each with its interval."""
+    kinds = {"base" if args.base_only else "plus": [_passes(result) for result in results]}
+    if args.sandbox == "evalplus" and not args.base_only:  # it runs them separately
+        base = [_passes(result, "base") for result in results]
+        kinds = {"base": base, **kinds}
+    found: dict[str, dict[str, Any]] = {}
+    for kind, right in kinds.items():
+        score = pass_at_1(samples, results, right)
+        found[kind] = {"pass@1": score_as_json(score)}
+        for k in KS:
+            at_k = pass_at_k(k, samples, results, right)
+            if at_k is not None:
+                value = None if isnan(at_k.value) else at_k.value
+                found[kind][f"pass@{k}"] = {"point": value, "low": at_k.low, "high": at_k.high}
+    return found
+
+
+def _passes(result: GateResult, tests: str = "") -> bool | None:
+    if result.outcome is None or result.outcome.error is None:
+        return None
+    return result.outcome.meta[tests] == PASS if tests else result.outcome.error == 0
 
 
 def _write(out: TextIO, results: Sequence[GateResult]) -> None:
@@ -179,11 +202,35 @@ def _write(out: TextIO, results: Sequence[GateResult]) -> None:
         out.write(json.dumps(line) + "\n")
 
 
-def _print(args: argparse.Namespace, report: Report, exact: Mapping[str, float]) -> None:
-    print(*report.lines(), sep="\n")
+def _print(
+    args: argparse.Namespace, report: Report, scores: Mapping[str, Mapping[str, Any]]
+) -> None:
     for tests, name in (("base", "base tests"), ("plus", "base + extra tests")):
-        if tests in exact:
-            plus = "+" if tests == "plus" else ""
-            print(f"{args.dataset}{plus} ({name}), all samples checked: pass@1 {exact[tests]:.3f}")
+        plus = "+" if tests == "plus" else ""
+        for at, found in scores.get(tests, {}).items():
+            ends = f"{found['low']:.3f} to {found['high']:.3f}"
+            if found["point"] is None:
+                text = f"between {ends} (no estimate)"
+            elif found["low"] == found["high"]:
+                text = f"{found['point']:.3f}, all samples checked"
+            else:
+                text = f"{found['point']:.3f}, 95 % interval {ends}"
+            print(f"{args.dataset}{plus} ({name}) {at}: {text}")
+            if both := found.get("both"):
+                print(f"  with the sampling of problems {both['low']:.3f} to {both['high']:.3f}")
+    print(*report.lines(), sep="\n")
     if args.gate_log is None:
         print("No log was kept; --log FILE keeps one.")
+
+
+def _say_quick(seconds: float, results: Sequence[GateResult]) -> None:
+    """Where checking everything is as quick, nothing needs to be estimated."""
+    checked = sum(result.decision.verify for result in results)
+    if not checked or checked == len(results):
+        return
+    whole = seconds * len(results) / checked
+    if whole <= QUICK:
+        print(
+            f"The checks took {seconds:.0f} s; all samples would take about {whole:.0f} s, with "
+            "--budget 1 and another log."
+        )

@@ -16,7 +16,15 @@ from typing import TextIO
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["check_output", "input_file", "number", "open_output", "summary_stream", "whole"]
+__all__ = [
+    "STDIN",
+    "check_output",
+    "input_file",
+    "number",
+    "open_output",
+    "summary_stream",
+    "whole",
+]
 
 STDIN = Path("/dev/stdin")
 

@@ -75,22 +75,25 @@ def run(place: Path, words: list[str], **more: str) -> subprocess.CompletedProce
 
 def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(place: Path) -> None:
     """The page's command beside EvalPlus's, of whose tests a sandbox of ours thinks the same."""
-    own = run(place, [sys.executable, "-m", "evalplus.evaluate", "humaneval", "samples.jsonl"])
+    (place / "own.jsonl").write_bytes((place / "samples.jsonl").read_bytes())
+    own = run(place, [sys.executable, "-m", "evalplus.evaluate", "humaneval", "own.jsonl"])
     assert own.returncode == 0, own.stderr[-3000:]
     base, plus = re.findall(r"pass@1:\s+([0-9.]+)", own.stdout)
     gated = run(place, command(WHOLE))
     assert gated.returncode == 0, gated.stderr[-3000:]
-    assert f"humaneval (base tests), all samples checked: pass@1 {base}\n" in gated.stdout
-    assert f"humaneval+ (base + extra tests), all samples checked: pass@1 {plus}\n" in gated.stdout
+    assert f"humaneval (base tests) pass@1: {base}, all samples checked\n" in gated.stdout
+    assert f"humaneval+ (base + extra tests) pass@1: {plus}, all samples checked\n" in gated.stdout
     assert 0.2 < float(plus) < float(base) < 0.9
-    theirs = json.loads((place / "samples_eval_results.json").read_text())["eval"]
+    theirs = json.loads((place / "own_eval_results.json").read_text())["eval"]
+    ours = json.loads((place / "samples_eval_results.json").read_text())["eval"]
+    assert ours == theirs
     for line in read_jsonl(place / "verdicts.jsonl", dict):
         (found,) = theirs[line["id"].removesuffix("/0")]
         right = found["base_status"] == found["plus_status"] == "pass"
         assert (line["verdict"] == "passed") == right, line
     fenced = run(place, [*command(WHOLE), "--sandbox", "local", "--json"])
     if "no isolation" not in fenced.stderr:
-        assert f"{json.loads(fenced.stdout)['pass@1']['plus']:.3f}" == plus
+        assert f"{json.loads(fenced.stdout)['scores']['plus']['pass@1']['point']:.3f}" == plus
 
 
 def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
@@ -98,7 +101,7 @@ def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
     env = environment(place)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(words, cwd=place, env=env, **quiet) as first:
-        while first.poll() is None and outcomes(place) <= 20:
+        while first.poll() is None and outcomes(place) <= 8:
             time.sleep(0.05)
         first.send_signal(signal.SIGKILL)
     assert first.returncode == -signal.SIGKILL
@@ -108,9 +111,11 @@ def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
     told = json.loads(again.stdout)
     assert before < outcomes(place) == told["verified"] == len(told["selected"])
     assert told["outputs"] == N
-    assert told["warmup"] == 50
+    assert told["warmup"] == 0
     assert told["missing_signal"] == 0
-    assert 50 < told["verified"] <= 50 + 0.3 * (N - 50)
+    assert told["verified"] == 0.3 * N
+    found = told["scores"]["plus"]["pass@1"]
+    assert 0 < found["low"] < found["point"] < found["high"] < 1
     whole = run(place, [word.replace("run.db", "other.db") for word in words])
     assert json.loads(whole.stdout) == told
 
@@ -122,6 +127,42 @@ def outcomes(place: Path) -> int:
             return int(count)
     except sqlite3.OperationalError:
         return 0
+
+
+def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
+    """pass@k as EvalPlus prints it, of a folder; a part of it holds that in its intervals."""
+    solutions = list(read_jsonl(place / "samples.jsonl", dict))[:8]
+    problems = [json.loads(line) for line in (place / "problems.jsonl").read_text().splitlines()]
+    with (place / "mbpp.jsonl").open("w") as file:
+        for number, problem in enumerate(problems[:8]):
+            file.write(json.dumps({**problem, "task_id": f"Mbpp/{number + 2}"}) + "\n")
+    for number in range(8):
+        folder = place / "samples" / f"Mbpp_{number + 2}"
+        folder.mkdir(parents=True)
+        for sample in range(10 + number):  # each of the other's answers fails
+            source = solutions[number if sample < 3 * number else (number + 1) % 8]["solution"]
+            (folder / f"{sample}.py").write_text(source)
+    where = {"MBPP_OVERRIDE_PATH": str(place / "mbpp.jsonl")}
+    words = command("gatekeeper evalplus --samples samples --dataset mbpp --json --budget ")
+    whole = run(place, [*words, "1"], **where)
+    assert whole.returncode == 0, whole.stderr[-3000:]
+    own = run(place, [sys.executable, "-m", "evalplus.evaluate", "mbpp", "samples"], **where)
+    assert "Load from previous results" in own.stdout  # which are ours
+    scores = json.loads(whole.stdout)["scores"]
+    printed = re.findall(r"pass@\d+:\s+([0-9.]+)", own.stdout)
+    found = [scores[tests][f"pass@{k}"] for tests in ("base", "plus") for k in (1, 10)]
+    assert [f"{each['point']:.3f}" for each in found] == printed
+    part = json.loads(run(place, [*words, "0.5"], **where).stdout)["scores"]
+    for tests in ("base", "plus"):
+        for at, known in scores[tests].items():
+            assert part[tests][at]["low"] <= known["point"] <= part[tests][at]["high"]
+    for sandbox in ("local", "docker"):
+        done = run(place, [*words, "0.1", "--sandbox", sandbox], **where)
+        if "no isolation" in done.stderr or "not" in done.stderr.partition("Docker")[2][:200]:
+            continue
+        assert done.returncode == 0, done.stderr[-2000:]
+        ends = json.loads(done.stdout)["scores"]["plus"]["pass@1"]
+        assert ends["low"] <= scores["plus"]["pass@1"]["point"] <= ends["high"]
 
 
 @pytest.fixture

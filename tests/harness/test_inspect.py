@@ -253,7 +253,7 @@ def test_models_epochs_and_a_retry_after_kill_9(done: Evaluation, tmp_path: Path
     once = Counter(calls.read_text().split())
     assert once.total() <= len(once) + 4  # under way when it was killed
     assert len(once) == 20
-    (gate,) = (tmp_path / "logs").glob("*.db")
+    assert len(list((tmp_path / "logs").glob("*.db"))) == 1
     logs = [read(path) for path in sorted((tmp_path / "logs").glob("*.eval"))]
     (score,) = logs[-1].results.scores
     values = {name: metric.value for name, metric in score.metrics.items()}
@@ -291,8 +291,8 @@ def test_what_is_wrong_is_said_in_one_line(done: Evaluation) -> None:
     assert "policy='nope'" in refused(policy="nope")
     assert "bogus" in refused(bogus=1)
     assert not Path("bad.db").exists()
+    own = str(done.log.with_suffix(".db"))
     with pytest.raises(PrerequisiteError) as error:  # the log was written with another scorer
-        own = str(done.log.with_suffix(".db"))
         score(read(done.log), gated("includes", log=own, budget=0.2), display="none")
     assert "use the same settings to go on, or a new log" in str(error.value.message)
     other = read(done.log)
