@@ -61,7 +61,7 @@ def score_of(
 
 def sentence(name: str, score: ScoreEstimate) -> str:
     """One line of a report: the score with both uncertainties, or what is possible."""
-    if score.unchecked is None:
+    if score.point is None:
         return f"{name}: between {score.low:.4f} and {score.high:.4f}, no estimate. {score.why}"
     if score.low == score.high:
         text = f"{name}: {score.point:.4f}, known"

@@ -176,12 +176,12 @@ def test_with_the_whole_budget_it_is_the_scorer_itself(done: Evaluation) -> None
         for mine, theirs in zip(ours.samples, own.samples, strict=True):
             a, b = mine.scores["gated"], theirs.scores["match"]
             assert (a.value, a.answer, a.explanation) == (b.value, b.answer, b.explanation)
-        (a,), (b,) = ours.results.scores, own.results.scores
+        (a, all_samples), (b,) = ours.results.scores, own.results.scores
         for name, metric in b.metrics.items():
             assert a.metrics[name] == metric
         accuracy = b.metrics["accuracy"].value
         for name in ("estimate", "low", "high"):
-            assert a.metrics[name].value == pytest.approx(accuracy)
+            assert all_samples.metrics[name].value == pytest.approx(accuracy)
         assert a.unscored_samples == 0
 
 
@@ -259,7 +259,7 @@ def test_models_epochs_and_a_retry_after_kill_9(done: Evaluation, tmp_path: Path
     values = {name: metric.value for name, metric in score.metrics.items()}
     for key in ("part", "length"):
         assert values[f"{key}_low"] <= values[f"{key}_estimate"] <= values[f"{key}_high"]
-        assert values[f"{key}_low_questions"] < values[f"{key}_low"]
+        assert values[f"{key}_low_questions"] <= values[f"{key}_low"]
     assert values["verified"] == 0.5
     both = "openai-api/local/gatekeeper-bundled,openai-api/other/gatekeeper-bundled"
     models = there.run(f"{command} {both} --log-dir two -T budget=1")
@@ -307,7 +307,7 @@ def test_what_is_wrong_is_said_in_one_line(done: Evaluation) -> None:
     ran = done.run(f"inspect score {done.log} --scorer gatekeeper/gated -S scorer=mtch -S log=x.db")
     assert ran.returncode != 0
     assert "Traceback" not in ran.stdout + ran.stderr
-    assert "scorer='mtch': no scorer of that name" in ran.stdout + ran.stderr
+    assert "-S scorer=mtch: no scorer of that name" in ran.stdout + ran.stderr
 
 
 def test_outputs_of_every_kind() -> None:
@@ -315,13 +315,13 @@ def test_outputs_of_every_kind() -> None:
     from inspect_ai.model import ModelOutput
     from inspect_ai.solver import TaskState
 
-    from gatekeeper.adapters.inspect_ai import _generation
+    from gatekeeper.adapters.inspect_ai.outputs import generation_of_state
     from gatekeeper.signals import signals_of
 
     def state(output: ModelOutput) -> TaskState:
         return TaskState("mockllm/model", "a", 2, "?", [], output=output)
 
-    empty = _generation(state(ModelOutput()))
+    empty = generation_of_state(state(ModelOutput()))
     assert (empty.id, empty.text, signals_of(empty).state) == ("a/2", "", "missing")
 
     def token(text: str, p: float) -> dict[str, Any]:
@@ -345,6 +345,6 @@ def test_outputs_of_every_kind() -> None:
             "usage": {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7},
         }
     )
-    answer = _generation(state(thought))
+    answer = generation_of_state(state(thought))
     assert (answer.text, answer.logprob.tolist(), answer.output_tokens) == ("42", [-0.5], 1)
     assert signals_of(answer).state == "ok"
