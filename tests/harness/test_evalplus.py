@@ -135,9 +135,9 @@ def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
     problems = [json.loads(line) for line in (place / "problems.jsonl").read_text().splitlines()]
     with (place / "mbpp.jsonl").open("w") as file:
         for number, problem in enumerate(problems[:8]):
-            file.write(json.dumps({**problem, "task_id": f"Mbpp/{number + 2}"}) + "\n")
+            file.write(json.dumps({**problem, "task_id": f"Mbpp/{number + 2000}"}) + "\n")
     for number in range(8):
-        folder = place / "samples" / f"Mbpp_{number + 2}"
+        folder = place / "samples" / f"Mbpp_{number + 2000}"
         folder.mkdir(parents=True)
         for sample in range(10 + number):  # each of the other's answers fails
             source = solutions[number if sample < 3 * number else (number + 1) % 8]["solution"]

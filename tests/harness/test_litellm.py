@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # read at import: no download
 PAGE = (Path(__file__).parents[2] / "docs" / "litellm.md").read_text()
-PROGRAM, SYNC, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PROGRAM, PROXY, SYNC, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 QUESTION = [{"role": "user", "content": "What is 3/4 + 5/6?"}]
 
 
@@ -195,6 +195,10 @@ def test_completion_and_streams(
         exec(SYNC, names)
         assert names["result"].signals.state == "ok"
         assert gate.status().seen == 1
+        batch = [[{"role": "user", "content": f"What is {n} + 1?"}] for n in (1, 2)]
+        named = {"model": "openai/gatekeeper-bundled", "api_base": base_url, "api_key": "none"}
+        assert len(litellm.batch_completion(messages=batch, **named)) == 2
+        assert gate.status().seen == 1
         with listening(ThreadingHTTPServer(("127.0.0.1", 0), StreamingServer)) as url:
             monkeypatch.setenv("OPENAI_API_BASE", url)
             body = textwrap.indent(STREAM, "    ")
@@ -203,7 +207,7 @@ def test_completion_and_streams(
     assert (result.id, result.signals.n_margins) == ("q3", 3)
     assert result.outcome.verdict is Verdict.PASSED
     first, second = of_the_adapter(caplog)
-    assert "litellm.completion() is not gated" in first
+    assert "litellm.completion() and batch_completion() are not gated" in first
     assert "a stream is not gated automatically" in second
 
 
@@ -242,3 +246,46 @@ def test_an_endpoint_that_is_down_is_the_callers_error(
     with pytest.raises(litellm.InternalServerError):
         asyncio.run(litellm.acompletion(messages=QUESTION, num_retries=0, **model))
     assert gate.status().seen == 0
+
+
+def test_the_proxy_trusts_no_client(
+    model: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page's callback, called as the proxy calls it: with `proxy_server_request`."""
+    import litellm
+
+    monkeypatch.chdir(tmp_path)
+    tasks: list[Any] = []
+
+    class Noting(MathChecker):
+        def verify(self, generation: Any, task: Any) -> Any:
+            tasks.append(task)
+            return super().verify(generation, task)
+
+    program = PROXY.replace('"What is 665', '"What is 3/4 + 5/6?": "19/12", "What is 665')
+    names: dict[str, Any] = {"Noting": Noting}
+    exec(program.replace("MathChecker()", "Noting()"), names)
+    litellm.callbacks = [names["callback"]]
+    hook = names["callback"].async_post_call_response_headers_hook
+
+    async def ask(question: str, **theirs: Any) -> Any:
+        response = await litellm.acompletion(
+            messages=[{"role": "user", "content": question}],
+            metadata={"gatekeeper": theirs},
+            proxy_server_request={"url": "http://proxy/v1/chat/completions", "method": "POST"},
+            **model,
+        )
+        return await hook({}, None, response)
+
+    async def calls() -> None:
+        known = await ask("What is 3/4 + 5/6?", verify="never", task={"gold": "7"})
+        assert known["x-gatekeeper-verify"] == "yes"
+        assert known["x-gatekeeper-verdict"] in ("passed", "failed", "no_answer")
+        assert (await ask("And now?", verify="always"))["x-gatekeeper-state"] == "skipped"
+        assert "not gated" in (await hook({"stream": True}, None, None))["x-gatekeeper-state"]
+
+    with names["gate"] as gate:
+        asyncio.run(calls())
+        assert tasks == [{"gold": "19/12"}]
+        assert gate.status().seen == 1
+    litellm.callbacks, litellm.input_callback = [], []
