@@ -158,8 +158,8 @@ def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
             assert part[tests][at]["low"] <= known["point"] <= part[tests][at]["high"]
     for sandbox in ("local", "docker"):
         done = run(place, [*words, "0.1", "--sandbox", sandbox], **where)
-        if "no isolation" in done.stderr or "not" in done.stderr.partition("Docker")[2][:200]:
-            continue
+        if done.returncode == 2 and "sandbox" in done.stderr.splitlines()[-1]:
+            continue  # neither here
         assert done.returncode == 0, done.stderr[-2000:]
         ends = json.loads(done.stdout)["scores"]["plus"]["pass@1"]
         assert ends["low"] <= scores["plus"]["pass@1"]["point"] <= ends["high"]

@@ -23,7 +23,14 @@ import pytest
 if find_spec("litellm") is None:
     pytest.skip("litellm is not installed: run `make test-harness`", allow_module_level=True)
 
-from gatekeeper import Budget, GateResult, UndecidedState, Verdict, VerificationGate
+from gatekeeper import (
+    Budget,
+    GateResult,
+    Outcome,
+    UndecidedState,
+    Verdict,
+    VerificationGate,
+)
 from gatekeeper.bundled.serve import Server
 from gatekeeper.maths import MathChecker
 
@@ -257,10 +264,10 @@ def test_the_proxy_trusts_no_client(
     monkeypatch.chdir(tmp_path)
     tasks: list[Any] = []
 
-    class Noting(MathChecker):
-        def verify(self, generation: Any, task: Any) -> Any:
+    class Noting:
+        def verify(self, generation: Any, task: Any) -> Outcome:
             tasks.append(task)
-            return super().verify(generation, task)
+            return Outcome(Verdict.PASSED)
 
     program = PROXY.replace('"What is 665', '"What is 3/4 + 5/6?": "19/12", "What is 665')
     names: dict[str, Any] = {"Noting": Noting}
@@ -280,7 +287,7 @@ def test_the_proxy_trusts_no_client(
     async def calls() -> None:
         known = await ask("What is 3/4 + 5/6?", verify="never", task={"gold": "7"})
         assert known["x-gatekeeper-verify"] == "yes"
-        assert known["x-gatekeeper-verdict"] in ("passed", "failed", "no_answer")
+        assert known["x-gatekeeper-verdict"] == "passed"
         assert (await ask("And now?", verify="always"))["x-gatekeeper-state"] == "skipped"
         assert "not gated" in (await hook({"stream": True}, None, None))["x-gatekeeper-state"]
 
