@@ -59,11 +59,11 @@ def group_scores(
         for pipeline in pipelines:
             key = (wanted.metric, pipeline)
             among = [gated[name] for name in leaves if name in gated and key in values[name]]
-            if not among or not all(_is_mean(task, wanted.metric) for task in among):
+            if not among or not all(_is_linear(task, wanted.metric) for task in among):
                 continue
             found[key] = _of_group(
                 among,
-                [values[task.name][key] for task in among],
+                [_aggregated(task, wanted.metric, values[task.name][key]) for task in among],
                 _others(key, [name for name in leaves if name not in gated], rows),
                 by_size=wanted.weight_by_size,
             )
@@ -129,6 +129,16 @@ def _mapped(score: ScoreEstimate, change: Callable[[float], float]) -> ScoreEsti
 
 def _is_mean(task: GatedTask, metric: str) -> bool:
     return all(isclose(task.aggregate(metric, x), x, abs_tol=1e-12) for x in (0.0, 0.3, 1.0))
+
+
+def _is_linear(task: GatedTask, metric: str) -> bool:
+    """Whether the mean of aggregated values is the aggregate of the mean: percents, say."""
+    zero, half, one = (task.aggregate(metric, x) for x in (0.0, 0.5, 1.0))
+    return isclose(2.0 * half, zero + one, abs_tol=1e-12)
+
+
+def _aggregated(task: GatedTask, metric: str, values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else task.aggregate(metric, value) for value in values]
 
 
 def _others(
