@@ -42,7 +42,7 @@ from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
 from gatekeeper.types import FloatArray
 
-__all__ = ["SEED", "STRATA", "Evidence", "PolicyValue", "policy_values"]
+__all__ = ["SEED", "STRATA", "Evidence", "PolicyValue", "parts_by_choice", "policy_values"]
 
 Flags = NDArray[np.bool_]
 STRATA = 4  # of cost, as CST has by default: what predictions may miss in one
@@ -252,10 +252,15 @@ def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> l
     ]
 
 
+def parts_by_choice(first: FloatArray, second: FloatArray) -> Indices:
+    """The parts (n,) of outputs that both policies verify with the same probabilities (n,)."""
+    _, part = np.unique(np.column_stack([first, second]), axis=0, return_inverse=True)
+    return part.reshape(-1).astype(np.intp)
+
+
 def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray) -> PolicyValue:
-    _, choice = np.unique(np.column_stack([share, first]), axis=0, return_inverse=True)
     weights = np.column_stack([share, np.ones(share.size), share - first])
-    labels = evidence.labels(choice.reshape(-1))
+    labels = evidence.labels(parts_by_choice(share, first))
     (found, errors, more), size = (sums.T for sums in evidence.totals(labels, weights))
     verdicts = evidence.drawn & evidence.counted
     chosen = share > 0.0

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.off_policy import Evidence, PolicyValue, policy_values
 from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
@@ -68,16 +69,17 @@ def main(args: argparse.Namespace) -> int:
     first = [own or Random.name]
     names = list(dict.fromkeys(first + (args.policy or policy_names())))
     values = policy_values(evidence, names, beta)
+    advice = advise(table, beta, evidence=evidence)
     if args.json:
-        print(json.dumps(_as_json(args.file, evidence, values, beta), allow_nan=False))
+        print(json.dumps(_as_json(args.file, evidence, values, advice), allow_nan=False))
     else:
-        _print(args.file, evidence, values, beta)
+        _print(args.file, evidence, values, advice)
     return 0
 
 
-def _print(file: Path, evidence: Evidence, values: list[PolicyValue], beta: float) -> None:
+def _print(file: Path, evidence: Evidence, values: list[PolicyValue], advice: Advice) -> None:
     n, drawn = int(evidence.counted.sum()), int((evidence.drawn & evidence.counted).sum())
-    title = f"{file.name} at a budget of {beta:.0%}: {n:,} outputs after the warm-up, "
+    title = f"{file.name} at a budget of {advice.budget:.0%}: {n:,} outputs after the warm-up, "
     known = evidence.complete
     table = Table(title=Text(f"{title}{drawn:,} verdicts"), box=None, padding=(0, 1, 0, 0))
     table.add_column("policy", no_wrap=True)
@@ -93,6 +95,7 @@ def _print(file: Path, evidence: Evidence, values: list[PolicyValue], beta: floa
     console.print(table)
     for line in _said(evidence, values):
         console.print(Text(line))
+    console.print(Text(f"{advice}", style="bold"))
 
 
 def _name(value: PolicyValue, *, known: bool) -> str:
@@ -130,7 +133,7 @@ def _said(evidence: Evidence, values: list[PolicyValue]) -> list[str]:
 
 
 def _as_json(
-    file: Path, evidence: Evidence, values: list[PolicyValue], beta: float
+    file: Path, evidence: Evidence, values: list[PolicyValue], advice: Advice
 ) -> dict[str, Any]:
     rows = [asdict(value) for value in values]
     for row in rows:
@@ -139,9 +142,10 @@ def _as_json(
                 row[name] = {k: v if isfinite(v) else None for k, v in value.items()}
     return {
         "file": str(file),
-        "budget": beta,
+        "budget": advice.budget,
         "outputs": int(evidence.counted.sum()),
         "verdicts": int((evidence.drawn & evidence.counted).sum()),
         "effective": evidence.effective(evidence.counted),
         "policies": rows,
+        "advice": asdict(advice),
     }

@@ -1,4 +1,4 @@
-"""`gatekeeper diagnose records.jsonl | run.db`: do cost strata differ, and which policy to use."""
+"""`gatekeeper diagnose records.jsonl | run.db`: do cost strata differ? And which policy to use."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.diagnosis import (
-    Advice,
     Diagnosis,
     Partition,
     PartitionResult,
+    Thresholds,
     diagnose,
     orders_for,
 )
@@ -28,6 +29,7 @@ from gatekeeper.log.run import read_run
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import input_file, number, whole
+from gatekeeper.report import formatting as fmt
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import PolicyHealth
 
@@ -44,17 +46,19 @@ OF_HGA = (
     "HGA pays off where Threshold is the better one; elsewhere it mostly finds a little less than "
     "CST throughout."
 )
-EXIT = {Advice.THRESHOLD: 0, Advice.CST: 3, Advice.UNKNOWN: 4}
+EXIT = {Thresholds.ONE: 0, Thresholds.OWN: 3, Thresholds.UNKNOWN: 4}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Compares the cost strata of records or of a run's log, and says which of the "
-        "policies threshold and cst to use."
+        "Compares the cost strata of records or of a run's log: whether one threshold serves them "
+        "all (policy threshold), or each needs its own (cst). Then says which of all policies to "
+        "use."
     )
     parser.epilog = (
-        "Exit code: 0 use threshold (no evidence that strata differ, or cst is no better); "
-        "3 use cst (strata differ); 4 unknown (too few labels or records); 2 bad input."
+        "Exit code: 0 one threshold serves all strata (no evidence that they differ, or cst is no "
+        "better than threshold); 3 strata need thresholds of their own (cst is better); 4 unknown "
+        "(too few labels or records); 2 bad input."
     )
     parser.add_argument(
         "file",
@@ -94,10 +98,12 @@ def main(args: argparse.Namespace) -> int:
             on_progress=lambda done: advance(done, ""),
         )
     worth = feature_worth(table, args.budget)
+    advice = advise(table, args.budget)
     if args.json:
         features = [asdict(w) for w in worth]
         result = {"file": str(args.file), "skipped": len(bad), **asdict(found)}
         result["features"] = features
+        result["advice"] = asdict(advice)
         print(json.dumps(_finite(result), indent=2, allow_nan=False))
     else:
         _print(found, args.file.name)
@@ -105,7 +111,8 @@ def main(args: argparse.Namespace) -> int:
             Console().print(_features(worth, args.budget))
         if is_log(args.file):
             _print_drift(args.file)
-    return EXIT[found.advice]
+        _print_advice(advice)
+    return EXIT[found.thresholds]
 
 
 def _print(d: Diagnosis, name: str) -> None:
@@ -123,7 +130,7 @@ def _print(d: Diagnosis, name: str) -> None:
         lines.append(f"Note: {d.without_signal} outputs without a signal are left out.")
     if d.absent is not None:
         lines.append(f"No policy is replayed: {d.absent}.")
-    if d.odds is not None and odds(d.odds) not in d.conclusion:
+    if d.odds is not None:
         lines.append(f"Odds: {odds(d.odds)}.")
     for line in lines:
         console.print(Text(line))
@@ -144,6 +151,13 @@ def _print(d: Diagnosis, name: str) -> None:
         console.print(_choices([(NAMES[c.name], c) for c in d.partitions], title))
         console.print(_choices([(c.name, c) for c in d.sweep], "CST with K strata"))
     console.print(Text(d.conclusion, style="bold"))
+
+
+def _print_advice(advice: Advice) -> None:
+    console = Console()
+    if advice.recall is not None:
+        console.print(_policies(advice))
+    console.print(Text(f"{advice}", style="bold"))
 
 
 def _print_drift(log: Path) -> None:
@@ -203,6 +217,19 @@ def _choices(choices: list[tuple[str, PartitionResult]], title: str) -> Table:
             _number(c.utilisation),
             _difference(c.above_threshold),
             _difference(c.above_random),
+        )
+    return table
+
+
+def _policies(advice: Advice) -> Table:
+    """The recall of every policy in the next run."""
+    table = Table(title=f"Recall in the next run, budget {100 * advice.budget:.3g}%")
+    for column in ("policy", "recall", f"points below {advice.policy}"):
+        table.add_column(column, justify="left" if column == "policy" else "right")
+    table.add_row(advice.policy, fmt.rate_interval(advice.recall), "")
+    for rival in advice.rivals:
+        table.add_row(
+            rival.policy, fmt.rate_interval(rival.recall), fmt.points_interval(rival.less)
         )
     return table
 

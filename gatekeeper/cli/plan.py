@@ -19,7 +19,7 @@ from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve
 from gatekeeper.cli.logged_settings import own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
-from gatekeeper.policies import Random, describe_policy
+from gatekeeper.policies import DEFAULT_POLICY, Random, describe_policy
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import input_file
@@ -27,7 +27,6 @@ from gatekeeper.report import formatting as fmt
 
 __all__ = ["add", "main"]
 
-USUAL = "cst"  # the gate's own default
 SHOWN = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -51,7 +50,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="highest error rate of outputs accepted unverified, at 95 %% confidence",
     )  # fmt: skip
     parser.add_argument(
-        "--policy", metavar="NAME", help=f"(default: the run's own; {USUAL} for records)"
+        "--policy", metavar="NAME", help=f"(default: the run's own; {DEFAULT_POLICY} for records)"
     )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -67,7 +66,7 @@ def main(args: argparse.Namespace) -> int:
         if target is not None:
             check_target(name, target)
     settings = settings_of(args.file)
-    policy = args.policy or (USUAL if settings is None else own_policy(settings))
+    policy = args.policy or (DEFAULT_POLICY if settings is None else own_policy(settings))
     if policy is None:
         raise BadInputError(
             "the run's policy is not one of gatekeeper: name a policy with --policy"

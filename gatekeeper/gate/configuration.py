@@ -16,7 +16,7 @@ from gatekeeper.gate.state import ON_DRIFT, OnDrift
 from gatekeeper.gate.verification import ON_UNAVAILABLE, OnUnavailable
 from gatekeeper.log import Log
 from gatekeeper.policies import (
-    CST,
+    DEFAULT_POLICY,
     T0,
     Goal,
     PolicyDescriptor,
@@ -213,7 +213,7 @@ class GateSettings:
 
 def usual_policy(goal: Goal) -> str:
     """The name of the policy for a goal, where none is given."""
-    return Survey.name if goal == "score" else CST.name
+    return Survey.name if goal == "score" else DEFAULT_POLICY
 
 
 def exploration_rate(budget: Budget, explore: float, *, warmup: int = T0) -> float:

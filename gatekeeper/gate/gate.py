@@ -47,8 +47,8 @@ class VerificationGate(ClientMethods):
     Parameters
     ----------
     policy
-        A name (see `gatekeeper.policies.policy_names`) or a fresh instance; None: "cst", or
-        "survey" for the goal "score".
+        A name (see `gatekeeper.policies.policy_names`) or a fresh instance; None: "calibrated",
+        or "survey" for the goal "score".
     budget
         What verification may cost.
     verifier

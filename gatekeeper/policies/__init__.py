@@ -14,6 +14,7 @@ from gatekeeper.policies.mp_strat import MPStrat
 from gatekeeper.policies.oracle import Oracle
 from gatekeeper.policies.random import Random
 from gatekeeper.policies.registry import (
+    DEFAULT_POLICY,
     built_in,
     describe_policy,
     make_policy,
@@ -27,6 +28,7 @@ from gatekeeper.policies.threshold import Threshold
 
 __all__ = [
     "CST",
+    "DEFAULT_POLICY",
     "HGA",
     "T0",
     "CSTMemory",

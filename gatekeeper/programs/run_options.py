@@ -12,7 +12,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.features import BY_NAME
 from gatekeeper.gate.configuration import usual_policy
 from gatekeeper.gate.state import OnDrift
-from gatekeeper.policies import T0, Goal, policy_names
+from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
 from gatekeeper.programs.values import number, whole
 
 __all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
@@ -80,7 +80,7 @@ class RunOptions:
     max_tokens: int | None = None
     temperature: float = 0.0
     goal: Goal = "errors"
-    policy: str = "cst"
+    policy: str = DEFAULT_POLICY
     budget: float | None = None
     total: float | None = None
     warmup: int = T0
@@ -198,9 +198,9 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--policy",
         metavar="NAME",
-        help=f"of the goal errors: one of {', '.join(policy_names())} (default: {usual.policy}). "
-        "hga mostly finds a little less than cst, unless threshold is the better one: see "
-        "`gatekeeper diagnose`",
+        help=f"of the goal errors: one of {', '.join(policy_names())} (default: {usual.policy}, "
+        "which finds the most on average); `gatekeeper compare` and `diagnose` say which finds the "
+        "most on your outputs",
     )
     add(
         "--budget",

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatekeeper.analysis.advice import Advice
 from gatekeeper.analysis.estimates import Estimates, as_json, show
 from gatekeeper.analysis.score import ScoreEstimate, score_as_json, show_score
 from gatekeeper.analysis.summary import Summary
@@ -35,6 +36,8 @@ class RunReport:
     score : ScoreEstimate or None
         The mean score of all outputs; None without any.
     options : RunOptions
+    advice : Advice or None
+        The policy for the next run; None where policies cannot be compared.
     """
 
     summary: Summary
@@ -42,6 +45,7 @@ class RunReport:
     rate: Estimates
     score: ScoreEstimate | None
     options: RunOptions
+    advice: Advice | None
 
     def as_json(self) -> dict[str, Any]:
         """The report as a JSON object."""
@@ -64,6 +68,7 @@ class RunReport:
             "shift": status.shift,
             "error_rate": as_json(self.rate),
             "score": None if self.score is None else score_as_json(self.score),
+            "advice": None if self.advice is None else asdict(self.advice),
             "log": None if options.log is None else str(options.log),
         }
 
@@ -90,6 +95,8 @@ class RunReport:
         if self.score is not None and (options.goal == "score" or self.rate.weighted is None):
             lines += show_score(self.score)
         console.print("", *lines, "", sep="\n", markup=False, highlight=False)
+        if self.advice is not None and self.advice.reason is None:
+            console.print(f"Next time: {self.advice}", "", sep="\n", markup=False, highlight=False)
         log = f"Log: {options.log}" if options.log else "No log was kept; --log FILE keeps one."
         console.print(log, markup=False)
 

@@ -12,6 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.analysis.advice import advise
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.score import estimate_score
 from gatekeeper.analysis.summary import summarise
@@ -83,11 +84,15 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     summary = summarise(results)
     # The log's records have ĉ too, and `gatekeeper report` reads them.
     outputs: Sequence[Record | GateResult] = results
+    share = None if options.total or options.share == 1.0 else options.share
+    advice = None
     if options.log and results:
-        outputs = list(records_of_log(options.log))
-    report = RunReport(
-        summary, status, estimate(outputs), estimate_score(outputs) if outputs else None, options
-    )
+        records = records_of_log(options.log)
+        outputs = list(records)
+        if share is not None and options.goal == "errors":
+            advice = advise(records, share)
+    score = estimate_score(outputs) if outputs else None
+    report = RunReport(summary, status, estimate(outputs), score, options, advice)
     if options.json:
         print(json.dumps(report.as_json(), indent=2))
     else:

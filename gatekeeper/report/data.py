@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.diagnosis import Diagnosis, diagnose
 from gatekeeper.analysis.estimates import Estimates, estimate
 from gatekeeper.analysis.experiment import Comparison, Protocol, compare
@@ -67,6 +68,7 @@ class ReportData:
     run: RunData | None  # None for records
     beta: float
     diagnosis: Diagnosis
+    advice: Advice
     scores: FloatArray  # (N,): s in [0, 1]; NaN without a signal
     stratum: NDArray[np.intp]  # (N,): 0 … STRATA - 1, by expected cost
     rate: Estimates | None  # error rate of all outputs; None without propensities
@@ -105,6 +107,7 @@ def read_data(
         run=None if run is None else _counted(run),
         beta=beta,
         diagnosis=diagnosis,
+        advice=advise(records, beta),
         scores=fixed_score(records.h, records.cost_estimate, records.error, warmup=warmup),
         stratum=strata_of(records.cost_estimate, STRATA, warmup=warmup),
         rate=rate,

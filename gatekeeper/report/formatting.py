@@ -59,6 +59,11 @@ def count_interval(value: Interval) -> str:
     return f"{value.low:+.0f} to {value.high:+.0f} ({value.value:+.0f})".replace("-", "−")
 
 
+def points_interval(value: Interval) -> str:
+    """The same of a difference of rates, in percentage points."""
+    return count_interval(Interval(100 * value.value, 100 * value.low, 100 * value.high))
+
+
 def decimals(value: float, digits: int = 3) -> str:
     return "–" if isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chi2_contingency, pearsonr
 
 from gatekeeper import CST, BadInputError, Budget, Threshold, VerificationGate
-from gatekeeper.analysis.diagnosis import SWEEP, Advice, Diagnosis, diagnose
+from gatekeeper.analysis.diagnosis import SWEEP, Diagnosis, Thresholds, diagnose
 from gatekeeper.analysis.replay import replay
 from gatekeeper.cli import main
 from gatekeeper.io.records import RecordTable, write_records
@@ -180,7 +180,7 @@ def test_labels_that_a_policy_chose_tell_nothing_of_the_rest() -> None:
     wanted = np.concatenate([np.ones(50), s > np.quantile(s, 0.6)])
     log = replace(table, error=np.where(wanted, table.error, nan), propensity=wanted)
     chosen = diagnose(log)
-    assert (chosen.chosen, chosen.advice) == (True, Advice.UNKNOWN)
+    assert (chosen.chosen, chosen.thresholds) == (True, Thresholds.UNKNOWN)
     assert "random sample" in chosen.conclusion
 
     share = np.where(np.arange(6000) < 3000, 0.5, wanted)
@@ -200,54 +200,54 @@ def test_a_few_verifications_that_failed_are_left_out() -> None:
     assert replace(d, notes=[]) == whole
 
 
-# -- the advice --------------------------------------------------------------------------------
+# -- the conclusion ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("table", "advice", "says"),
+    ("table", "thresholds", "says"),
     [
         (
             records(3000, spread=0.01),
-            Advice.THRESHOLD,
-            "No evidence that strata differ: use threshold.",
+            Thresholds.ONE,
+            "No evidence that strata differ: one threshold serves them all.",
         ),
-        (records(200), Advice.UNKNOWN, "150 labels are too few to decide: about 1,"),
-        (records(3000, rates=RATES), Advice.CST, "error rate lies between 2"),
+        (records(200), Thresholds.UNKNOWN, "150 labels are too few to decide: about 1,"),
+        (records(3000, rates=RATES), Thresholds.OWN, "error rate lies between 2"),
         (
             records(3000, shift=(0, 1, 2, 3), spread=0.02),
-            Advice.CST,
+            Thresholds.OWN,
             "score ÷ cost is not comparable",
         ),
-        (records(3000, rates=RATES[::-1]), Advice.THRESHOLD, "CST does worse than Threshold"),
+        (records(3000, rates=RATES[::-1]), Thresholds.ONE, "CST does worse than Threshold"),
         (
             records(400, rates=(0.3, 0.3, 0.5, 0.5), spread=0.02),
-            Advice.UNKNOWN,
+            Thresholds.UNKNOWN,
             "too few labels to decide whether",
         ),
-        (records(4000, slopes=(0,) * 4, spread=0.01), Advice.THRESHOLD, "no better than random"),
-        (records(150, slopes=(0,) * 4), Advice.UNKNOWN, "with so few labels it stays open"),
-        (records(40), Advice.UNKNOWN, "of the 0 labels after the warm-up"),
-        (records(50), Advice.UNKNOWN, "of the 0 labels after the warm-up"),
-        (records(51), Advice.UNKNOWN, "more are needed"),
-        (records(500, rates=(0.0,) * 4), Advice.UNKNOWN, "fewer than two are of one kind"),
-        (records(3000, rates=(1.0,) * 4), Advice.UNKNOWN, "fewer than two are of one kind."),
-        (records(3000, spread=0.0), Advice.THRESHOLD, "all outputs fall into one cost stratum"),
+        (records(4000, slopes=(0,) * 4, spread=0.01), Thresholds.ONE, "no better than random"),
+        (records(150, slopes=(0,) * 4), Thresholds.UNKNOWN, "with so few labels it stays open"),
+        (records(40), Thresholds.UNKNOWN, "of the 0 labels after the warm-up"),
+        (records(50), Thresholds.UNKNOWN, "of the 0 labels after the warm-up"),
+        (records(51), Thresholds.UNKNOWN, "more are needed"),
+        (records(500, rates=(0.0,) * 4), Thresholds.UNKNOWN, "fewer than two are of one kind"),
+        (records(3000, rates=(1.0,) * 4), Thresholds.UNKNOWN, "fewer than two are of one kind."),
+        (records(3000, spread=0.0), Thresholds.ONE, "all outputs fall into one cost stratum"),
         (
             partly(records(3000, rates=RATES)),
-            Advice.UNKNOWN,
+            Thresholds.UNKNOWN,
             "only a replay can show",
         ),
         (
             partly(records(3000)),
-            Advice.THRESHOLD,
-            "No evidence that strata differ: use threshold.",
+            Thresholds.ONE,
+            "No evidence that strata differ: one threshold serves them all.",
         ),
     ],
 )
-def test_advice(table: RecordTable, advice: Advice, says: str) -> None:
+def test_conclusion(table: RecordTable, thresholds: Thresholds, says: str) -> None:
     d = diagnose(table, orders=3)
     assert says.lower() in d.conclusion.lower()
-    assert d.advice is advice
+    assert d.thresholds is thresholds
 
 
 def test_degenerate_files_give_figures_or_none() -> None:
@@ -272,21 +272,23 @@ def test_degenerate_files_give_figures_or_none() -> None:
     assert some.without_signal == 317
     assert sum(f.n for f in some.strata) == 633
     none = diagnose(replace(table, h=np.full((1000, 3), nan)), orders=2)
-    assert (none.without_signal, none.overall.labelled, none.advice) == (950, 0, Advice.UNKNOWN)
+    assert (none.without_signal, none.overall.labelled, none.thresholds) == (
+        950,
+        0,
+        Thresholds.UNKNOWN,
+    )
 
 
 # -- the odds ------------------------------------------------------------------------------------
 
 
-def test_the_better_bet_is_the_better_policy() -> None:
+def test_the_odds_are_those_of_the_better_policy() -> None:
     """Expensive outputs are wrong more often, or less: score ÷ cost alone takes the cheap ones."""
-    for rates, better in ((RATES, Advice.CST), (RATES[::-1], Advice.THRESHOLD)):
+    for rates, cst in ((RATES, True), (RATES[::-1], False)):
         found = diagnose(records(1500, rates=rates), orders=1).odds
         assert found is not None
-        assert found.better is better
-        assert (found.cst > 0.95) == (better is Advice.CST)
-        assert (found.threshold > 0.95) == (better is Advice.THRESHOLD)
-        assert (found.gain.value > 0.0) == (better is Advice.CST)
+        assert (found.cst > 0.95) == (found.gain.value > 0.0) == cst
+        assert (found.threshold > 0.95) == (not cst)
 
 
 def test_who_cannot_tell_gets_the_odds() -> None:
@@ -305,10 +307,9 @@ def test_who_cannot_tell_gets_the_odds() -> None:
     )
     for table in (few, log):
         d = diagnose(table, orders=1)
-        assert d.advice is Advice.UNKNOWN
+        assert d.thresholds is Thresholds.UNKNOWN
         assert d.odds is not None
         assert d.odds.cst + d.odds.threshold <= 1.0
-        assert f"The better bet is {d.odds.better}" in d.conclusion
     blind = replace(log, propensity=np.where(share == 1.0, 1.0, 0.0))
     assert diagnose(blind, orders=1).odds is None
 
@@ -335,15 +336,15 @@ def diagnosed(
 
 def test_exit_codes_and_json(diagnosed: Callable[..., tuple[int, str, str]]) -> None:
     fields = set(Diagnosis.__dataclass_fields__)
-    for table, code, advice in (
-        (records(2000, spread=0.01), 0, "threshold"),
-        (records(2000, rates=RATES), 3, "cst"),
+    for table, code, thresholds in (
+        (records(2000, spread=0.01), 0, "one for all"),
+        (records(2000, rates=RATES), 3, "one per stratum"),
         (records(120), 4, "cannot tell"),
         (records(20), 4, "cannot tell"),
     ):
         got, out, err = diagnosed(table, "--json")
         result = json.loads(out, parse_constant=lambda name: pytest.fail(name))
-        assert (got, result["advice"], err) == (code, advice, "")
+        assert (got, result["thresholds"], err) == (code, thresholds, "")
         assert fields < result.keys()
         got, out, _ = diagnosed(table)
         assert got == code

@@ -8,21 +8,21 @@ from enum import StrEnum
 from gatekeeper.stats.interval import Interval
 
 __all__ = [
-    "Advice",
     "Condition",
     "Diagnosis",
     "Odds",
     "Partition",
     "PartitionResult",
     "StratumFigures",
+    "Thresholds",
 ]
 
 
-class Advice(StrEnum):
-    """Which policy the records support."""
+class Thresholds(StrEnum):
+    """Whether the cost strata need thresholds of their own."""
 
-    THRESHOLD = "threshold"
-    CST = "cst"
+    ONE = "one for all"  # as in Threshold: no evidence that strata differ, or CST is no better
+    OWN = "one per stratum"  # as in CST
     UNKNOWN = "cannot tell"
 
 
@@ -83,7 +83,6 @@ class Odds:
     gain: Interval  # recall of CST minus that of Threshold, in [-1, 1]
     cst: float  # probability that CST's recall is higher by more than a point
     threshold: float  # probability that Threshold's is
-    better: Advice  # the better bet, by the expected gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,5 +113,5 @@ class Diagnosis:
     odds: Odds | None  # None where the records do not represent all outputs
     chosen: bool  # a policy chose the labelled outputs: the figures describe only these
     notes: list[str]
-    advice: Advice
-    conclusion: str
+    thresholds: Thresholds
+    conclusion: str  # the reason, in words

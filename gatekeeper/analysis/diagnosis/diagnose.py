@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gatekeeper.analysis.diagnosis.data import Advice, Diagnosis
+from gatekeeper.analysis.diagnosis.data import Diagnosis, Thresholds
 from gatekeeper.analysis.diagnosis.odds import odds_of
 from gatekeeper.analysis.diagnosis.replays import (
     gate_conditions,
@@ -112,15 +112,15 @@ def diagnose(
         odds=odds_of(table, beta, strata) if warmup == T0 else None,
         chosen=chosen,
         notes=notes + note,
-        advice=Advice.UNKNOWN,
+        thresholds=Thresholds.UNKNOWN,
         conclusion="",
     )
     if found.absent is None:
         partitions, sweep = replay_partitions(table, beta, strata, warmup, orders, on_progress)
         gate = gate_conditions(table, beta, strata, warmup)
         found = replace(found, partitions=partitions, sweep=sweep, gate=gate)
-    advice, conclusion = conclude(found)
-    return replace(found, advice=advice, conclusion=conclusion)
+    thresholds, conclusion = conclude(found)
+    return replace(found, thresholds=thresholds, conclusion=conclusion)
 
 
 def orders_for(n: int) -> int:

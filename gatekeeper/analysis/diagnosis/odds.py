@@ -1,4 +1,4 @@
-"""How likely it is that CST finds more in the next run than Threshold, and which is the better bet.
+"""How likely it is that CST finds more in the next run than Threshold.
 
 The tests and replays of a diagnosis show whether a difference exceeds chance. With a few hundred
 labels most differences do not, even real ones. A choice needs the odds: the difference of the two
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gatekeeper.analysis.diagnosis.data import Advice, Odds
+from gatekeeper.analysis.diagnosis.data import Odds
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.plan import settled_share
 from gatekeeper.errors import BadInputError
@@ -56,5 +56,4 @@ def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
         gain=found,
         cst=float((gain > WORTH).mean()),
         threshold=float((gain < -WORTH).mean()),
-        better=Advice.CST if found.value > 0.0 else Advice.THRESHOLD,
     )

@@ -1,11 +1,11 @@
-"""Which policy the figures support. `text` has the sentences."""
+"""Whether the figures support a threshold of each stratum. `text` has the sentences."""
 
 from __future__ import annotations
 
 from math import ceil, isnan
 
 from gatekeeper.analysis.diagnosis import text
-from gatekeeper.analysis.diagnosis.data import Advice, Diagnosis, PartitionResult
+from gatekeeper.analysis.diagnosis.data import Diagnosis, PartitionResult, Thresholds
 
 __all__ = ["conclude"]
 
@@ -16,50 +16,47 @@ MARGIN = 0.02  # hit rates closer than this are as good as each other
 HIDDEN = 0.1  # a gain in hit rate over a random draw that must not stay unmentioned
 
 
-def conclude(d: Diagnosis) -> tuple[Advice, str]:
-    """The advice and its reason.
+def conclude(d: Diagnosis) -> tuple[Thresholds, str]:
+    """Whether the strata need thresholds of their own, and the reason.
 
     Both tests and a replay are asked for it: the tests whether strata differ, the replay whether
-    CST hits more than Threshold. Without a replay only the absence of differences gives advice.
-    Where there is none, the better bet is named.
+    CST hits more than Threshold. Without a replay only the absence of differences decides it.
     """
-    advice, reason = _conclude(d)
-    if advice is Advice.UNKNOWN and d.odds is not None and not d.chosen:
-        reason += text.better_bet(d.odds)
-    return advice, reason
-
-
-def _conclude(d: Diagnosis) -> tuple[Advice, str]:
     labels, needed = d.overall.weight, _labels_needed(len(d.strata))
     if isnan(d.overall.rho):
-        return Advice.UNKNOWN, text.too_few_labels(d.overall.labelled, needed - labels)
+        return Thresholds.UNKNOWN, text.too_few_labels(d.overall.labelled, needed - labels)
     if d.chosen:
-        return Advice.UNKNOWN, text.CHOSEN
+        return Thresholds.UNKNOWN, text.CHOSEN
     if sum(f.n > 0 for f in d.strata) == 1:
-        return Advice.THRESHOLD, text.ONE_STRATUM
+        return Thresholds.ONE, text.ONE_STRATUM
     evidence = _evidence(d)
     differ = f"Strata differ: {', and '.join(evidence)}. " if evidence else ""
     if d.partitions is None:
         return (
-            (Advice.UNKNOWN, differ + text.NO_REPLAY) if evidence else _no_evidence(labels, needed)
+            (Thresholds.UNKNOWN, differ + text.NO_REPLAY)
+            if evidence
+            else _no_evidence(labels, needed)
         )
     threshold, _, _, cst, _ = d.partitions
     gain = cst.above_threshold
     if isnan(gain.value):
-        return Advice.UNKNOWN, differ + text.BUDGET_TOO_SMALL
+        return Thresholds.UNKNOWN, differ + text.BUDGET_TOO_SMALL
     signal = _signal(threshold, cst)
     if gain.low > 0.0:
-        return Advice.CST, f"{differ or text.NOT_COMPARABLE}{text.better(threshold, cst)}{signal}"
+        return (
+            Thresholds.OWN,
+            f"{differ or text.NOT_COMPARABLE}{text.better(threshold, cst)}{signal}",
+        )
     if gain.high < 0.0:
         differ = differ or "No evidence that strata differ. "
-        return Advice.THRESHOLD, f"{differ}{text.worse(threshold, cst)}{signal}"
+        return Thresholds.ONE, f"{differ}{text.worse(threshold, cst)}{signal}"
     if not evidence:
-        advice, reason = _no_evidence(labels, needed)
-        return advice, reason + signal
+        found, reason = _no_evidence(labels, needed)
+        return found, reason + signal
     if abs(gain.value) + gain.margin <= MARGIN:
-        return Advice.THRESHOLD, f"{differ}{text.equal(gain)}{signal}"
+        return Thresholds.ONE, f"{differ}{text.equal(gain)}{signal}"
     more = labels * ((gain.margin / max(abs(gain.value), MARGIN)) ** 2 - 1)
-    return Advice.UNKNOWN, f"{differ}{text.undecided(gain, more)}{signal}"
+    return Thresholds.UNKNOWN, f"{differ}{text.undecided(gain, more)}{signal}"
 
 
 def _evidence(d: Diagnosis) -> list[str]:
@@ -74,10 +71,10 @@ def _evidence(d: Diagnosis) -> list[str]:
     return found
 
 
-def _no_evidence(labels: float, needed: int) -> tuple[Advice, str]:
+def _no_evidence(labels: float, needed: int) -> tuple[Thresholds, str]:
     if labels >= needed:
-        return Advice.THRESHOLD, text.NO_EVIDENCE
-    return Advice.UNKNOWN, text.no_evidence_yet(labels, needed - labels)
+        return Thresholds.ONE, text.NO_EVIDENCE
+    return Thresholds.UNKNOWN, text.no_evidence_yet(labels, needed - labels)
 
 
 def _signal(threshold: PartitionResult, cst: PartitionResult) -> str:

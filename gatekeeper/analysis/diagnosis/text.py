@@ -18,7 +18,6 @@ __all__ = [
     "SIGNAL_OPEN",
     "SIGNAL_USELESS",
     "better",
-    "better_bet",
     "equal",
     "no_evidence_yet",
     "odds",
@@ -31,16 +30,16 @@ __all__ = [
 
 CHOSEN = (
     "Cannot tell: labels that a policy chose do not show how strata compare. Verify a random "
-    "sample (policy random or hga), or everything."
+    "sample (explore), or everything."
 )
-ONE_STRATUM = "All outputs fall into one cost stratum, so no strata can be compared: use threshold."
+ONE_STRATUM = "All outputs fall into one cost stratum, so no strata can be compared."
 NO_REPLAY = "Only a replay can show whether cst then does better than threshold."
 BUDGET_TOO_SMALL = "The budget is too small to verify anything: raise beta."
 NOT_COMPARABLE = (
     "Neither correlations nor error rates differ measurably between strata, but score ÷ cost is "
     "not comparable across them. "
 )
-NO_EVIDENCE = "No evidence that strata differ: use threshold."
+NO_EVIDENCE = "No evidence that strata differ: one threshold serves them all."
 SIGNAL_OPEN = (
     " With so few labels it stays open whether either policy hits more than a random draw."
 )
@@ -70,11 +69,7 @@ def unequal_error_rates(rates: Sequence[float], p: float) -> str:
 
 
 def better(threshold: PartitionResult, cst: PartitionResult) -> str:
-    return f"CST does better than Threshold {_by(threshold, cst)}: use cst."
-
-
-def better_bet(found: Odds) -> str:
-    return f" The better bet is {found.better}: {odds(found)}."
+    return f"CST does better than Threshold {_by(threshold, cst)}."
 
 
 def odds(found: Odds) -> str:
@@ -87,11 +82,11 @@ def odds(found: Odds) -> str:
 
 
 def worse(threshold: PartitionResult, cst: PartitionResult) -> str:
-    return f"CST does worse than Threshold {_by(threshold, cst)}: use threshold."
+    return f"CST does worse than Threshold {_by(threshold, cst)}."
 
 
 def equal(gain: Interval) -> str:
-    return f"CST and Threshold still do equally well ({_gain(gain)}): use threshold."
+    return f"CST and Threshold still do equally well ({_gain(gain)})."
 
 
 def undecided(gain: Interval, more: float) -> str:

@@ -23,7 +23,7 @@ def in_short(data: ReportData) -> Markup:
     else:
         sentences = _run_in_short(data.run.summary, data.rate)
         headline, last = _of_run(data.run.summary)
-    sentences.append(data.diagnosis.conclusion)
+    sentences.append(f"{data.advice}")
     notes = () if data.run is None else data.run.notes
     return element(
         "div",

@@ -1,9 +1,10 @@
-"""What each built-in policy would have found on the same records."""
+"""Which policy to use, and what each would have found on the same records."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gatekeeper.analysis.advice import Advice
 from gatekeeper.analysis.diagnosis import Condition
 from gatekeeper.analysis.experiment import Comparison
 from gatekeeper.policies import CST, HGA, Calibrated, PolicyDescriptor, Random, Threshold
@@ -18,10 +19,16 @@ __all__ = ["policies"]
 def policies(data: ReportData) -> Section:
     found, replays = data.diagnosis, data.replays
     title = "What would each policy have found?"
+    advised = [element("p", element("strong", f"{data.advice}")), *_next_run(data.advice)]
     if replays is None:
-        return section(title, element("p", f"Cannot be computed: {found.absent}."))
+        return section(
+            title,
+            *advised,
+            element("p", f"Replays with every label. Cannot be computed: {found.absent}."),
+        )
     return section(
         title,
+        *advised,
         _at_beta(replays, data.beta),
         figure(
             figures.inline_svg(figures.gain_figure([_gains(replays)]), prefix="gain"),
@@ -34,6 +41,34 @@ def policies(data: ReportData) -> Section:
         _over_budgets(replays.over, replays.over_budgets),
         *([_gate(found.gate)] if found.gate else []),
     )
+
+
+def _next_run(advice: Advice) -> list[Markup]:
+    """The table behind the advice, where policies can be compared."""
+    if advice.recall is None:
+        return []
+    rows = [(advice.policy, fmt.rate_interval(advice.recall), "", "", "")]
+    rows += [
+        (
+            r.policy,
+            fmt.rate_interval(r.recall),
+            fmt.points_interval(r.less),
+            f"{r.ahead:.0%}",
+            f"{r.behind:.0%}",
+        )
+        for r in advice.rivals
+    ]
+    name = advice.policy
+    return [
+        table(
+            ("policy", "recall", f"points below {name}", f"{name} finds more", "finds less"),
+            rows,
+            caption=f"In the next run of such outputs, at a budget of {fmt.budget(advice.budget)}: "
+            "the share of all errors found, with its 95 % interval and the estimate; and the odds "
+            f"that {name} finds over one point more, or less. Choices are those on this file, in "
+            "its order; labels that it lacks are drawn.",
+        )
+    ]
 
 
 def _at_beta(replays: PolicyReplays, beta: float) -> Markup:
