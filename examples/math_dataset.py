@@ -4,7 +4,7 @@
         --model my-model --base-url http://127.0.0.1:8000/v1
 
 `--dataset HuggingFaceH4/MATH-500` takes the test split from the Hugging Face hub instead
-(pip install 'llm-gatekeeper[datasets]'), `--vllm MODEL` runs vLLM in this process, and without a
+(pip install datasets), `--vllm MODEL` runs vLLM in this process, and without a
 model the bundled one answers: wrongly, since it knows other tasks, but the loop is the same. After
 an interruption the same command with the same log continues. docs/datasets.md has more.
 

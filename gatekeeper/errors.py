@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "SandboxUnavailableError",
     "SettingDifference",
     "VerifierUnavailableError",
+    "install_command",
 ]
 
 
@@ -51,8 +53,23 @@ class MissingDependencyError(GatekeeperError, ImportError):
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
         super().__init__(
-            f"{needed_for} needs the package {package!r}: pip install 'llm-gatekeeper[{extra}]'"
+            f"{needed_for} needs the package {package!r} (extra {extra}): {install_command(extra)}"
         )
+
+
+def install_command(extra: str) -> str:
+    """The command that installs what an extra of this package consists of.
+
+    It names those packages, so that it works however gatekeeper itself was installed: from a clone,
+    a wheel or an index.
+    """
+    try:
+        needed = requires("llm-gatekeeper") or []
+    except PackageNotFoundError:  # a checkout on the path
+        return f"pip install '.[{extra}]', in a clone of the repository"
+    marked = [line.partition(";") for line in needed]
+    names = [f"'{name.strip()}'" for name, _, when in marked if f'"{extra}"' in when]
+    return f"pip install {' '.join(names)}"
 
 
 class SandboxUnavailableError(GatekeeperError):

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gatekeeper.errors import GatekeeperError
+from gatekeeper.errors import GatekeeperError, install_command
 from gatekeeper.log import Learned, SQLiteLog
 from gatekeeper.protocols import Verifier
 from gatekeeper.testing import check_verifier, make_generation
@@ -121,7 +121,7 @@ def _try(group: Group, part: str, package: str | None, check: Callable[[], str])
 def _extra(part: str, extra: str, *packages: str) -> Finding:
     """An extra that consists of packages: whether one of them is installed."""
     found = next((number for name in packages if (number := _version(name))), None)
-    install = f"not installed: pip install 'llm-gatekeeper[{extra}]'"
+    install = f"not installed: {install_command(extra)}"
     return Finding("extras", part, found is not None, found, "installed" if found else install)
 
 

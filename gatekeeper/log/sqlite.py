@@ -110,7 +110,7 @@ class SQLiteLog:
         if newer:
             raise LogSchemaError(
                 f"log {str(self.path)!r} was written by a newer gatekeeper (it knows "
-                f"{', '.join(newer)}): upgrade with pip install -U llm-gatekeeper"
+                f"{', '.join(newer)}): read it with that version, or a later one"
             )
         steps = [step for step in MIGRATIONS if step.__name__ not in done]
         if not steps or read_only:

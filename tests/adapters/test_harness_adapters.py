@@ -223,4 +223,5 @@ def test_without_the_harness_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     assert run() == 2
-    assert f"llm-gatekeeper[{package.replace('_', '-')}]" in capsys.readouterr().err
+    name = package.replace("_", "-")
+    assert f"(extra {name}): pip install '{name}" in capsys.readouterr().err

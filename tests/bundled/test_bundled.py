@@ -146,7 +146,7 @@ def test_bad_input(model: BundledModel) -> None:
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_missing_dependency(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=rf"{package}.*llm-gatekeeper\[demo\]"):
+    with pytest.raises(MissingDependencyError, match=rf"{package}.*\(extra demo\): pip install '"):
         BundledModel()
 
 

@@ -154,5 +154,5 @@ def test_limits_that_make_no_sense() -> None:
 
 def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gatekeeper.maths.checker.find_spec", lambda package: None)
-    with pytest.raises(MissingDependencyError, match=r"llm-gatekeeper\[math\]"):
+    with pytest.raises(MissingDependencyError, match=r"\(extra math\): pip install '"):
         MathChecker()

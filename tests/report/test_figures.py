@@ -127,7 +127,7 @@ def test_filled_markers_are_significant_ones() -> None:
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'llm-gatekeeper\[plots\]'"):
+    with pytest.raises(MissingDependencyError, match=r"\(extra plots\): pip install 'matplotlib"):
         correlation_figure([])
 
 

@@ -419,5 +419,5 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingDependencyError, match=r"llm-gatekeeper\[plots\]"):
+    with pytest.raises(MissingDependencyError, match=r"\(extra plots\): pip install '"):
         report(write(tmp_path / "r.jsonl", records(60)))
