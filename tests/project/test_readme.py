@@ -1,4 +1,7 @@
-"""The README's program runs as it stands: the real openai client against a server on loopback."""
+"""The README's programs and commands run as they stand, and those of some pages.
+
+The real openai client calls a server on loopback.
+"""
 
 import json
 import os
@@ -14,6 +17,7 @@ from typing import Any
 import pytest
 from serving import serving
 
+from gatekeeper.bundled import TASKS
 from gatekeeper.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -71,23 +75,65 @@ def base_url():
     server.server_close()
 
 
-def test_the_readme_program_gates_an_openai_call(base_url: str, tmp_path: Path) -> None:
-    """And run again with the same log it asks, decides and charges nothing twice."""
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(program.splitlines()) <= 35
-    env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url, "PATH": "/usr/bin:/bin"}
-    for told in (["q1 passed warmup", "q2 failed warmup"], []):
-        ran = subprocess.run(
-            [PYTHON, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
-        )
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stdout.splitlines() == told
+README = (ROOT / "README.md").read_text()
+WRAP, FUNCTION, DECORATOR = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def ran(program: str, folder: Path, **environment: str) -> list[str]:
+    """The lines that a program of at most ten lines prints."""
+    assert len([line for line in program.splitlines() if line]) <= 10
+    done = subprocess.run(
+        [PYTHON, "-c", program],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_readme_program_around_a_client(base_url: str, tmp_path: Path) -> None:
+    """And where the gate cannot decide, here as it is closed, the program goes on."""
+    key = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url}
+    (shown,) = ran(WRAP, tmp_path, **key)
+    assert "Verdict.FAILED" in shown
+    undecided = WRAP.replace("messages = [", "gate.close(); messages = [")
+    assert ran(undecided, tmp_path, **key) == ["None"]
+
+
+def test_the_readme_programs_with_functions(tmp_path: Path) -> None:
+    assert ran(FUNCTION, tmp_path) == ["warmup passed"]
+    assert ran(DECORATOR, tmp_path) == ["It is 4. passed", "It is 4. failed"]
+
+
+def test_the_command_lines_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = (line for line in TASKS.read_text().splitlines(True) if '"math"' in line)
+    Path("tasks.jsonl").write_text("".join(sorted(lines, key=len)[:56]))  # short answers
+    commands = re.findall(r"^    gatekeeper (.*?)(?: +#.*)?$", README, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["run", "show", "report"]
+    for command in commands:
+        assert main(command.split()) == 0
+    assert "56" in capsys.readouterr().out
+    assert Path("report.html").stat().st_size > 10_000
+
+
+def test_the_wrapped_client_on_the_bundled_model(tmp_path: Path) -> None:
+    """examples/wrapped_client.py; a second run asks nothing again."""
+    command = [sys.executable, str(ROOT / "examples/wrapped_client.py"), "--limit", "52"]
+    shown = [subprocess.check_output(command, cwd=tmp_path, text=True) for _ in range(2)]
+    assert shown[0] == shown[1]
+    assert shown[0].startswith("52 answers. 50 verified as warm-up, ")
+    assert (tmp_path / "wrap.db").is_file()
 
 
 def test_the_picture_of_the_gain_has_the_figures_of_the_table() -> None:
     """Both are of one run of `make demo`."""
     drawn = (ROOT / "docs/images/gain.svg").read_text()
-    table = re.findall(r"│ (.*?) +│ +(\S+) │ +(\S+) │", (ROOT / "README.md").read_text())
+    table = re.findall(r"│ (.*?) +│ +(\S+) │ +(\S+) │", README)
     found = {name.split(" (")[0]: wrong for name, _, wrong in table}
     for name in ("verified by the gate", "the same number at random", "the best possible choice"):
         assert f">{found[name]}<" in drawn
