@@ -1,15 +1,13 @@
 """The data that flows through gatekeeper: frozen, slotted dataclasses, one idea per file.
 
-Glossary
---------
-audit rate      verified ÷ seen
-hit rate        errors found ÷ verified (precision)
-recall          errors found ÷ all errors
-coverage        accepted without verification ÷ seen
-residual risk   error rate among the outputs accepted without verification
-utilisation     spent ÷ budget
-propensity      probability with which this decision was to verify
-yield           errors found per unit of spent cost
+- audit rate: verified ÷ seen
+- hit rate: errors found ÷ verified (precision)
+- recall: errors found ÷ all errors
+- coverage: accepted without verification ÷ seen
+- residual risk: error rate among the outputs accepted without verification
+- utilisation: spent ÷ budget
+- propensity: probability with which this decision was to verify
+- yield: errors found per unit of spent cost
 
 Units: log-probabilities are natural logarithms (nats); margins and signals are nats unless said
 otherwise; costs are in the budget's unit; `seconds` are wall-clock seconds.
