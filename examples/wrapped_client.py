@@ -38,7 +38,9 @@ def main() -> None:
                 continue
             with gate.task(task, id=task["id"]):
                 client.chat.completions.create(
-                    model=server.model.name, messages=[{"role": "user", "content": task["prompt"]}]
+                    model=server.model.name,
+                    messages=[{"role": "user", "content": task["prompt"]}],
+                    temperature=0,
                 )
         status = gate.status()
     server.shutdown()
