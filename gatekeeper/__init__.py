@@ -1,6 +1,6 @@
 """gatekeeper: decides which LLM outputs deserve verification, within a budget.
 
-gate = VerificationGate("cst", budget=Budget(fraction=0.2), verifier=..., log="run.db")
+gate = VerificationGate(budget=Budget(fraction=0.2), verifier=..., log="run.db")
 result = gate.maybe_verify(response, task)
 """
 
