@@ -11,7 +11,7 @@ from typing import Any
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
-from gatekeeper.policies import Goal, policy_names
+from gatekeeper.policies import DEFAULT_POLICY, Goal, policy_names
 from gatekeeper.types import Generation, Outcome
 
 __all__ = ["Check", "Checks", "GateOptions", "add_options", "open_gate", "options_of"]
@@ -79,7 +79,8 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         "policy",
         type=_policy,
         metavar="NAME",
-        help=f"with the goal errors: one of {', '.join(policy_names())} (default: cst)",
+        help=f"with the goal errors: one of {', '.join(policy_names())} "
+        f"(default: {DEFAULT_POLICY})",
     )
     add(
         "explore",

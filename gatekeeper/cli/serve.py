@@ -114,7 +114,7 @@ def main(args: argparse.Namespace) -> int:
     except LogMismatchError as e:
         raise BadInputError(mismatch_text(options.log or Path(), e)) from e
     with gate:
-        asyncio.run(_serve(gate, Tasks(tasks, kinds=verifier.verifiers), settings, args))
+        asyncio.run(_serve(gate, Tasks(tasks, kinds=verifier.verifiers), settings, options, args))
         status = gate.status()
         print(
             f"gatekeeper: ended after {status.seen} outputs, "
@@ -126,22 +126,26 @@ def main(args: argparse.Namespace) -> int:
 
 
 async def _serve(
-    gate: VerificationGate, tasks: Tasks, settings: GatewaySettings, args: argparse.Namespace
+    gate: VerificationGate,
+    tasks: Tasks,
+    settings: GatewaySettings,
+    options: RunOptions,
+    args: argparse.Namespace,
 ) -> None:
     from gatekeeper.gateway.application import Gateway  # these need the extra
     from gatekeeper.gateway.server import serve
 
     def ready(url: str) -> None:
         known = gate.status().seen
-        log = f"; {known} outputs are in {args.log}" if known else ""
+        log = f"; {known} outputs are in {options.log}" if known else ""
         print(
-            f"gatekeeper: {url}/v1 is in front of {settings.upstream}; policy {args.policy}, "
+            f"gatekeeper: {url}/v1 is in front of {settings.upstream}; policy {options.policy}, "
             f"{len(tasks)} tasks{log}",
             file=sys.stderr,
             flush=True,
         )
 
-    metrics = Metrics(policy=args.policy, unit=args.unit)
+    metrics = Metrics(policy=options.policy, unit=options.unit)
     gateway = Gateway(gate, tasks, settings, metrics)
     await serve(gateway, host=args.host, port=args.port, on_ready=ready)
 
@@ -149,6 +153,7 @@ async def _serve(
 def _gate(options: RunOptions, verifier: ByKind) -> VerificationGate:
     return VerificationGate(
         options.policy,
+        goal=options.goal,
         budget=Budget(fraction=options.share, total=options.total, unit=options.unit),
         verifier=verifier,
         log=options.log,

@@ -29,6 +29,7 @@ from gatekeeper.adapters.generate import bundled_generator, openai_generator, vl
 from gatekeeper.cli import main
 from gatekeeper.errors import GeneratorUnavailableError
 from gatekeeper.io.tasks import read_tasks
+from gatekeeper.policies import DEFAULT_POLICY
 
 MODEL = BundledModel.name
 TASKS = read_tasks(gatekeeper.bundled.TASKS)
@@ -222,7 +223,7 @@ def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
     with server_process(url.split(":")[-1].partition("/")[0]) as (_, again):
         assert again == url
         subprocess.run(command(broken, url), check=True, capture_output=True)
-    assert final_state(broken, "cst", N) == final_state(whole, "cst", N)
+    assert final_state(broken, DEFAULT_POLICY, N) == final_state(whole, DEFAULT_POLICY, N)
 
 
 @pytest.mark.parametrize(

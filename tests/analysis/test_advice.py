@@ -124,7 +124,7 @@ def test_what_cannot_be_told_is_said() -> None:
     dumb = records(300)
     dumb = replace(dumb, h=np.full((300, 3), np.nan))
     for table, reason in (
-        (blind, "had no chance to be verified"),
+        (blind, "have propensity 0"),
         (records(40), "leave none after a warm-up"),
         (dumb, "no output after the warm-up has a signal"),
     ):

@@ -390,10 +390,22 @@ def test_the_report_shows_them(explored: tuple[Path, list[GateResult], float]) -
     assert json.loads(json.dumps(as_json(found)))["assisted"]["value"] == numbers(found.assisted)[0]
 
 
-def test_the_page_on_estimates_runs(explored: tuple[Path, list[GateResult], float]) -> None:
-    """docs/estimates.md: the program, beside a log."""
+def test_the_page_on_estimates_runs(
+    explored: tuple[Path, list[GateResult], float], tmp_path: Path
+) -> None:
+    """docs/estimates.md: the program on a score, and the one on an error rate beside a log."""
     page = (Path(__file__).parents[2] / "docs" / "estimates.md").read_text()
-    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    score, program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    graded = "from gatekeeper.types import Generation\n"
+    graded += "outputs = [(Generation(str(i), 'x'), i / 60) for i in range(60)]\n"
+    graded += "def f1(generation, task): return task\n"
+    ran = subprocess.run(
+        [sys.executable, "-c", graded + score], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    point, low, high = map(float, ran.stdout.splitlines()[-1].split())
+    assert low < point < high
+    assert low < 59 / 120 < high
     log = explored[0]
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=log.parent, capture_output=True, text=True

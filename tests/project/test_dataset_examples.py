@@ -25,6 +25,7 @@ from gatekeeper.cli import main as gatekeeper
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.io.datasets import mbpp_task
 from gatekeeper.io.tasks import as_tasks
+from gatekeeper.policies import DEFAULT_POLICY
 from gatekeeper.sandbox import LocalSandbox
 from gatekeeper.types import Generation, Outcome, Verdict
 
@@ -108,7 +109,7 @@ def test_killed_an_example_ends_as_if_it_had_never_been(name: str, tmp_path: Pat
         child.send_signal(signal.SIGKILL)
         child.wait()
     subprocess.run(command(broken), check=True, capture_output=True)
-    assert final_state(broken, "cst", N) == final_state(whole, "cst", N)
+    assert final_state(broken, DEFAULT_POLICY, N) == final_state(whole, DEFAULT_POLICY, N)
 
 
 def test_mbpp_references_and_mutants(capsys: pytest.CaptureFixture[str]) -> None:
