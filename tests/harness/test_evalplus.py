@@ -204,7 +204,7 @@ def test_it_makes_the_samples_that_lack(place: Path, server: Server) -> None:
         ({"--samples": "broken.jsonl"}, "broken.jsonl, line 2: not JSON"),
         ({"--samples": "bare.jsonl"}, "bare.jsonl, line 1: field 'solution' is missing"),
         ({"--samples": "odd.jsonl"}, "odd.jsonl, line 1: field 'logprobs'"),
-        ({"--budget": "0"}, "fraction=0.0"),
+        ({"--budget": "0"}, "--budget '0'"),
         ({"--log": "nowhere/run.db"}, "its folder does not exist"),
         ({"--base-url": "http://127.0.0.1:9/v1"}, "needs --model"),
         ({"--samples": "x.jsonl", "--model": "m", "--base-url": "http://127.0.0.1:9/v1"}, "answer"),
