@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gatekeeper.adapters.openai.stream import LAST_EVENTS
-from gatekeeper.gateway.json_edit import Paths, edited
+from gatekeeper.gateway.answer_edit import Edits
 
 __all__ = ["Frames", "is_last", "read_frame"]
 
 END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-DATA = re.compile(r"(?m)^data: ?([^\r\n]*)")
+DATA = re.compile(rb"(?m)^data: ?([^\r\n]*)")
 DONE = "[DONE]"
 
 
@@ -32,22 +32,21 @@ class Frames:
         self.rest = text[start:]
 
 
-def read_frame(frame: bytes, paths: Paths) -> tuple[Any, bytes]:
+def read_frame(frame: bytes, edits: Edits) -> tuple[Any, bytes]:
     """The JSON value of a frame, "[DONE]", or None; and the frame after the edits."""
+    lines = list(DATA.finditer(frame))
+    if len(lines) != 1:  # a comment, or something that these APIs do not send
+        return None, frame
+    (data,) = lines
+    if data[1] == DONE.encode():
+        return DONE, frame
     try:
-        text = frame.decode()
-        lines = list(DATA.finditer(text))
-        if len(lines) != 1:  # a comment, or something that these APIs do not send
-            return None, frame
-        (data,) = lines
-        if data[1] == DONE:
-            return DONE, frame
-        value, new = edited(data[1], paths)
+        value, new = edits.apply(data[1])
     except ValueError:
         return None, frame
-    if new is data[1] or new == data[1]:
+    if new == data[1]:
         return value, frame
-    return value, (text[: data.start(1)] + new + text[data.end(1) :]).encode()
+    return value, frame[: data.start(1)] + new + frame[data.end(1) :]
 
 
 def is_last(value: Any) -> bool:

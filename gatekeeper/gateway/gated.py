@@ -14,9 +14,10 @@ from aiohttp import web
 from gatekeeper.adapters.openai.logprobs import REFUSALS, is_refusal
 from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.gateway import results
+from gatekeeper.gateway.answer_edit import NO_EDITS, Edits
 from gatekeeper.gateway.calls import Call
 from gatekeeper.gateway.events import Frames, is_last, read_frame
-from gatekeeper.gateway.json_edit import edited, members
+from gatekeeper.gateway.json_edit import members
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Decided, Outputs
 from gatekeeper.gateway.refusal import RefusalError, envelope
@@ -103,7 +104,7 @@ class GatedCalls:
             return web.Response(
                 status=answer.status, reason=answer.reason, body=body, headers=headers
             )
-        value, body = _read(body, call.requested.answer if removes else {})
+        value, body = _read(body, call.requested.answer if removes else NO_EDITS)
         if call.settings.verify == "never":
             decided = self.outputs.skipped(call.settings)
         else:
@@ -135,13 +136,13 @@ class GatedCalls:
         await response.prepare(request)
         self.metrics.answered(call.endpoint, answer.status)
         frames, reader = Frames(), StreamReader(scope=call.settings.scope)
-        paths = call.requested.event if removes else {}
+        edits = call.requested.event if removes else NO_EDITS
         ended = False
         try:
             async for piece in pieces_of(answer):
                 passing: list[bytes] = []
                 for frame in frames.add(piece):
-                    value, new = read_frame(frame, paths)
+                    value, new = read_frame(frame, edits)
                     if is_last(value) and not ended:
                         if passing:
                             await response.write(b"".join(passing))
@@ -190,13 +191,12 @@ def _is_stream(answer: aiohttp.ClientResponse) -> bool:
     return answer.content_type == "text/event-stream" and encoding == "identity"
 
 
-def _read(body: bytes, paths: Any) -> tuple[Any, bytes]:
+def _read(body: bytes, edits: Edits) -> tuple[Any, bytes]:
     """The value of an answer, and the answer after the edits; None if it is no JSON."""
     try:
-        value, text = edited(body.decode(), paths)
+        return edits.apply(body)
     except ValueError:
         return None, body
-    return value, text.encode() if paths else body
 
 
 def _wrong(decided: Iterable[Decided]) -> str:

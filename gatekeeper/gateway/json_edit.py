@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 __all__ = ["EACH", "Edit", "Members", "Paths", "edited", "first_items", "members"]
 
-Edit = Callable[[str, int, int], str | None]
-"""(text, start, end) of a value -> what replaces it; None keeps it."""
+Edit = Callable[[str], str | None]
+"""The text of a value -> what replaces it; None keeps it."""
 
 Paths = Mapping[str, Any]
 """From the name of a member to the edit of its value, or to the paths inside it. The name `EACH`
@@ -92,7 +92,7 @@ class _Scan:
         text = self._text
         if callable(paths):
             value, end = _raw(text, at)
-            new = paths(text, at, end)
+            new = paths(text[at:end])
             if new is not None:
                 self._edits.append((at, end, new))
             return value, end
@@ -115,9 +115,9 @@ class _Scan:
         return "".join([*pieces, self._text[done:]])
 
 
-def first_items(text: str, start: int, end: int, count: int) -> str | None:
+def first_items(text: str, count: int) -> str | None:
     """An `Edit` with one more parameter: only the first items of an array."""
-    if text[start] != "[":
+    if text[0] != "[":
         return None
     ends: list[int] = []
 
@@ -126,10 +126,10 @@ def first_items(text: str, start: int, end: int, count: int) -> str | None:
         ends.append(end)
         return value, end
 
-    _array(text, start, read)
+    _array(text, 0, read)
     if len(ends) <= count:
         return None
-    return text[start : ends[count - 1]] + "]" if count else "[]"
+    return text[: ends[count - 1]] + "]" if count else "[]"
 
 
 def _object(

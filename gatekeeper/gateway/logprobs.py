@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeGuard
 
 from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, PARAMETERS
-from gatekeeper.gateway.json_edit import EACH, Edit, Paths, first_items
+from gatekeeper.gateway.answer_edit import NO_EDITS, Edits
+from gatekeeper.gateway.json_edit import EACH, Edit, first_items
 
 __all__ = ["ENDPOINTS", "NOTHING", "Requested", "endpoint_of", "requested"]
 
@@ -27,11 +28,11 @@ class Requested(NamedTuple):
     """What is requested beside what the caller asked for, and how the answer loses it again."""
 
     parameters: Mapping[str, Any]
-    answer: Paths
-    event: Paths  # of a stream
+    answer: Edits
+    event: Edits  # of a stream
 
 
-NOTHING = Requested({}, {}, {})
+NOTHING = Requested({}, NO_EDITS, NO_EDITS)
 
 
 def endpoint_of(path: str) -> str | None:
@@ -59,57 +60,61 @@ def requested(endpoint: str, body: Mapping[str, Any]) -> Requested:
     return Requested({n: v for n, v in parameters.items() if body.get(n) != v}, *edits)
 
 
-def _chat(body: Mapping[str, Any]) -> tuple[Paths, Paths] | None:
+def _chat(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
     asked, k = body.get("logprobs"), body.get("top_logprobs")
     if asked is None and k is None:
-        inside: Any = _becomes("null")
-    elif asked is True and (k is None or _is_few(k, least=0)):
-        entry = {EACH: {"top_logprobs": _first(k or 0)}}
-        inside = {"content": entry, "refusal": entry}
-    else:
-        return None
-    paths = {"choices": {EACH: {"logprobs": inside}}}
-    return paths, paths
+        return _chat_edits(None)
+    if asked is True and (k is None or _is_few(k, least=0)):
+        return _chat_edits(k or 0)
+    return None
 
 
-def _completions(body: Mapping[str, Any]) -> tuple[Paths, Paths] | None:
+@cache
+def _chat_edits(k: int | None) -> tuple[Edits, Edits]:
+    """None: no log-probabilities at all; else with so many alternatives."""
+    entry = {EACH: {"top_logprobs": _first(k or 0)}}
+    inside = _becomes("null") if k is None else {"content": entry, "refusal": entry}
+    edits = Edits({"choices": {EACH: {"logprobs": inside}}})
+    return edits, edits
+
+
+def _completions(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
     # Which of a caller's few alternatives a server adds to its dicts is its own affair. With
     # `echo`, log-probabilities of the prompt would be computed, which is slow.
     if body.get("logprobs") is not None or body.get("echo"):
         return None
-    paths = {"choices": {EACH: {"logprobs": _becomes("null")}}}
-    return paths, paths
+    return _chat_edits(None)
 
 
-def _responses(body: Mapping[str, Any]) -> tuple[Paths, Paths] | None:
+def _responses(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
     include, k = body.get("include"), body.get("top_logprobs")
     if not isinstance(include, list | None):
         return None
     if NEEDED not in (include or ()):
-        if not (k is None or _is_few(k, least=0)):
-            return None
-        inside: Any = _becomes("[]")
-    elif _is_few(k, least=1):
-        inside = {EACH: {"top_logprobs": _first(k or 0)}}
-    else:
-        return None
-    part = {"logprobs": inside}
+        return _responses_edits(k, inside=False) if k is None or _is_few(k, least=0) else None
+    return _responses_edits(k, inside=True) if _is_few(k, least=1) else None
+
+
+@cache
+def _responses_edits(k: int | None, *, inside: bool) -> tuple[Edits, Edits]:
+    """`inside`: the caller has asked for log-probabilities, with k alternatives."""
+    part = {"logprobs": {EACH: {"top_logprobs": _first(k or 0)}} if inside else _becomes("[]")}
     item = {"content": {EACH: part}}
     # A Response names the parameters of its request.
     response = {"output": {EACH: item}, "top_logprobs": _becomes(json.dumps(k or 0))}
-    return response, {**part, "part": part, "item": item, "response": response}
+    return Edits(response), Edits({**part, "part": part, "item": item, "response": response})
 
 
 _EDITS = {"/chat/completions": _chat, "/completions": _completions, "/responses": _responses}
 
 
-def _is_few(k: object, *, least: int) -> bool:
+def _is_few(k: object, *, least: int) -> TypeGuard[int]:
     return type(k) is int and least <= k < ALTERNATIVES
 
 
 def _becomes(new: str) -> Edit:
-    def edit(text: str, start: int, end: int) -> str | None:
-        return None if text.startswith("null", start) else new
+    def edit(text: str) -> str | None:
+        return None if text == "null" else new
 
     return edit
 

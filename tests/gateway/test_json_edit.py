@@ -9,6 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatekeeper.gateway import logprobs
+from gatekeeper.gateway.answer_edit import NO_EDITS
 from gatekeeper.gateway.calls import read_call
 from gatekeeper.gateway.json_edit import EACH, edited, members
 from gatekeeper.gateway.logprobs import ENDPOINTS
@@ -84,7 +86,7 @@ def test_edits_change_their_values_alone(inside: Any, beside: Any, how: dict[str
     first, second, third = (copy.deepcopy(beside) for _ in range(3))
     document = {"a": beside, "choices": [{"logprobs": inside, "x": first}, second], "z": third}
     text = f" {dumps(document, how)}\n"
-    paths = {"choices": {EACH: {"logprobs": lambda *_: "null"}}}
+    paths = {"choices": {EACH: {"logprobs": lambda _: "null"}}}
     value, new = edited(text, paths)
     assert value == document
     for choice in document["choices"]:
@@ -92,6 +94,38 @@ def test_edits_change_their_values_alone(inside: Any, beside: Any, how: dict[str
             choice["logprobs"] = None
     assert new == f" {dumps(document, how)}\n"
     assert edited(text, {}) == (json.loads(text), text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES, VALUES, st.sampled_from(PRINTS), st.sampled_from([*ENDPOINTS]), st.data())
+def test_edits_of_answers_are_those_of_the_slow_way(
+    inside: Any, beside: Any, how: dict[str, Any], endpoint: str, data: st.DataObject
+) -> None:
+    """Of values of any type at the paths of each endpoint, of NaN, of text that is no JSON."""
+    entries = [{"token": "a", "top_logprobs": [{"logprob": -0.5}] * n} for n in (2, 0, 5)]
+    inside = data.draw(st.sampled_from([inside, {"content": entries}, entries, None, float("nan")]))
+    part = {"x": beside, "logprobs": inside, "é": [beside]}
+    document = {"choices": [part, beside], "output": [{"content": [beside, part]}], "part": part}
+    text = f" {dumps(document, how)}"[: data.draw(st.sampled_from([None, None, -2]))]
+    if not encodable(text):
+        return
+    asked = data.draw(st.sampled_from([{}, {"logprobs": True, "top_logprobs": 2}]))
+    if endpoint == "/responses" and asked:
+        asked = {"include": ["message.output_text.logprobs"], "top_logprobs": 2}
+    requested = logprobs.requested(endpoint, asked)
+    for edits in (requested.answer, requested.event, NO_EDITS):
+        try:
+            wanted = edited(text, edits.paths)
+        except ValueError:
+            wanted = None
+        try:
+            value, new = edits.apply(text.encode())
+        except ValueError:
+            assert wanted is None
+        else:
+            assert wanted is not None
+            assert repr(value) == repr(wanted[0])  # NaN is not equal to itself
+            assert new.decode() == wanted[1]
 
 
 @settings(max_examples=80, deadline=None)
