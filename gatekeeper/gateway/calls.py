@@ -9,7 +9,8 @@ from typing import Any
 
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.errors import BadInputError
-from gatekeeper.gateway.json_edit import Members, members
+from gatekeeper.gateway.answer_edit import NO_EDITS
+from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested, requested
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
@@ -45,14 +46,14 @@ class Call:
     annotates: bool
     requested: Requested
     _body: bytes
-    _members: Members
+    _value: Mapping[str, Any]
 
     def body(self, *, plain: bool = False) -> bytes:
         """What goes upstream; `plain` without the log-probabilities of the gateway."""
-        parameters = {} if plain else self.requested.parameters
-        if not parameters and BODY_KEY not in self._members.value:
+        put = {} if plain else self.requested.parameters
+        if not put and BODY_KEY not in self._value:
             return self._body
-        return self._members.text(drop=[BODY_KEY], put=parameters).encode()
+        return with_members(self._body, self._value, drop=BODY_KEY, put=put)
 
 
 def read_call(
@@ -71,18 +72,18 @@ def read_call(
         For settings of the gateway that cannot be used, and for an unknown task.
     """
     try:
-        found = members(body.decode())
+        value, _ = NO_EDITS.apply(body)
     except ValueError:
         return None
-    if found is None:
+    if not isinstance(value, dict):
         return None
-    given = found.value.get(BODY_KEY, {})
+    given = value.get(BODY_KEY, {})
     try:
         own = _own_settings(given, usual)
         settings = _gate_settings(given, headers.get(TASK_HEADER), tasks)
     except BadInputError as error:
         raise RefusalError(400, "gatekeeper_settings", str(error)) from None
-    sent = {name: value for name, value in found.value.items() if name != BODY_KEY}
+    sent = {name: each for name, each in value.items() if name != BODY_KEY}
     return Call(
         endpoint=endpoint,
         model=str(sent.get("model")),
@@ -92,7 +93,7 @@ def read_call(
         annotates=own["annotate"],
         requested=NOTHING if settings.verify == "never" else requested(endpoint, sent),
         _body=body,
-        _members=found,
+        _value=value,
     )
 
 

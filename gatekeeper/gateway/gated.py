@@ -15,9 +15,9 @@ from gatekeeper.adapters.openai.logprobs import REFUSALS, is_refusal
 from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import NO_EDITS, Edits
-from gatekeeper.gateway.calls import Call
+from gatekeeper.gateway.calls import BODY_KEY, Call
 from gatekeeper.gateway.events import Frames, is_last, read_frame
-from gatekeeper.gateway.json_edit import members
+from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Decided, Outputs
 from gatekeeper.gateway.refusal import RefusalError, envelope
@@ -120,8 +120,9 @@ class GatedCalls:
             self.metrics.answered(call.endpoint, 422, overhead)
             own = {n: v for n, v in headers.items() if n.lower().startswith("x-gatekeeper-")}
             return RefusalError(422, "verification_failed", wrong).response(own)
-        if call.annotates:
-            body = _annotated(body, results.summary(id_, decided))
+        if call.annotates and isinstance(value, dict):
+            summary = {BODY_KEY: results.summary(id_, decided)}
+            body = with_members(body, value, drop=BODY_KEY, put=summary)
         self.metrics.answered(call.endpoint, answer.status, overhead)
         return web.Response(status=answer.status, reason=answer.reason, body=body, headers=headers)
 
@@ -206,11 +207,3 @@ def _wrong(decided: Iterable[Decided]) -> str:
         if outcome is not None and outcome.error == 1:
             return f"output {each.result.id} was verified and is wrong: {outcome.verdict}"
     return ""
-
-
-def _annotated(body: bytes, summary: dict[str, Any]) -> bytes:
-    try:
-        found = members(body.decode())
-    except ValueError:
-        return body
-    return body if found is None else found.text(put={"gatekeeper": summary}).encode()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
-__all__ = ["EACH", "Edit", "Members", "Paths", "edited", "first_items", "members"]
+__all__ = ["EACH", "Edit", "Paths", "edited", "first_items", "with_members"]
 
 Edit = Callable[[str], str | None]
 """The text of a value -> what replaces it; None keeps it."""
@@ -43,31 +43,29 @@ def edited(text: str, paths: Paths) -> tuple[Any, str]:
     return value, scan.edited()
 
 
-class Members(NamedTuple):
-    """The members of a JSON object."""
+def with_members(
+    body: bytes, value: Mapping[str, Any], *, drop: str, put: Mapping[str, Any]
+) -> bytes:
+    """A JSON object without a member and with others, which replace those of their names.
 
-    value: dict[str, Any]
-    written: list[tuple[str, str]]  # each name, and the member as it is written: '"name": value'
-
-    def text(self, *, drop: Iterable[str] = (), put: Mapping[str, Any]) -> str:
-        """The object without some members and with others, which replace those of their names."""
-        gone = {*drop, *put}
-        kept = [written for name, written in self.written if name not in gone]
-        kept += [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in put.items()]
-        return "{" + ", ".join(kept) + "}"
-
-
-def members(text: str) -> Members | None:
-    """The members of a JSON text; None if it is something other than an object.
-
-    Raises
-    ------
-    ValueError
-        If it begins as an object and is not JSON.
+    Parameters
+    ----------
+    body, value
+        The object, as text and as a value.
+    drop
+        A name: every member of it goes, also where it is written several times.
+    put
+        Members; they come last.
     """
-    start = _space(text, 0)
-    if text[start : start + 1] != "{":
-        return None
+    if value and value.keys().isdisjoint({drop, *put}):
+        return body[: body.rindex(b"}")] + b", " + json.dumps(put)[1:].encode()
+    kept = [written for name, written in _members(body.decode()) if name not in {drop, *put}]
+    kept += [f"{json.dumps(name)}: {json.dumps(new)}" for name, new in put.items()]
+    return ("{" + ", ".join(kept) + "}").encode()
+
+
+def _members(text: str) -> list[tuple[str, str]]:
+    """The members of an object: each name, and the member as it is written, `"name": value`."""
     written: list[tuple[str, str]] = []
 
     def read(name: str, key: int, at: int) -> tuple[Any, int]:
@@ -75,10 +73,8 @@ def members(text: str) -> Members | None:
         written.append((name, text[key:end]))
         return value, end
 
-    value, end = _object(text, start, read)
-    if _space(text, end) != len(text):
-        raise ValueError(f"after character {end} follows {text[end : end + 20]!r}")
-    return Members(value, written)
+    _object(text, _space(text, 0), read)
+    return written
 
 
 class _Scan:
