@@ -88,8 +88,9 @@ def main(args: argparse.Namespace) -> int:
     GatekeeperError
         For impossible options, a log of another gate, an address that cannot be had.
     """
-    if find_spec("aiohttp") is None:
-        raise MissingDependencyError("aiohttp", extra="serve", needed_for="gatekeeper serve")
+    for package in ("aiohttp", "msgspec"):
+        if find_spec(package) is None:
+            raise MissingDependencyError(package, extra="serve", needed_for="gatekeeper serve")
     if args.upstream is None:
         raise BadInputError("--upstream is missing: give the API's base URL")
     options = run_options_of(args)
