@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from gatekeeper.errors import BadInputError
 from gatekeeper.types.scores import log_probabilities_of_scores
 from gatekeeper.types.values import (
     MASKED,
@@ -17,6 +16,7 @@ from gatekeeper.types.values import (
     as_features,
     as_floats,
     as_log_probabilities,
+    check_text,
     no_positions,
 )
 
@@ -69,18 +69,16 @@ class Generation:
         ):  # nearly always they are, and each output comes through here
             for name in ("logprob", "top1", "top2"):
                 object.__setattr__(self, name, as_floats(name, getattr(self, name)))
-        for name, value in (("id", self.id), ("text", self.text)):
-            if not isinstance(value, str):
-                raise BadInputError(f"{name}={value!r:.80}: a string is needed")
-        for name, text in (("model", self.model), ("finish_reason", self.finish_reason)):
-            if not (text is None or isinstance(text, str)):
-                raise BadInputError(f"{name}={text!r:.80}: a string is needed")
-        for name, count in (
-            ("prompt_tokens", self.prompt_tokens),
-            ("output_tokens", self.output_tokens),
-        ):
-            if not (count is None or type(count) is int):
-                object.__setattr__(self, name, as_count(name, count))
+        check_text("id", self.id)
+        check_text("text", self.text)
+        if self.model is not None:
+            check_text("model", self.model)
+        if self.finish_reason is not None:
+            check_text("finish_reason", self.finish_reason)
+        if not (self.prompt_tokens is None or type(self.prompt_tokens) is int):
+            object.__setattr__(self, "prompt_tokens", as_count("prompt_tokens", self.prompt_tokens))
+        if not (self.output_tokens is None or type(self.output_tokens) is int):
+            object.__setattr__(self, "output_tokens", as_count("output_tokens", self.output_tokens))
         if type(self.k_seen) is not int:
             object.__setattr__(self, "k_seen", as_count("k_seen", self.k_seen))
         if self.features or type(self.features) is not dict:

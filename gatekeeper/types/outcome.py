@@ -16,6 +16,8 @@ from gatekeeper.types.values import as_number
 
 __all__ = ["GateResult", "Outcome", "Undecided"]
 
+_to_json = json.JSONEncoder(allow_nan=False).encode
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -70,7 +72,8 @@ class Outcome:
                 )
             object.__setattr__(self, "value", value)
         try:
-            json.dumps(dict(self.meta), allow_nan=False)
+            if self.meta or type(self.meta) is not dict:
+                _to_json(dict(self.meta))
         except (TypeError, ValueError) as e:
             raise BadInputError(
                 f"meta={self.meta!r:.80}: only JSON values can be kept: {e}"

@@ -22,6 +22,7 @@ __all__ = [
     "as_floats",
     "as_log_probabilities",
     "as_number",
+    "check_text",
     "no_positions",
 ]
 
@@ -40,6 +41,12 @@ def as_number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise BadInputError(f"{name}={value!r:.80}: a number is needed")
     return float(value)
+
+
+def check_text(name: str, value: object) -> None:
+    """Raises BadInputError for what is no string."""
+    if not isinstance(value, str):
+        raise BadInputError(f"{name}={value!r:.80}: a string is needed")
 
 
 def as_count(name: str, value: Any) -> int:
