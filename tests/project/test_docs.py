@@ -21,6 +21,7 @@ import pytest
 
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.cli import main, parser
+from gatekeeper.io.providers import PROVIDERS
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
 ROOT = Path(__file__).parents[2]
@@ -282,6 +283,18 @@ def test_the_api_pages_name_what_there_is() -> None:
         module, _, attribute = name.rpartition(".")
         if util.find_spec(module) and not has_module(name):
             assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_the_api_pages_have_every_adapter() -> None:
+    """Each file and folder of `adapters/`, but for parts that adapters share."""
+    page = (DOCS / "reference/api/adapters.md").read_text()
+    named = re.findall(r"^::: gatekeeper\.adapters\.(\w+)$", page, re.MULTILINE)
+    found = {path.stem for path in (ROOT / "adapters").glob("[!_]*") if path.suffix in ("", ".py")}
+    assert set(named) == found - {"fields", "harness"}
+    assert {name for name in re.findall(r"`(\w+)`", page) if name in found} == set(named)
+    for provider in PROVIDERS.values():
+        for part in (provider.reader, provider.wrapper, provider.generator):
+            assert not part or part.partition(":")[0].split(".")[2] in named
 
 
 def has_module(name: str) -> bool:
