@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any
 
-__all__ = ["WorkerPool", "in_processes"]
+__all__ = ["WorkerPool", "in_processes", "interrupts_deferred"]
 
 
 class WorkerPool(ProcessPoolExecutor):
@@ -29,7 +29,7 @@ class WorkerPool(ProcessPoolExecutor):
         super().__init__(workers, mp_context=context, initializer=_end_with_parent)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        with _interrupts_blocked():  # here processes are started, which inherit it
+        with interrupts_deferred():  # processes are started here
             return super().submit(fn, *args, **kwargs)
 
     def __exit__(
@@ -64,12 +64,26 @@ def in_processes(
 
 
 @contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def interrupts_deferred() -> Iterator[None]:
+    """Ctrl-C acts when the block has ended; processes that start in it have it blocked.
+
+    To block it in this thread is not enough: another one may take the signal, and the exception
+    would still be raised here, in the middle of a start. The worker would miss its first message.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    raises = callable(handler) and threading.current_thread() is threading.main_thread()
+    arrived: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if raises:
+        signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if raises:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if arrived and callable(handler):
+            handler(arrived[0], None)
 
 
 def _end_with_parent() -> None:

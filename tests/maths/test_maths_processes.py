@@ -139,7 +139,7 @@ def test_no_orphan_after_kill_9() -> None:
 
 def test_no_orphan_after_exit_without_close() -> None:
     with start("print(*(w._process.pid for w in checker._pool._all))") as parent:
-        output, errors = parent.communicate(timeout=20)
+        output, errors = parent.communicate(timeout=120)
         assert (parent.returncode, errors) == (0, "")
         verdict, _, pids = output.partition("\n")
         assert verdict == "passed"
