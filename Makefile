@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The extras in requirements/demo.txt and requirements/dev.txt, which `make lock` writes; the
 # packages in requirements/docs.txt are the dependency group `docs`.
 DEMO := demo math openai plots
-DEV := $(DEMO) docker tables dev
+DEV := $(DEMO) docker postgres tables dev
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --upgrade \
 	--generate-hashes --no-annotate --custom-compile-command 'make lock'
 BUILD_NEEDS = $(PYTHON) -c 'import tomllib; \

@@ -18,9 +18,11 @@ from gatekeeper.analysis.off_policy import Evidence, PolicyValue, policy_values
 from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import Random, policy_names
+from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import input_file, number
+from gatekeeper.programs.values import number
 from gatekeeper.report import formatting as fmt
 
 __all__ = ["add", "main"]
@@ -34,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "file",
-        type=input_file,
+        type=log_or_records,
         help="a run's log, or JSONL (or .jsonl.gz) of records with "
         "propensities; - is standard input",
     )
@@ -51,18 +53,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_run_name(parser)
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for a file without the needed verdicts."""
-    settings = settings_of(args.file)
+    file = place_given(args.file, args)
+    settings = settings_of(file)
     if settings is None and args.budget is None:
         raise BadInputError(
             "records have no budget: give one with --budget, for example --budget 0.2"
         )
     with skipped_lines() as bad:
-        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
+        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
     beta = budget_share(settings or {}, evidence) if args.budget is None else args.budget
     own = None if settings is None else own_policy(settings)
@@ -71,13 +75,15 @@ def main(args: argparse.Namespace) -> int:
     values = policy_values(evidence, names, beta)
     advice = advise(table, beta, evidence=evidence)
     if args.json:
-        print(json.dumps(_as_json(args.file, evidence, values, advice), allow_nan=False))
+        print(json.dumps(_as_json(file, evidence, values, advice), allow_nan=False))
     else:
-        _print(args.file, evidence, values, advice)
+        _print(file, evidence, values, advice)
     return 0
 
 
-def _print(file: Path, evidence: Evidence, values: list[PolicyValue], advice: Advice) -> None:
+def _print(
+    file: Path | PostgresRun, evidence: Evidence, values: list[PolicyValue], advice: Advice
+) -> None:
     n, drawn = int(evidence.counted.sum()), int((evidence.drawn & evidence.counted).sum())
     title = f"{file.name} at a budget of {advice.budget:.0%}: {n:,} outputs after the warm-up, "
     known = evidence.complete
@@ -133,7 +139,7 @@ def _said(evidence: Evidence, values: list[PolicyValue]) -> list[str]:
 
 
 def _as_json(
-    file: Path, evidence: Evidence, values: list[PolicyValue], advice: Advice
+    file: Path | PostgresRun, evidence: Evidence, values: list[PolicyValue], advice: Advice
 ) -> dict[str, Any]:
     rows = [asdict(value) for value in values]
     for row in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from gatekeeper.programs.log_argument import log_file, log_or_records
 from gatekeeper.programs.values import input_file
 
 __all__ = ["add", "main"]
@@ -38,5 +39,5 @@ def _mark_files(parser: argparse.ArgumentParser, mark: object) -> None:
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
                 _mark_files(below, mark)
-        elif action.type in (Path, input_file):
+        elif action.type in (Path, input_file, log_file, log_or_records):
             action.complete = mark  # type: ignore[attr-defined]

@@ -25,10 +25,12 @@ from gatekeeper.analysis.diagnosis import (
 from gatekeeper.analysis.diagnosis.text import odds
 from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
 from gatekeeper.io.records import is_log, load_records
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run import read_run
+from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import input_file, number, whole
+from gatekeeper.programs.values import number, whole
 from gatekeeper.report import formatting as fmt
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import PolicyHealth
@@ -62,7 +64,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "file",
-        type=input_file,
+        type=log_or_records,
         help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
     )
     parser.add_argument(
@@ -82,12 +84,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_run_name(parser)
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
+    file = place_given(args.file, args)
     with skipped_lines() as bad:
-        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
+        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
     orders = orders_for(len(table)) if args.seeds is None else args.seeds
     with progress("replay", orders) as advance:
         found = diagnose(
@@ -101,16 +105,16 @@ def main(args: argparse.Namespace) -> int:
     advice = advise(table, args.budget)
     if args.json:
         features = [asdict(w) for w in worth]
-        result = {"file": str(args.file), "skipped": len(bad), **asdict(found)}
+        result = {"file": str(file), "skipped": len(bad), **asdict(found)}
         result["features"] = features
         result["advice"] = asdict(advice)
         print(json.dumps(_finite(result), indent=2, allow_nan=False))
     else:
-        _print(found, args.file.name)
+        _print(found, file.name)
         if worth:
             Console().print(_features(worth, args.budget))
-        if is_log(args.file):
-            _print_drift(args.file)
+        if is_log(file):
+            _print_drift(file)
         _print_advice(advice)
     return EXIT[found.thresholds]
 
@@ -160,7 +164,7 @@ def _print_advice(advice: Advice) -> None:
     console.print(Text(f"{advice}", style="bold"))
 
 
-def _print_drift(log: Path) -> None:
+def _print_drift(log: Path | PostgresRun) -> None:
     """Where the log says that outputs drifted: all of them together may then not be one stream."""
     for change in read_run(log).health_changes:
         if change.health is PolicyHealth.DRIFTED:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
+from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
 from gatekeeper.programs.values import check_output
 
 __all__ = ["add", "main"]
@@ -25,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "One row for each output: text, verdict, detail, reason, signals, cost. Parquet needs the "
         "extra tables."
     )
-    parser.add_argument("log", type=Path, help="a gate's log")
+    parser.add_argument("log", type=log_file, help="a gate's log")
     parser.add_argument("--format", choices=FORMATS, default="jsonl", help="format of the table")
     parser.add_argument(
         "-o",
@@ -35,6 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file to write; - is standard output",
     )
+    add_run_name(parser)
     parser.set_defaults(run=main)
 
 
@@ -50,12 +52,13 @@ def main(args: argparse.Namespace) -> int:
     """
     from gatekeeper.log.run import read_run
 
+    log = place_given(args.log, args)
     if args.format == "parquet":
         _check_pyarrow()
         if str(args.out) == "-" and sys.stdout.isatty():
             raise BadInputError("--format parquet is binary: give a file, -o FILE, or a pipe")
-    check_output("--out", args.out, source=args.log)
-    run = read_run(args.log)
+    check_output("--out", args.out, source=log)
+    run = read_run(log)
     if str(args.out) == "-":
         _write(run.rows(), args.format, sys.stdout.buffer)
         return 0

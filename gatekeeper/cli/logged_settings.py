@@ -10,16 +10,16 @@ from gatekeeper import policies
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import is_log
-from gatekeeper.log import SQLiteLog
+from gatekeeper.log import PostgresRun, open_log
 
 __all__ = ["budget_share", "own_policy", "settings_of"]
 
 
-def settings_of(path: Path) -> Mapping[str, Any] | None:
+def settings_of(path: Path | PostgresRun) -> Mapping[str, Any] | None:
     """The settings in a run's log; None for a file of records."""
     if not is_log(path):
         return None
-    with SQLiteLog(path, read_only=True) as log:
+    with open_log(path, read_only=True) as log:
         if settings := log.settings():
             return settings
     raise BadInputError(f"log {path} has no run in it yet: give the log of a run that has begun")

@@ -19,10 +19,11 @@ from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve
 from gatekeeper.cli.logged_settings import own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import DEFAULT_POLICY, Random, describe_policy
+from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
-from gatekeeper.programs.values import input_file
 from gatekeeper.report import formatting as fmt
 
 __all__ = ["add", "main"]
@@ -38,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "file",
-        type=input_file,
+        type=log_or_records,
         help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
     )
     parser.add_argument(
@@ -54,25 +55,27 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_run_name(parser)
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for a file without verdicts and for impossible targets."""
+    file = place_given(args.file, args)
     recall, risk = args.recall, args.residual_risk
     if recall is None and risk is None:
         recall = 0.9
     for name, target in (("--recall", recall), ("--residual-risk", risk)):
         if target is not None:
             check_target(name, target)
-    settings = settings_of(args.file)
+    settings = settings_of(file)
     policy = args.policy or (DEFAULT_POLICY if settings is None else own_policy(settings))
     if policy is None:
         raise BadInputError(
             "the run's policy is not one of gatekeeper: name a policy with --policy"
         )
     with skipped_lines() as bad:
-        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
+        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
     names = list(dict.fromkeys([policy, Random.name]))
     with progress("budgets", len(names) * len(BUDGETS)) as advance:
@@ -80,14 +83,18 @@ def main(args: argparse.Namespace) -> int:
             curve_of(evidence, name, on_progress=lambda done: advance(done, "")) for name in names
         ]
     if args.json:
-        print(json.dumps(_as_json(args.file, evidence, curves, recall, risk), allow_nan=False))
+        print(json.dumps(_as_json(file, evidence, curves, recall, risk), allow_nan=False))
     else:
-        _print(args.file, evidence, curves, recall, risk)
+        _print(file, evidence, curves, recall, risk)
     return 0
 
 
 def _print(
-    file: Path, evidence: Evidence, curves: list[Curve], recall: float | None, risk: float | None
+    file: Path | PostgresRun,
+    evidence: Evidence,
+    curves: list[Curve],
+    recall: float | None,
+    risk: float | None,
 ) -> None:
     console = Console()
     n = int(evidence.counted.sum())
@@ -182,7 +189,11 @@ def _needed(needed: Needed) -> dict[str, float]:
 
 
 def _as_json(
-    file: Path, evidence: Evidence, curves: list[Curve], recall: float | None, risk: float | None
+    file: Path | PostgresRun,
+    evidence: Evidence,
+    curves: list[Curve],
+    recall: float | None,
+    risk: float | None,
 ) -> dict[str, Any]:
     """The result with null for NaN, which is a rate of nothing."""
     policies = []

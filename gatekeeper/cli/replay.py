@@ -27,11 +27,11 @@ from gatekeeper.analysis.experiment import (
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names
+from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
     check_output,
-    input_file,
     number,
     open_output,
     summary_stream,
@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "file",
-        type=input_file,
+        type=log_or_records,
         help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
     )
     parser.add_argument(
@@ -119,13 +119,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    add_run_name(parser)
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError for records or settings that cannot be replayed."""
+    file = place_given(args.file, args)
     with skipped_lines() as bad:
-        table = load_records(args.file, skip_bad=args.skip_bad, on_bad=bad.append)
+        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
     chosen = [name for name in args.policy or replay_names() if name not in ALWAYS]
     names = [ALWAYS[0], *dict.fromkeys(chosen), ALWAYS[1]]
     contenders = [Contender(name) for name in names]
@@ -328,7 +330,7 @@ def _decisions(
     if path is None:
         yield None
         return
-    check_output("--decisions", path, source=args.file)
+    check_output("--decisions", path, source=place_given(args.file, args))
     with ExitStack() as stack:
         out: TextIO | None = None
 

@@ -6,10 +6,10 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
     check_output,
-    input_file,
     number,
     open_output,
     summary_stream,
@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.description = "The page loads nothing from the network. It needs the extra plots."
     parser.add_argument(
         "file",
-        type=input_file,
+        type=log_or_records,
         help="a run's log, or JSONL (or .jsonl.gz) of records; - is standard input",
     )
     parser.add_argument(
@@ -33,17 +33,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="share of the full cost, for the figures (default: the log's own; 0.2 for records)",
     )  # fmt: skip
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
+    add_run_name(parser)
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Returns 0. Raises BadInputError and LogError before anything is written."""
+    file = place_given(args.file, args)
     from gatekeeper.report.report import report
 
-    check_output("--out", args.out, source=args.file)  # before the figures, which take a while
+    check_output("--out", args.out, source=file)  # before the figures, which take a while
     with skipped_lines() as bad:
         page = report(
-            args.file,
+            file,
             beta=args.budget,
             skip_bad=args.skip_bad,
             on_bad=bad.append,

@@ -113,7 +113,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         gate = _gate(options, verifier)
     except LogMismatchError as e:
-        raise BadInputError(mismatch_text(options.log or Path(), e)) from e
+        raise BadInputError(mismatch_text(options.log, e)) from e
     with gate:
         asyncio.run(_serve(gate, Tasks(tasks, kinds=verifier.verifiers), settings, options, args))
         status = gate.status()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
 from gatekeeper.programs.values import whole
 
 __all__ = ["add", "main"]
@@ -19,7 +19,7 @@ SHORT = 400  # characters of a text in a list of several
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = "Text, verdict, detail, reason, signals and cost of each output of a log."
-    parser.add_argument("log", type=Path, help="a gate's log")
+    parser.add_argument("log", type=log_file, help="a gate's log")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--wrong", action="store_true", help="only those found wrong")
     which.add_argument("--unchecked", action="store_true", help="only those without a verdict")
@@ -32,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="show the first N; 0 for all",
     )
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
+    add_run_name(parser)
     parser.set_defaults(run=main)
 
 
@@ -40,13 +41,14 @@ def main(args: argparse.Namespace) -> int:
     from gatekeeper.log.rows import as_json
     from gatekeeper.log.run import read_run
 
-    run = read_run(args.log)
+    log = place_given(args.log, args)
+    run = read_run(log)
     every = list(run.rows())
     rows = [row for row in every if _is_chosen(row, args)]
     if args.id is not None and not rows:
         raise BadInputError(
-            f"--id {args.id!r}: {args.log} has no such output among its {len(every):,}; "
-            f"gatekeeper show {args.log} lists them"
+            f"--id {args.id!r}: {log} has no such output among its {len(every):,}; "
+            f"gatekeeper show {log} lists them"
         )
     shown = rows[: args.limit or None]
     if args.json:

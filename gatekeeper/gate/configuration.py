@@ -14,7 +14,8 @@ from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.state import ON_DRIFT, OnDrift
 from gatekeeper.gate.verification import ON_UNAVAILABLE, OnUnavailable
-from gatekeeper.log import Log
+from gatekeeper.log import Log, PostgresRun
+from gatekeeper.log.place import place_of
 from gatekeeper.policies import (
     DEFAULT_POLICY,
     T0,
@@ -51,7 +52,7 @@ class GateSettings:
     policy: str | Policy | None
     budget: Budget
     verifier: Verifier | AsyncVerifier | None
-    log: str | Path | Log | None
+    log: str | Path | PostgresRun | Log | None
     cost_estimate: CostEstimator
     on_unavailable: OnUnavailable
     workers: int
@@ -63,6 +64,7 @@ class GateSettings:
     more: Mapping[str, Any]
     features: Sequence[Feature] = ()
     goal: Goal = "errors"
+    run: str | None = None
 
     def __post_init__(self) -> None:
         policy, verifier, explore = self.policy, self.verifier, self.explore
@@ -80,10 +82,17 @@ class GateSettings:
                 f"verifier={verifier!r}: must be an object that has verify(generation, task) or "
                 "averify, or a function of both"
             )
-        if not (
-            self.log is None or isinstance(self.log, str | Path) or hasattr(self.log, "append")
-        ):
-            raise BadInputError(f"log={self.log!r}: give a file name, a Log, or None")
+        is_place = isinstance(self.log, str | Path | PostgresRun)
+        if not (self.log is None or is_place or hasattr(self.log, "append")):
+            raise BadInputError(
+                f"log={self.log!r}: give a file name, the address of a PostgreSQL database, a Log, "
+                "or None"
+            )
+        if self.run is not None and not is_place:
+            raise BadInputError(
+                f"run={self.run!r}: names a run of a PostgreSQL log; give log='postgresql://...'"
+            )
+        _ = self.place  # checks both
         if self.on_unavailable not in ON_UNAVAILABLE:
             raise BadInputError(f"on_unavailable={self.on_unavailable!r}: choose 'raise' or 'pass'")
         if type(self.workers) is not int or self.workers < 1:
@@ -116,6 +125,13 @@ class GateSettings:
             raise BadInputError(f"features={names!r}: each needs a name of its own")
         if self.on_drift not in ON_DRIFT:
             raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
+
+    @cached_property
+    def place(self) -> Path | PostgresRun | Log | None:
+        """Where the log is, or the log itself; None: in memory only."""
+        if isinstance(self.log, str | Path | PostgresRun):
+            return place_of(self.log, self.run)
+        return self.log
 
     @property
     def drawn(self) -> float:

@@ -18,7 +18,7 @@ from gatekeeper.gate.micro_batch import MicroBatcher
 from gatekeeper.gate.opening import open_lifecycle
 from gatekeeper.gate.state import OnDrift
 from gatekeeper.gate.verification import OnUnavailable, Verification
-from gatekeeper.log import Log
+from gatekeeper.log import Log, PostgresRun
 from gatekeeper.log.fold import Output
 from gatekeeper.policies import T0, Goal
 from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Verifier
@@ -56,7 +56,10 @@ class VerificationGate(ClientMethods):
         a bool, a score or an Outcome (see `gatekeeper.verifiers.outcome_of`). None: only decide;
         outcomes then come through `report_outcome`.
     log
-        A file to write or to resume, a `Log`, or None: memory only.
+        A file to write or to resume; the address of a PostgreSQL database,
+        "postgresql://USER@HOST/DATABASE" (extra `postgres`); a `Log`; or None: memory only.
+    run
+        The name of the run in a PostgreSQL database, which keeps many: to begin, or to resume.
     cost_estimate
         ĉ of an output before it is verified, a number above 0.
     on_unavailable
@@ -107,7 +110,8 @@ class VerificationGate(ClientMethods):
         *,
         budget: Budget,
         verifier: Verifier | AsyncVerifier | Callable[[Generation, Any], object] | None = None,
-        log: str | Path | Log | None = None,
+        log: str | Path | PostgresRun | Log | None = None,
+        run: str | None = None,
         cost_estimate: CostEstimator = costs.prompt_length,
         on_unavailable: OnUnavailable = "raise",
         workers: int = 4,
@@ -126,6 +130,7 @@ class VerificationGate(ClientMethods):
             budget=budget,
             verifier=judge,
             log=log,
+            run=run,
             cost_estimate=cost_estimate,
             on_unavailable=on_unavailable,
             workers=workers,

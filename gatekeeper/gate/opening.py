@@ -13,7 +13,7 @@ from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.resume import check_settings, resume
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction
-from gatekeeper.log import Log, MemoryLog, SQLiteLog
+from gatekeeper.log import Log, MemoryLog, PostgresRun, open_log
 from gatekeeper.protocols import Policy
 
 __all__ = ["open_lifecycle"]
@@ -50,7 +50,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     state = GateState(ledger, policy, guard, on_drift=given.reaction, model=given.model)
     admission = Admission(state, epsilon=given.epsilon, seed=given.seed, planned=given.planned)
     transaction = Transaction()
-    log = _open(given.log)
+    log = _open(given.place)
     try:
         logged = given.logged(policy)
         check_settings(log, logged)
@@ -81,7 +81,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     )
 
 
-def _open(log: str | Path | Log | None) -> Log:
+def _open(log: Path | PostgresRun | Log | None) -> Log:
     if log is None:
         return MemoryLog()
-    return SQLiteLog(log) if isinstance(log, str | Path) else log
+    return open_log(log) if isinstance(log, Path | PostgresRun) else log

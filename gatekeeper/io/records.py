@@ -31,6 +31,7 @@ from gatekeeper.io.log_records import rows_of_run
 from gatekeeper.io.record_lines import write_rows
 from gatekeeper.io.record_rows import RowCheck, rows_of
 from gatekeeper.io.record_table import RecordTable, table_of
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run import Run, read_run
 from gatekeeper.types import Record
 
@@ -48,7 +49,7 @@ SQLITE = b"SQLite format 3\0"  # the first bytes of every SQLite file
 
 
 def load_records(
-    path: str | Path,
+    path: str | Path | PostgresRun,
     *,
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
@@ -58,7 +59,7 @@ def load_records(
     Parameters
     ----------
     path
-        JSON Lines (gzip by suffix), or a log, which is an SQLite file.
+        JSON Lines (gzip by suffix), or a log: an SQLite file, or a run in PostgreSQL.
     skip_bad, on_bad
         As in `read_records`; a log has no bad lines.
 
@@ -74,17 +75,20 @@ def load_records(
     """
     if is_log(path):
         return records_of_log(path)
+    assert not isinstance(path, PostgresRun)
     return read_records(path, skip_bad=skip_bad, on_bad=on_bad)
 
 
-def is_log(path: str | Path) -> bool:
-    """Whether a file is a log, by its first bytes: those of an SQLite file.
+def is_log(path: str | Path | PostgresRun) -> bool:
+    """Whether this is a log: a run in PostgreSQL, or by its first bytes an SQLite file.
 
     Raises
     ------
     BadInputError
         If the file cannot be read.
     """
+    if isinstance(path, PostgresRun):
+        return True
     try:
         with open(path, "rb") as file:
             return file.read(len(SQLITE)) == SQLITE
@@ -126,7 +130,7 @@ def read_records(
     return table
 
 
-def records_of_log(path: str | Path) -> RecordTable:
+def records_of_log(path: str | Path | PostgresRun) -> RecordTable:
     """Read records from a gate's log: one per output, in the order of the decisions.
 
     `error` comes from the gate's verifier or from an external verdict; `verified` is true for the
@@ -136,7 +140,7 @@ def records_of_log(path: str | Path) -> RecordTable:
     Parameters
     ----------
     path
-        SQLite file, opened read-only, also while a gate writes it.
+        SQLite file, or a run in PostgreSQL; opened read-only, also while a gate writes it.
 
     Returns
     -------
@@ -153,7 +157,7 @@ def records_of_log(path: str | Path) -> RecordTable:
     return records_of_run(read_run(path, texts=False), path)
 
 
-def records_of_run(run: Run, path: str | Path) -> RecordTable:
+def records_of_run(run: Run, path: str | Path | PostgresRun) -> RecordTable:
     """As `records_of_log`, from a log that has been read already.
 
     Parameters

@@ -14,6 +14,8 @@ from gatekeeper.log.events import (
     WarmupRepeated,
 )
 from gatekeeper.log.memory import MemoryLog
+from gatekeeper.log.opening import open_log
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.protocol import Log, SnapshotLog
 from gatekeeper.log.sqlite import SQLiteLog
 
@@ -26,6 +28,7 @@ __all__ = [
     "Learned",
     "Log",
     "MemoryLog",
+    "PostgresRun",
     "Released",
     "ReservedAgain",
     "Row",
@@ -33,4 +36,5 @@ __all__ = [
     "Settled",
     "SnapshotLog",
     "WarmupRepeated",
+    "open_log",
 ]

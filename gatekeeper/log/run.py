@@ -13,8 +13,9 @@ from gatekeeper.budget import Budget, Ledger
 from gatekeeper.errors import BadInputError, LogError, MissingDependencyError
 from gatekeeper.log.events import Decided, FingerprintChanged, HealthChanged
 from gatekeeper.log.fold import LogState, Output
+from gatekeeper.log.opening import open_log
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.rows import COLUMNS, encodable, row_of
-from gatekeeper.log.sqlite import SQLiteLog
 from gatekeeper.notebook import as_html
 from gatekeeper.types import GateResult, Generation, PolicyHealth
 
@@ -120,24 +121,24 @@ class Run:
         )
 
 
-def read_run(path: str | Path, *, texts: bool = True) -> Run:
+def read_run(path: str | Path | PostgresRun, *, texts: bool = True) -> Run:
     """Apply a log's events, read-only, also while a gate writes it.
 
     Parameters
     ----------
     path
-        A gate's log.
+        A gate's log: a file, or a run in PostgreSQL.
     texts
         False leaves the outputs themselves out, which take most of the memory.
 
     Raises
     ------
     LogError
-        For a file that is no log, or whose settings are not a gate's.
+        For what is no log, or whose settings are not a gate's.
     """
     changes = []
     generations: dict[str, Generation] = {}
-    with SQLiteLog(path, read_only=True) as log:
+    with open_log(path, read_only=True) as log:
         settings = log.settings()
         if not settings:
             raise LogError(

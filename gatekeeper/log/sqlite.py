@@ -24,6 +24,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
 from gatekeeper.limits import MAX_LINE, cause_of
+from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import Decided, Event, Row, decode
 from gatekeeper.log.migrations import MIGRATIONS
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
@@ -33,7 +34,6 @@ __all__ = ["SQLiteLog"]
 
 _PART = 16 << 20  # bytes of a snapshot in one row, which SQLite's limit on rows allows
 _AT_ONCE = 16 << 10  # characters of rows that are parsed together
-_to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _from_json = json.JSONDecoder().decode  # without what `json.loads` checks of each text
 
 
@@ -141,16 +141,7 @@ class SQLiteLog:
 
     def append(self, events: Iterable[Event]) -> None:
         now = time.time()
-        rows = []
-        for event in events:
-            kind, id_, data = event.row()
-            rows.append((now, kind, id_, _to_json(data)))
-        for _, kind, id_, text in rows:
-            if len(text) + len(id_) > MAX_LINE:
-                raise LogError(
-                    f"log {str(self.path)!r} cannot keep event {kind!r} of id={id_!r:.80}: it has "
-                    f"{len(text) >> 20} MiB, and {MAX_LINE >> 20} MiB is the limit of one"
-                )
+        rows = [(now, *row) for row in encoded(events, str(self.path))]
         self._write("INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)", rows)
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.programs.log_argument import log_file
 
 __all__ = ["CONFIG", "add_config_option", "with_config"]
 
@@ -82,7 +83,7 @@ def _argument(
         if not isinstance(value, bool):
             raise BadInputError(f"{value!r:.80}: give true or false")
         return [f"--{key}"] if value else []
-    is_text = action.type in (None, Path)
+    is_text = action.type in (None, Path, log_file)
     wanted = str if is_text else (int, float)
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise BadInputError(f"{value!r:.80}: give a {'string' if is_text else 'number'}")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.limits import cause_of
+from gatekeeper.log.place import without_passwords
 from gatekeeper.programs.interrupt import interrupt_message, prompt_interrupts
 
 __all__ = ["exit_code_of"]
@@ -37,7 +38,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
             code = program()
             print(end="", flush=True)  # does nothing where standard output is closed
     except GatekeeperError as e:
-        print(f"gatekeeper: {e}", file=sys.stderr)
+        print(f"gatekeeper: {without_passwords(str(e))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gatekeeper.errors import LogMismatchError, SettingDifference
 from gatekeeper.features import BY_NAME
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import Survey, built_in, describe_policy
 
 __all__ = ["mismatch_text"]
@@ -33,13 +34,13 @@ OPTIONS = {
 }
 
 
-def mismatch_text(log: Path, error: LogMismatchError) -> str:
+def mismatch_text(log: Path | PostgresRun | None, error: LogMismatchError) -> str:
     """All differences, each with its option, the log's value and the value given now.
 
     Parameters
     ----------
     log
-        The log's file.
+        Where it is.
     error
         What opening it raised.
 

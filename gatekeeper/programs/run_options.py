@@ -12,7 +12,9 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.features import BY_NAME
 from gatekeeper.gate.configuration import usual_policy
 from gatekeeper.gate.state import OnDrift
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
+from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
 from gatekeeper.programs.values import number, whole
 
 __all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
@@ -61,8 +63,8 @@ class RunOptions:
         Name of the verifier for tasks of kind "code".
     workers : int
         Verifications at the same time.
-    log : Path or None
-        SQLite file to write or to resume.
+    log : Path, PostgresRun or None
+        SQLite file, or run in PostgreSQL, to write or to resume.
     seed : int
     check_all : bool
         Afterwards verify the other outputs too, outside the budget.
@@ -90,7 +92,7 @@ class RunOptions:
     unit: Unit = "verifications"
     sandbox: str | None = None
     workers: int = 2
-    log: Path | None = None
+    log: Path | PostgresRun | None = None
     seed: int = 0
     check_all: bool = False
     dry_run: bool = False
@@ -254,10 +256,12 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--log",
-        type=Path,
+        type=log_file,
         metavar="FILE",
-        help="SQLite file to write or to resume (default: none is kept)",
+        help="SQLite file to write or to resume, or postgresql://USER@HOST/DATABASE with --run "
+        "(default: none is kept)",
     )
+    add_run_name(parser)
     add("--seed", type=whole(0), default=usual.seed, metavar="N", help="of all random draws")
 
 
@@ -280,5 +284,12 @@ def run_options_of(args: argparse.Namespace) -> RunOptions:
                     f"a known probability, the first ones too; leave --{name} out"
                 )
         usual |= {"warmup": 0, "explore": 0.0}
+    if "log" in given:
+        given["log"] = place_given(given["log"], args)
+    elif "run_name" in given:
+        raise BadInputError(
+            f"--run {args.run_name}: names a run of a log in PostgreSQL: give its address too, "
+            "--log postgresql://USER@HOST/DATABASE"
+        )
     found = usual | given
     return RunOptions(**{f.name: found[f.name] for f in fields(RunOptions) if f.name in found})

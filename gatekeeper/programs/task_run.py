@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 from gatekeeper.analysis.advice import advise
@@ -26,6 +25,7 @@ from gatekeeper.io.providers import generator_names, generator_of
 from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import Task
 from gatekeeper.log import Log, MemoryLog
+from gatekeeper.log.opening import log_exists
 from gatekeeper.log.run import read_run
 from gatekeeper.programs.interrupt import set_interrupt_message
 from gatekeeper.programs.log_mismatch import mismatch_text
@@ -69,7 +69,7 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     try:
         opened = _gate(tasks, budget, verifier, options, generate=generate)
     except LogMismatchError as e:
-        raise BadInputError(mismatch_text(options.log or Path(), e)) from e
+        raise BadInputError(mismatch_text(options.log, e)) from e
     with opened as gate:
         known = gate.status().seen
         print(f"gatekeeper: {RunPlan(len(tasks), known, budget, options)}", file=sys.stderr)
@@ -138,13 +138,13 @@ def _gate(
 
 def _dry_run(tasks: Sequence[Task], budget: Budget, verifier: ByKind, options: RunOptions) -> int:
     """Print the plan; the settings are checked against the log, which is only read."""
-    run = read_run(options.log) if options.log is not None and options.log.exists() else None
+    run = None if options.log is None or not log_exists(options.log) else read_run(options.log)
     asked = MemoryLog()
     with _gate(tasks, budget, verifier, options, log=asked):
         pass
     found = differences(run.settings, asked.settings()) if run is not None and run.outputs else []
     if found:
-        raise BadInputError(mismatch_text(options.log or Path(), LogMismatchError("", found)))
+        raise BadInputError(mismatch_text(options.log, LogMismatchError("", found)))
     known = 0 if run is None else len(run.outputs)
     print_plan(RunPlan(len(tasks), known, budget, options), tasks, run, verifier.max_seconds)
     return 0

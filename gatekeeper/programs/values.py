@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.log.place import PostgresRun
 
 __all__ = [
     "STDIN",
@@ -82,7 +83,7 @@ def input_file(text: str) -> Path:
     return STDIN
 
 
-def check_output(option: str, path: Path, *, source: Path) -> None:
+def check_output(option: str, path: Path, *, source: Path | PostgresRun) -> None:
     """Refuse, before the work begins, a file that cannot be written or that is read.
 
     Parameters
@@ -92,7 +93,7 @@ def check_output(option: str, path: Path, *, source: Path) -> None:
     path : Path
         "-" is standard output.
     source : Path
-        The file that is read.
+        What is read.
 
     Raises
     ------
@@ -100,7 +101,8 @@ def check_output(option: str, path: Path, *, source: Path) -> None:
     """
     if str(path) == "-":
         return
-    if path.exists() and source.exists() and path.samefile(source):
+    is_read = isinstance(source, Path) and path.exists() and source.exists()
+    if is_read and path.samefile(str(source)):
         raise BadInputError(f"{option} {path} is the input file itself: give another one")
     if path.is_dir():
         why = "it is a folder"

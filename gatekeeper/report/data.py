@@ -21,9 +21,10 @@ from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_run
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run import Run, read_run
 from gatekeeper.policies import T0, Calibrated, PolicyDescriptor, built_in, describe_policy
-from gatekeeper.report.origin import Origin, command_of, origin_of
+from gatekeeper.report.origin import Origin, command_of, name_of, origin_of
 from gatekeeper.types import FloatArray, GateResult
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
@@ -81,7 +82,7 @@ class ReportData:
 
 
 def read_data(
-    path: str | Path,
+    path: str | Path | PostgresRun,
     *,
     beta: float | None,
     skip_bad: bool,
@@ -91,6 +92,7 @@ def read_data(
     command = command_of(path, beta=beta, skip_bad=skip_bad)
     run = read_run(path) if is_log(path) else None
     if run is None:
+        assert not isinstance(path, PostgresRun)
         records = read_records(path, skip_bad=skip_bad, on_bad=on_bad)
     else:
         records = records_of_run(run, path)
@@ -101,7 +103,7 @@ def read_data(
     scored = for_score or (rate is not None and rate.weighted is None)
     diagnosis = diagnose(records, beta=beta, strata=STRATA, warmup=warmup)
     return ReportData(
-        name=Path(path).name,
+        name=name_of(path),
         origin=origin_of(path, command),
         records=records,
         run=None if run is None else _counted(run),

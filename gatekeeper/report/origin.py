@@ -1,4 +1,4 @@
-"""Where a page comes from: the file, its hash, and the command that makes the page again."""
+"""Where a page comes from: file and hash, or the run, and the command that makes it again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from hashlib import file_digest
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["Origin", "command_of", "origin_of"]
+from gatekeeper.log.place import PostgresRun
+
+__all__ = ["Origin", "command_of", "name_of", "origin_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +18,21 @@ class Origin:
     """Of one page."""
 
     file: str
-    sha256: str  # of the file; "" while a gate writes it, as what is read is not all in that file
+    sha256: str  # of the file; "" while a gate writes it, as what is read is not all in that file,
+    # and for a run in PostgreSQL
     version: str
     command: str
 
 
-def origin_of(path: str | Path, command: str) -> Origin:
+def name_of(path: str | Path | PostgresRun) -> str:
+    """The name of the file or of the run; where they are is not on the page."""
+    return path.name if isinstance(path, PostgresRun) else Path(path).name
+
+
+def origin_of(path: str | Path | PostgresRun, command: str) -> Origin:
     """Called after the file was read."""
+    if isinstance(path, PostgresRun):
+        return Origin(path.name, "", version("llm-gatekeeper"), command)
     path = Path(path)
     beside = path.with_name(f"{path.name}-wal")
     digest = ""
@@ -32,10 +42,13 @@ def origin_of(path: str | Path, command: str) -> Origin:
     return Origin(path.name, digest, version("llm-gatekeeper"), command)
 
 
-def command_of(path: str | Path, *, beta: float | None, skip_bad: bool) -> str:
+def command_of(path: str | Path | PostgresRun, *, beta: float | None, skip_bad: bool) -> str:
     """What makes this page on a command line."""
-    name = Path(path).name
-    words = ["gatekeeper", "report", name if not name.startswith("-") else f"./{name}"]
+    name = name_of(path)
+    if isinstance(path, PostgresRun):
+        words = ["gatekeeper", "report", "postgresql://...", f"--run={name}"]
+    else:
+        words = ["gatekeeper", "report", name if not name.startswith("-") else f"./{name}"]
     words += ["-o", "report.html"]
     words += [] if beta is None else ["--beta", f"{beta:g}"]
     return shlex.join([*words, "--skip-bad"] if skip_bad else words)

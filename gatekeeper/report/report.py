@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.report.data import read_data
 from gatekeeper.report.figures import check_installed
 from gatekeeper.report.html import contents, element, page
@@ -22,7 +23,7 @@ __all__ = ["report"]
 
 
 def report(
-    path: str | Path,
+    path: str | Path | PostgresRun,
     *,
     beta: float | None = None,
     skip_bad: bool = False,
@@ -34,7 +35,8 @@ def report(
     Parameters
     ----------
     path
-        Records (JSON Lines, gzip by suffix) or a gate's log (SQLite), also while a gate writes it.
+        Records (JSON Lines, gzip by suffix) or a gate's log (SQLite, or a run in
+        PostgreSQL), also while a gate writes it.
     beta
         Budget for thresholds and comparisons, a share of the full cost in (0, 1). Default: that
         of the log; 0.2 for records.

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -42,8 +42,20 @@ from gatekeeper import (
     VerificationGate,
 )
 from gatekeeper.errors import LogLockedError, LogMismatchError, LogSchemaError
-from gatekeeper.log import Decided, Event, MemoryLog, Released, Row, SQLiteLog
+from gatekeeper.log import (
+    Decided,
+    Event,
+    MemoryLog,
+    PostgresRun,
+    Released,
+    Row,
+    SQLiteLog,
+    open_log,
+)
 from gatekeeper.testing import ScriptedVerifier, make_generation
+
+if TYPE_CHECKING:
+    from postgres import Server
 
 N = 150
 PATIENCE = 60.0
@@ -75,7 +87,13 @@ def labels() -> dict[str, Any]:
     return {f"g{i}": int(rng.random() < 0.4) for i in range(N)}
 
 
-def open_gate(path: Path, policy: str = "cst", **more: Any) -> VerificationGate:
+def place(text: str) -> Path | PostgresRun:
+    """A file, or an address and a run with a space between them."""
+    address, _, name = text.rpartition(" ")
+    return PostgresRun(address, name) if address else Path(text)
+
+
+def open_gate(path: Path | PostgresRun, policy: str = "cst", **more: Any) -> VerificationGate:
     verifier = more.pop("verifier", None) or ScriptedVerifier(labels())
     return VerificationGate(
         make_policy(policy), budget=more.pop("budget", BUDGET), verifier=verifier, log=path, **more
@@ -97,12 +115,12 @@ def final(gate: VerificationGate) -> tuple[GateStatus, str]:
     return gate.status(), json.dumps(gate.policy.state())  # as JSON: NaN equals NaN
 
 
-def rows(path: Path) -> list[Row]:
-    with SQLiteLog(path, read_only=True) as log:
+def rows(path: Path | PostgresRun) -> list[Row]:
+    with open_log(path, read_only=True) as log:
         return list(log.rows())
 
 
-def assert_each_once(path: Path) -> None:
+def assert_each_once(path: Path | PostgresRun) -> None:
     """Each id decided once; each selected one charged once and learned once."""
     happened = Counter((kind, id_) for kind, id_, _ in rows(path))
     assert max(happened.values()) == 1
@@ -123,6 +141,7 @@ import random, sys, time
 from pathlib import Path
 from gatekeeper import CST, HGA, Budget, Random, VerificationGate
 from gatekeeper.errors import LogError
+from gatekeeper.log import PostgresRun
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
 N, BUDGET = {n}, {budget}
@@ -136,7 +155,7 @@ ScriptedVerifier._outcome = slowly  # another class would be another verifier
 """
 
 TELL = """
-path, policy, size = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+path, policy, size = place(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 with open_gate(path, policy, verifier=ScriptedVerifier(labels())) as gate:
     outputs = stream()
     for i in range(0, len(outputs), size):
@@ -152,7 +171,7 @@ with open_gate(path, policy, verifier=ScriptedVerifier(labels())) as gate:
 
 def child(code: str) -> list[str]:
     """A process that has this file's helpers, without the weight of pytest."""
-    helpers = "".join(inspect.getsource(f) for f in (make_policy, stream, labels, open_gate))
+    helpers = "".join(inspect.getsource(f) for f in (make_policy, stream, labels, place, open_gate))
     return [sys.executable, "-c", CHILD.format(n=N, budget=BUDGET, helpers=helpers) + code]
 
 
@@ -160,11 +179,25 @@ def child(code: str) -> list[str]:
     ("policy", "mode", "kills"), [("hga", "one by one", 6), ("cst", "batches", 3)]
 )
 def test_kill_9_loses_nothing(policy: str, mode: str, kills: int, tmp_path: Path) -> None:
+    kill_9(str(tmp_path / "run.db"), policy, mode, kills, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("policy", "mode", "kills"), [("hga", "one by one", 3), ("cst", "batches", 2)]
+)
+def test_kill_9_loses_nothing_in_postgres(
+    policy: str, mode: str, kills: int, tmp_path: Path, postgres: Server
+) -> None:
+    run = postgres.new_run()
+    kill_9(f"{run.dsn} {run.name}", policy, mode, kills, tmp_path)
+
+
+def kill_9(log: str, policy: str, mode: str, kills: int, tmp_path: Path) -> None:
     """A process killed at random moments, each time begun again: what it had said is in the log,
     nothing is charged twice, and the end is that of a run that was left alone."""
     rng = random.Random(f"kills {policy}")
-    path = tmp_path / "run.db"
-    command = [*child(TELL), str(path), policy, "1" if mode == "one by one" else "16"]
+    path = place(log)
+    command = [*child(TELL), log, policy, "1" if mode == "one by one" else "16"]
     said: dict[str, str] = {}
 
     def hear(lines: Iterable[bytes]) -> None:

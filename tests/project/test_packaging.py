@@ -268,7 +268,7 @@ def test_the_wheel_has_everything(tmp_path: Path) -> None:
 
 # One file per set that the Makefile installs, and the extras in it.
 DEMO = ["demo", "math", "openai", "plots"]
-SETS = {"demo": DEMO, "dev": [*DEMO, "docker", "tables", "dev"]}
+SETS = {"demo": DEMO, "dev": [*DEMO, "docker", "postgres", "tables", "dev"]}
 PIN = re.compile(
     r"([a-z0-9-]+)==([^\s;]+)(?: ; [^\\]+)?"  # name, version, on which machines
     r"(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"

@@ -1,0 +1,40 @@
+"""Events as the texts that a log stores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from gatekeeper.errors import LogError
+from gatekeeper.limits import MAX_LINE
+from gatekeeper.log.events import Event
+
+__all__ = ["encoded"]
+
+_to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def encoded(events: Iterable[Event], log: str) -> list[tuple[str, str, str]]:
+    """Kind, id and JSON of each event.
+
+    Parameters
+    ----------
+    log
+        Its name, for the message.
+
+    Raises
+    ------
+    LogError
+        For an event above the limit of one.
+    """
+    rows = []
+    for event in events:
+        kind, id_, data = event.row()
+        text = _to_json(data)
+        if len(text) + len(id_) > MAX_LINE:
+            raise LogError(
+                f"log {log!r} cannot keep event {kind!r} of id={id_!r:.80}: it has "
+                f"{len(text) >> 20} MiB, and {MAX_LINE >> 20} MiB is the limit of one"
+            )
+        rows.append((kind, id_, text))
+    return rows

@@ -1,0 +1,322 @@
+"""A log in PostgreSQL: the runs of many gates in one database, each run with its own events.
+
+One statement for each change of the gate, so one transaction: `kill -9` of the gate loses nothing
+that was acknowledged, and neither does the end of the database's host, as far as the database's own
+settings (`fsync`, `synchronous_commit`) go.
+
+One gate at a time owns a run: it holds an advisory lock of the session in which it also writes. So
+a gate that has lost its lock has lost the connection, and can write nothing more. A pooler that
+shares sessions between clients (transaction mode) does not keep such locks: connect directly. The
+number of an event is unique in its run, so that even then no event is written twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import starmap
+from typing import Any, LiteralString, NoReturn, Self
+
+from gatekeeper.errors import BadInputError, LogError, LogLockedError, MissingDependencyError
+from gatekeeper.log.encoding import encoded
+from gatekeeper.log.events import Decided, Event, Row, decode
+from gatekeeper.log.place import PostgresRun, without_passwords
+from gatekeeper.log.snapshot import Snapshot, packed, unpacked
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError as e:
+    raise MissingDependencyError(
+        "psycopg", extra="postgres", needed_for="a log in PostgreSQL"
+    ) from e
+
+from gatekeeper.log.postgres_schema import AbsentError, migrate
+
+__all__ = ["PostgresLog", "exists"]
+
+OLDEST = 12  # version of the server
+PATIENCE = 5.0  # seconds for the server to notice that the run's last process has ended
+OWNED = 0x6761_7465  # advisory locks of this class: of runs, by their number
+PAGE = 1000  # events that are read at a time
+_PART = 16 << 20  # bytes of a snapshot in one row
+# A host that has gone without a word keeps its lock for about a minute.
+_CONNECTION = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+
+
+class PostgresLog:
+    """The log of one run in a database, for one gate at a time; others may read it meanwhile.
+
+    Parameters
+    ----------
+    place
+        The database and the run, which is made where there is none.
+    read_only
+        Needs no lock, sees what is committed, and cannot write. The run must exist.
+
+    Raises
+    ------
+    LogLockedError
+        While another gate has the run open.
+    LogSchemaError
+        For a schema of a newer gatekeeper.
+    LogError
+        For a database that cannot be opened, or is not fit for a log.
+    BadInputError
+        For an address that libpq does not understand.
+    """
+
+    def __init__(self, place: PostgresRun, *, read_only: bool = False) -> None:
+        self.place = place
+        self._n = 0  # of the last event, for a log that is written
+        try:
+            given = conninfo_to_dict(place.dsn)
+        except psycopg.Error:  # libpq's message may quote a part of the password
+            raise BadInputError(
+                f"log {place}: its address has an option that libpq does not know, or a % that "
+                "begins no percent-encoded character"
+            ) from None
+        with self._errors("opened"):
+            name = f"gatekeeper {socket.gethostname()}:{os.getpid()}"
+            own = {"application_name": name} | _CONNECTION
+            more: Any = {key: value for key, value in own.items() if key not in given}
+            self._db = psycopg.connect(
+                place.dsn, autocommit=True, **more | {"client_encoding": "utf8"}
+            )
+        try:
+            with self._errors("opened"):
+                self._check_server()
+                if read_only:
+                    self._db.execute("SET default_transaction_read_only = on")
+                else:
+                    for name in ("idle", "interval", "count"):  # the server's side of them
+                        value = str(_CONNECTION[f"keepalives_{name}"])
+                        self._db.execute(
+                            "SELECT set_config(%s, %s, false)", (f"tcp_keepalives_{name}", value)
+                        )
+                migrate(self._db, str(place), read_only=read_only)
+                self._run = self._find() if read_only else self._make()
+                if not read_only:
+                    self._own()
+                    self._n = self._last()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_server(self) -> None:
+        version = self._db.info.server_version
+        if version < OLDEST * 10_000:
+            raise LogError(
+                f"log {self.place} is in PostgreSQL {version // 10_000}: version {OLDEST} or later "
+                "is needed"
+            )
+        encoding = self._db.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise LogError(
+                f"log {self.place}: its database has the encoding {encoding}: give one that has "
+                "UTF8"
+            )
+
+    def _find(self) -> int:
+        found = self._db.execute(
+            "SELECT run FROM gatekeeper.runs WHERE name = %s", (self.place.name,)
+        ).fetchone()
+        if found is None:
+            runs = self._db.execute("SELECT name FROM gatekeeper.runs ORDER BY at DESC LIMIT 10")
+            names = ", ".join(name for (name,) in runs) or "none"
+            raise AbsentError(
+                f"log {self.place} does not exist: the database's latest runs: {names}"
+            )
+        return int(found[0])
+
+    def _make(self) -> int:
+        self._db.execute(
+            "INSERT INTO gatekeeper.runs (name) SELECT %s"
+            " WHERE NOT EXISTS (SELECT FROM gatekeeper.runs WHERE name = %s)"
+            " ON CONFLICT DO NOTHING",
+            (self.place.name, self.place.name),
+        )
+        return self._find()
+
+    def _own(self) -> None:
+        """Take the run's lock. The last owner may have ended a moment ago."""
+        deadline = time.monotonic() + PATIENCE
+        lock = "SELECT pg_try_advisory_lock(%s, %s)"
+        while self._db.execute(lock, (OWNED, self._run)).fetchone() != (True,):
+            if time.monotonic() > deadline:
+                raise LogLockedError(
+                    f"log {self.place} is in use by another gate ({self._owner()}): close it, or "
+                    "give this one a run of its own"
+                )
+            time.sleep(0.05)
+
+    def _owner(self) -> str:
+        """Who holds the run's lock, as far as this user may see that."""
+        found = self._db.execute(
+            "SELECT a.application_name, to_char(a.backend_start, 'YYYY-MM-DD HH24:MI TZ')"
+            " FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory'"
+            " AND l.classid = %s AND l.objid = %s AND l.granted AND l.database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database())",
+            (OWNED, self._run),
+        ).fetchone()
+        return f"{found[0]}, since {found[1]}" if found and found[0] else "of another user"
+
+    def settings(self) -> dict[str, Any]:
+        with self._errors("read"):
+            query = "SELECT settings FROM gatekeeper.runs WHERE run = %s"
+            found = self._db.execute(query, (self._run,)).fetchone()
+        assert found is not None
+        return dict(found[0])
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        statement = "UPDATE gatekeeper.runs SET settings = %s WHERE run = %s"
+        with self._errors("written"):
+            self._db.execute(statement, (json.dumps(dict(settings)), self._run))
+
+    def append(self, events: Iterable[Event]) -> None:
+        rows = encoded(events, str(self.place))
+        if not rows:
+            return
+        kinds, ids, data = zip(*rows, strict=True)
+        with self._errors("written"):
+            self._db.execute(
+                "INSERT INTO gatekeeper.events (run, n, kind, id, data)"
+                " SELECT %s, %s + row, kind, id, data::json"
+                " FROM unnest(%s::text[], %s::text[], %s::text[])"
+                " WITH ORDINALITY AS new (kind, id, data, row)",
+                (self._run, self._n, list(kinds), list(map(_as_text, ids)), list(data)),
+            )
+        self._n += len(rows)
+
+    def rows(self, id_: str | None = None) -> Iterator[Row]:
+        """The events as they are stored: all, or those of one output."""
+        return starmap(Row, self._stored(id_))
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        return starmap(decode, self._stored(id_))
+
+    def events_after(self, seq: int) -> Iterator[Event]:
+        return starmap(decode, self._stored(after=seq))
+
+    def decided_ids(self, seq: int) -> Iterator[str]:
+        query: LiteralString = (
+            "SELECT n, id FROM gatekeeper.events WHERE run = %s AND n > %s AND n <= %s"
+            " AND kind = %s ORDER BY n LIMIT %s"
+        )
+        for _, id_ in self._pages(query, 0, (seq, Decided.kind)):
+            yield _of_text(id_)
+
+    def _stored(
+        self, id_: str | None = None, *, after: int = 0
+    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        of_id: LiteralString = "" if id_ is None else " AND id = %s"
+        query = (
+            "SELECT n, kind, id, data FROM gatekeeper.events WHERE run = %s AND n > %s"
+            + of_id
+            + " ORDER BY n LIMIT %s"
+        )
+        values = () if id_ is None else (_as_text(id_),)
+        for _, kind, stored_id, data in self._pages(query, after, values):
+            yield kind, _of_text(stored_id), data
+
+    def _pages(
+        self, query: LiteralString, after: int, values: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query by number; a part at a time, as a log may be larger than memory."""
+        while True:
+            with self._errors("read"):
+                page = self._db.execute(query, (self._run, after, *values, PAGE)).fetchall()
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1][0]
+
+    def snapshot(self, key: str) -> Snapshot | None:
+        query = "SELECT data FROM gatekeeper.snapshots WHERE run = %s ORDER BY part"
+        try:
+            parts = self._db.execute(query, (self._run,)).fetchall()
+            found = unpacked(key, b"".join(data for (data,) in parts))
+            last = self._last()
+        except (psycopg.Error, TypeError, ValueError):
+            return None  # no state of a gate
+        return None if found is None or found.seq > last else found
+
+    def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
+        data = packed(key, Snapshot(self._n, dict(state)))
+        parts = [
+            (self._run, part, data[start : start + _PART])
+            for part, start in enumerate(range(0, len(data), _PART))
+        ]
+        with self._errors("written"), self._db.transaction(), self._db.cursor() as cursor:
+            cursor.execute("DELETE FROM gatekeeper.snapshots WHERE run = %s", (self._run,))
+            cursor.executemany("INSERT INTO gatekeeper.snapshots VALUES (%s, %s, %s)", parts)
+
+    def _last(self) -> int:
+        """The number of the last event."""
+        query = "SELECT max(n) FROM gatekeeper.events WHERE run = %s"
+        found = self._db.execute(query, (self._run,)).fetchone()
+        return (found and found[0]) or 0
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _errors(self, done: str) -> Iterator[None]:
+        """What goes wrong with the database, as a LogError."""
+        try:
+            yield
+        except (psycopg.Error, ValueError, RecursionError) as e:
+            self._raise(done, e)
+
+    def _raise(self, done: str, error: Exception) -> NoReturn:
+        why = " ".join(without_passwords(str(error)).split()) or repr(error)
+        text = f"log {self.place} cannot be {done}: {why}"
+        if done == "written":
+            text += ". What it holds is intact; mend the cause and open it again to go on"
+        elif isinstance(error, psycopg.errors.InsufficientPrivilege):
+            text += ". Its user needs the right to create a schema in the database, or to use one"
+        raise LogError(text) from error
+
+
+def exists(place: PostgresRun) -> bool:
+    """Whether the database has a run of this name. Raises LogError as `PostgresLog`."""
+    try:
+        PostgresLog(place, read_only=True).close()
+    except AbsentError:
+        return False
+    return True
+
+
+def _as_text(id_: str) -> str:
+    """An id as a text that PostgreSQL takes: JSON for one with a NUL or half a surrogate pair, and
+    for one that could be taken for JSON."""
+    if id_.startswith('"') or "\0" in id_ or (not id_.isascii() and _is_broken(id_)):
+        return json.dumps(id_)
+    return id_
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _of_text(text: str) -> str:
+    return str(json.loads(text)) if text.startswith('"') else text

@@ -1,0 +1,104 @@
+"""The tables of a PostgreSQL log, in a schema of their own, as the steps that make them.
+
+Append only, as the steps of a file: see `gatekeeper.log.migrations`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import Connection
+
+from gatekeeper.errors import LogError, LogSchemaError
+
+__all__ = ["MIGRATIONS", "AbsentError", "migrate"]
+
+LOCK = 0x6761_7465_6B65_6570  # advisory: one process at a time makes the tables
+
+
+class AbsentError(LogError):
+    """There is no such run; a LogError for callers."""
+
+
+def _create(db: Connection[Any]) -> None:
+    db.execute(
+        "CREATE TABLE gatekeeper.runs (run integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+        " name text NOT NULL UNIQUE, settings json NOT NULL DEFAULT '{}',"
+        " at timestamptz NOT NULL DEFAULT clock_timestamp())"
+    )
+    db.execute(
+        "CREATE TABLE gatekeeper.events (run integer NOT NULL REFERENCES gatekeeper.runs,"
+        " n bigint NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp(),"
+        " kind text NOT NULL, id text NOT NULL, data json NOT NULL, PRIMARY KEY (run, n))"
+    )
+    db.execute("CREATE INDEX events_by_id ON gatekeeper.events (run, id, n)")
+    db.execute(
+        "CREATE TABLE gatekeeper.snapshots (run integer NOT NULL REFERENCES gatekeeper.runs,"
+        " part integer NOT NULL, data bytea NOT NULL, PRIMARY KEY (run, part))"
+    )
+
+
+MIGRATIONS = (_create,)
+
+
+def migrate(db: Connection[Any], log: str, *, read_only: bool) -> None:
+    """Bring the schema up to date; a reader only looks.
+
+    Parameters
+    ----------
+    db
+        In autocommit mode.
+    log
+        Its name, for messages.
+
+    Raises
+    ------
+    LogSchemaError
+        For a schema of a newer gatekeeper.
+    LogError
+        For a schema of another program, and for a reader where there is none.
+    """
+    done = _steps(db, log)
+    if read_only:
+        if not done:
+            raise AbsentError(f"log {log} does not exist: its database has no runs of gatekeeper")
+        return
+    if len(done) == len(MIGRATIONS):
+        return
+    with db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        done = _steps(db, log)  # another process may have been quicker
+        if not done:
+            db.execute("CREATE SCHEMA IF NOT EXISTS gatekeeper")
+            db.execute(
+                "CREATE TABLE gatekeeper.migrations (name text PRIMARY KEY,"
+                " at timestamptz NOT NULL DEFAULT clock_timestamp())"
+            )
+        for step in MIGRATIONS:
+            if step.__name__ not in done:
+                step(db)
+                db.execute("INSERT INTO gatekeeper.migrations VALUES (%s)", (step.__name__,))
+
+
+def _steps(db: Connection[Any], log: str) -> set[str]:
+    """Names of the steps that the database has."""
+    found = db.execute(
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace"
+        " WHERE s.nspname = 'gatekeeper' AND c.relkind = 'r'"
+    )
+    tables = {name for (name,) in found}
+    if tables and "migrations" not in tables:
+        raise LogError(
+            f"log {log}: the schema gatekeeper of its database is another program's: give another "
+            "database"
+        )
+    if not tables:
+        return set()
+    done = {name for (name,) in db.execute("SELECT name FROM gatekeeper.migrations")}
+    newer = sorted(done - {step.__name__ for step in MIGRATIONS})
+    if newer:
+        raise LogSchemaError(
+            f"log {log} was written by a newer gatekeeper (it knows {', '.join(newer)}): read it "
+            "with that version, or a later one"
+        )
+    return done
