@@ -31,6 +31,7 @@ __all__ = [
     "Estimates",
     "as_json",
     "estimate",
+    "estimate_weighted",
     "interval",
     "rates",
     "show",
@@ -88,6 +89,31 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     label = np.array([row.label for row in rows])
     drawn = np.array([row.drawn for row in rows]) & np.isfinite(label)
     p = np.array([row.propensity for row in rows])
+    found = estimate_weighted(p, drawn, label, selected=sum(row.selected for row in rows))
+    if found.weighted is None or np.isfinite(label).all():
+        return found
+    covered = p > 0.0
+    raw = [row.raw for row, c in zip(rows, covered, strict=True) if c]
+    p, label, drawn = p[covered], label[covered], drawn[covered]
+    return replace(found, assisted=rate_of_all(p, drawn, label, cross_fitted(raw, drawn, label)))
+
+
+def estimate_weighted(
+    p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, *, selected: int
+) -> Estimates:
+    """`estimate` without predictions, from columns: no estimate is `assisted`, but a known rate.
+
+    Parameters
+    ----------
+    p
+        Propensities, shape (N,), N at least 1; NaN unknown.
+    drawn
+        Which outputs have a verdict of the gate's own, shape (N,).
+    label
+        1 wrong, 0 right, whoever gave the verdict, shape (N,); NaN unknown.
+    selected
+        How many were to be verified, as far as that is known.
+    """
     naive = _naive(label[drawn])
     if np.isfinite(label).all():
         rate = float(label.mean())
@@ -97,21 +123,20 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
         return Estimates(naive, known, known, label.size, label.size, why)
     covered = p > 0.0
     by_chance = covered & (p < 1.0)
-    missing = sum(row.selected for row in rows) - int(drawn.sum())
+    missing = selected - int(drawn.sum())
     refusal = _refusal(p, drawn, by_chance)
     if refusal:
         return Estimates(naive, None, None, label.size, int(covered.sum()), refusal)
-    raw = [row.raw for row, c in zip(rows, covered, strict=True) if c]
+    outputs = p.size
     p, label, drawn = p[covered], label[covered], drawn[covered]
-    flat = np.zeros(p.size)
     return Estimates(
         naive,
-        rate_of_all(p, drawn, label, flat),
-        rate_of_all(p, drawn, label, cross_fitted(raw, drawn, label)),
-        len(rows),
+        rate_of_all(p, drawn, label, np.zeros(p.size)),
+        None,
+        outputs,
         p.size,
         _why(p),
-        tuple(_notes(len(rows), p.size, missing)),
+        tuple(_notes(outputs, p.size, missing)),
     )
 
 

@@ -6,9 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gatekeeper.types import GateResult, Reason, SignalState
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Summary", "summarise", "summary_of"]
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +69,58 @@ def summarise(results: Iterable[GateResult]) -> Summary:
         All results, in any order. External verdicts count as known labels, not as verified.
     """
     results = list(results)
-    warmup = [r for r in results if r.decision.reason is Reason.WARMUP]
-    evaluated = [r for r in results if r.decision.reason is not Reason.WARMUP]
-    verified = [r for r in evaluated if r.decision.verify and r.verified]
-    found = sum(_wrong(r) for r in verified)
-    labelled_warmup = [r for r in warmup if r.verified]
-    all_checked = bool(evaluated) and all(r.verified for r in evaluated)
-    errors = sum(map(_wrong, evaluated)) if all_checked else None
-    if errors is not None:
-        random_found: float | None = len(verified) * errors / len(evaluated)
-    elif labelled_warmup:
-        random_found = len(verified) * sum(map(_wrong, labelled_warmup)) / len(labelled_warmup)
-    else:
-        random_found = None
-    return Summary(
-        outputs=len(results),
-        warmup_verified=len(labelled_warmup),
-        warmup_errors=sum(map(_wrong, labelled_warmup)),
-        evaluated=len(evaluated),
-        verified=len(verified),
-        errors_found=found,
-        errors=errors,
-        random_found=random_found,
-        best_found=None if errors is None else min(len(verified), errors),
-        all_checked=all_checked,
-        could_not_tell=sum(r.decision.verify and not r.verified for r in results),
+    return summary_of(
+        warmup=_mask(r.decision.reason is Reason.WARMUP for r in results),
+        selected=_mask(r.decision.verify for r in results),
+        labelled=_mask(r.verified for r in results),
+        wrong=_mask(r.outcome is not None and r.outcome.error == 1 for r in results),
         budget_exhausted=sum(r.decision.reason is Reason.BUDGET_EXHAUSTED for r in results),
         missing_signal=sum(r.signals.state is SignalState.MISSING for r in results),
     )
 
 
-def _wrong(result: GateResult) -> bool:
-    return result.outcome is not None and result.outcome.error == 1
+def summary_of(
+    *, warmup: Mask, selected: Mask, labelled: Mask, wrong: Mask,
+    budget_exhausted: int, missing_signal: int,
+) -> Summary:  # fmt: skip
+    """The same from columns.
+
+    Parameters
+    ----------
+    warmup, selected, labelled, wrong
+        (N,): decided on in the warm-up, to be verified, with a verdict on right or wrong from
+        anywhere, and with that of wrong.
+    budget_exhausted, missing_signal
+        Counts of outputs.
+    """
+    evaluated, labelled_warmup = ~warmup, warmup & labelled
+    chosen = evaluated & selected & labelled
+    n, checks = int(evaluated.sum()), int(chosen.sum())
+    in_warmup, wrong_in_warmup = int(labelled_warmup.sum()), int((labelled_warmup & wrong).sum())
+    all_checked = n > 0 and bool(labelled[evaluated].all())
+    errors = int((evaluated & wrong).sum()) if all_checked else None
+    if errors is not None:
+        random_found: float | None = checks * errors / n
+    elif in_warmup:
+        random_found = checks * wrong_in_warmup / in_warmup
+    else:
+        random_found = None
+    return Summary(
+        outputs=warmup.size,
+        warmup_verified=in_warmup,
+        warmup_errors=wrong_in_warmup,
+        evaluated=n,
+        verified=checks,
+        errors_found=int((chosen & wrong).sum()),
+        errors=errors,
+        random_found=random_found,
+        best_found=None if errors is None else min(checks, errors),
+        all_checked=all_checked,
+        could_not_tell=int((selected & ~labelled).sum()),
+        budget_exhausted=budget_exhausted,
+        missing_signal=missing_signal,
+    )
+
+
+def _mask(values: Iterable[bool]) -> Mask:
+    return np.fromiter(values, dtype=np.bool_)

@@ -16,6 +16,7 @@ from typing import Self
 
 from gatekeeper.gate.state import GateState
 from gatekeeper.log.events import Decided, Event, Released, WarmupRepeated
+from gatekeeper.log.fold import LogState
 from gatekeeper.types import GateResult, Outcome, Reason, SignalState
 
 __all__ = ["LOG", "Notices", "Shortfall"]
@@ -57,8 +58,8 @@ class Shortfall:
     warmups: int
 
     @classmethod
-    def of_state(cls, state: GateState) -> Self:
-        """Of a gate, under its lock."""
+    def of_state(cls, state: LogState) -> Self:
+        """Of a gate, under its lock, or of what follows its log."""
         failed = [
             o.unavailable
             for o in state.outputs.values()

@@ -16,7 +16,7 @@ from gatekeeper.log.events import (
 from gatekeeper.log.memory import MemoryLog
 from gatekeeper.log.opening import open_log
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.protocol import Log, SnapshotLog
+from gatekeeper.log.protocol import FollowedLog, Log, SnapshotLog, StampedEvent
 from gatekeeper.log.sqlite import SQLiteLog
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Event",
     "ExternalVerdict",
     "FingerprintChanged",
+    "FollowedLog",
     "HealthChanged",
     "Learned",
     "Log",
@@ -35,6 +36,7 @@ __all__ = [
     "SQLiteLog",
     "Settled",
     "SnapshotLog",
+    "StampedEvent",
     "WarmupRepeated",
     "open_log",
 ]

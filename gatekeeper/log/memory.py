@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
 from gatekeeper.log.events import Event, Row, decode
+from gatekeeper.log.protocol import StampedEvent
 
 __all__ = ["MemoryLog"]
 
@@ -17,6 +19,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._settings: dict[str, Any] = {}
         self._rows: list[Row] = []
+        self._at: list[float] = []  # appended to first: a reader may be in another thread
         self._by_id: dict[str, list[Row]] = {}
 
     def settings(self) -> dict[str, Any]:
@@ -26,8 +29,10 @@ class MemoryLog:
         self._settings = dict(settings)
 
     def append(self, events: Iterable[Event]) -> None:
+        now = time.time()
         for event in events:
             row = event.row()
+            self._at.append(now)
             self._rows.append(row)
             self._by_id.setdefault(row.id, []).append(row)
 
@@ -37,6 +42,13 @@ class MemoryLog:
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
         return starmap(decode, self.rows(id_))
+
+    def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
+        for number in range(seq, self.last()):
+            yield StampedEvent(number + 1, self._at[number], decode(*self._rows[number]))
+
+    def last(self) -> int:
+        return len(self._rows)
 
     def close(self) -> None:
         pass

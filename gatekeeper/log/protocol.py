@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from gatekeeper.log.events import Event
 from gatekeeper.log.snapshot import Snapshot
 
-__all__ = ["Log", "SnapshotLog"]
+__all__ = ["FollowedLog", "Log", "SnapshotLog", "StampedEvent"]
+
+
+class StampedEvent(NamedTuple):
+    """An event, its number in the log, from 1, and when it was appended."""
+
+    seq: int
+    at: float  # seconds since the epoch
+    event: Event
 
 
 class Log(Protocol):
@@ -71,4 +79,20 @@ class SnapshotLog(Log, Protocol):
 
     def decided_ids(self, seq: int) -> Iterator[str]:
         """Ids of the outputs that the first `seq` events decided on."""
+        ...
+
+
+class FollowedLog(Protocol):
+    """A log that is read while its gate writes it."""
+
+    def settings(self) -> dict[str, Any]:
+        """As of `Log`."""
+        ...
+
+    def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
+        """All events in order, but for the first `seq`. It may be left before its end."""
+        ...
+
+    def last(self) -> int:
+        """The number of the last event; 0 while there is none."""
         ...

@@ -22,7 +22,7 @@ from gatekeeper.types import GateResult, Generation, PolicyHealth
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HealthChange", "Run", "read_run"]
+__all__ = ["HealthChange", "Run", "fresh_ledger", "read_run"]
 
 SHOWN = ("id", "verdict", "detail", "reason", "score", "cost", "text")  # in a notebook
 FIRST = 10
@@ -121,6 +121,32 @@ class Run:
         )
 
 
+def fresh_ledger(settings: Mapping[str, Any], name: object) -> Ledger:
+    """The account of a log's gate before its first event.
+
+    Parameters
+    ----------
+    settings
+        Of the log.
+    name
+        Of the log, for messages.
+
+    Raises
+    ------
+    LogError
+        Where there are none yet, or not those of a gate.
+    """
+    if not settings:
+        raise LogError(
+            f"log {str(name)!r} has no run in it yet: give the log of a gate that has begun"
+        )
+    try:
+        budget, _ = Budget(**settings["budget"]), dict(settings["policy"])
+    except (KeyError, TypeError, ValueError) as e:
+        raise LogError(f"log {str(name)!r} has no settings of a gate: {e!r}") from e
+    return Ledger(budget, budget.max_cost or 1.0)
+
+
 def read_run(path: str | Path | PostgresRun, *, texts: bool = True) -> Run:
     """Apply a log's events, read-only, also while a gate writes it.
 
@@ -140,15 +166,7 @@ def read_run(path: str | Path | PostgresRun, *, texts: bool = True) -> Run:
     generations: dict[str, Generation] = {}
     with open_log(path, read_only=True) as log:
         settings = log.settings()
-        if not settings:
-            raise LogError(
-                f"log {str(path)!r} has no run in it yet: give the log of a gate that has begun"
-            )
-        try:
-            budget, _ = Budget(**settings["budget"]), dict(settings["policy"])
-        except (KeyError, TypeError, ValueError) as e:
-            raise LogError(f"log {str(path)!r} has no settings of a gate: {e!r}") from e
-        state = LogState(Ledger(budget, budget.max_cost or 1.0))
+        state = LogState(fresh_ledger(settings, path))
         for event in log.events():
             state.apply(event)
             if isinstance(event, HealthChanged):

@@ -27,6 +27,7 @@ from gatekeeper.limits import MAX_LINE, cause_of
 from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import Decided, Event, Row, decode
 from gatekeeper.log.migrations import MIGRATIONS
+from gatekeeper.log.protocol import StampedEvent
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
 
 __all__ = ["SQLiteLog"]
@@ -168,6 +169,20 @@ class SQLiteLog:
 
     def events_after(self, seq: int) -> Iterator[Event]:
         return starmap(decode, self._stored(after=seq))
+
+    def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
+        query = "SELECT seq, at, kind, id, data FROM events WHERE seq > ? ORDER BY seq"
+        try:
+            for number, at, kind, id_, data in self._db.execute(query, (seq,)):
+                yield StampedEvent(number, at, decode(kind, id_, _from_json(data)))
+        except (sqlite3.Error, ValueError, RecursionError) as e:
+            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+
+    def last(self) -> int:
+        try:
+            return self._last()
+        except sqlite3.Error as e:
+            raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
 
     def decided_ids(self, seq: int) -> Iterator[str]:
         query = "SELECT id FROM events WHERE seq <= ? AND kind = ? ORDER BY seq"

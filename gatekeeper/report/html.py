@@ -21,6 +21,7 @@ __all__ = [
     "folded",
     "page",
     "section",
+    "stylesheet",
     "table",
 ]
 
@@ -121,12 +122,13 @@ def page(title: str, *children: Markup) -> str:
             "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
         ),
         element("title", title),
-        element("style", Markup(f"\n{_stylesheet()}")),
+        element("style", Markup(f"\n{stylesheet()}")),
     )
     return f"<!DOCTYPE html>\n{element('html', head, element('body', *children), lang='en')}\n"
 
 
-def _stylesheet() -> str:
+def stylesheet() -> str:
+    """What gives every page its type and its colours."""
     return files("gatekeeper.report").joinpath("report.css").read_text(encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gatekeeper.analysis.summary import Summary
+from gatekeeper.budget import Ledger
 from gatekeeper.log.run import Run
 from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
@@ -12,7 +13,7 @@ from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, figure, section, table
 from gatekeeper.types import GateResult, Reason
 
-__all__ = ["budget"]
+__all__ = ["account", "bought", "budget"]
 
 
 def budget(data: ReportData) -> Section | None:
@@ -21,13 +22,14 @@ def budget(data: ReportData) -> Section | None:
     run = data.run
     return section(
         "Budget and errors found",
-        _bought(run.summary),
-        _account(run.log),
+        bought(run.summary),
+        account(run.log.ledger),
         _timeline(run.log, run.results),
     )
 
 
-def _bought(summary: Summary) -> Markup:
+def bought(summary: Summary) -> Markup:
+    """Outputs seen, verified and wrong, beside a random and the best possible selection."""
     estimated = "" if summary.all_checked else " (estimated from the warm-up)"
     rows = [
         ("seen", summary.outputs, None),
@@ -49,8 +51,9 @@ def _bought(summary: Summary) -> Markup:
     )
 
 
-def _account(run: Run) -> Markup:
-    ledger, unit = run.ledger, run.ledger.budget.unit
+def account(ledger: Ledger, *more: tuple[str, str]) -> Markup:
+    """What was spent and what is reserved, and more by its name."""
+    unit = ledger.budget.unit
     pairs = [
         ("spent after the warm-up", f"{ledger.spent:g} {unit}"),
         ("allowed so far", f"{ledger.cap:g} {unit}"),
@@ -60,7 +63,7 @@ def _account(run: Run) -> Markup:
         pairs.append(("reserved, not yet settled", f"{ledger.held + ledger.warmup_held:g} {unit}"))
     if ledger.overrun:
         pairs.append(("cost above the reservations", f"{ledger.overrun:g} {unit}"))
-    return definitions(pairs)
+    return definitions([*pairs, *more])
 
 
 def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from gatekeeper.analysis.estimates import interval, rates
+from gatekeeper.analysis.estimates import Estimates, interval, rates
 from gatekeeper.analysis.score import score_rows
 from gatekeeper.report.data import ReportData
-from gatekeeper.report.html import Section, element, section, table
+from gatekeeper.report.html import Markup, Section, element, section, table
 
-__all__ = ["error_rate"]
+__all__ = ["error_rate", "rates_table"]
 
 
 def error_rate(data: ReportData) -> Section | None:
     found = data.rate
     if found is None:
         return None
-    rows = [
-        (name, f"{rate.n:,}", f"{rate.value:.1%}", interval(rate))
-        for name, rate in rates(found)
-        if rate is not None
-    ]
     notes = [element("p", note) for note in (found.why, *found.notes)]
-    if rows:
-        caption = (
-            "The naive rate covers only the verified outputs. The other two estimate the rate of "
-            "all outputs: each verdict is weighted by the inverse of the probability that its "
-            "output was selected. The last one also uses the signals: its interval is the "
-            "narrower, the better they predict errors. About 95 of 100 such intervals contain the "
-            "true rate."
-        )
-        heads = ("error rate", "verdicts", "estimate", "95 % interval")
-        notes.insert(0, table(heads, rows, caption=caption))
+    caption = (
+        "The naive rate covers only the verified outputs. The other two estimate the rate of "
+        "all outputs: each verdict is weighted by the inverse of the probability that its "
+        "output was selected. The last one also uses the signals: its interval is the "
+        "narrower, the better they predict errors. About 95 of 100 such intervals contain the "
+        "true rate."
+    )
+    if shown := rates_table(found, caption=caption):
+        notes.insert(0, shown)
     if data.score is not None:
         caption = (
             "The mean score of all outputs: 1 for a right one, 0 for a wrong one, or the metric's "
@@ -40,3 +34,14 @@ def error_rate(data: ReportData) -> Section | None:
         notes.append(table(of_score, score_rows(data.score), caption=caption))
         notes.append(element("p", data.score.why))
     return section("How many of all outputs are wrong?", *notes)
+
+
+def rates_table(found: Estimates, *, caption: str) -> Markup | None:
+    """The rates that there are; None where there is none."""
+    rows = [
+        (name, f"{rate.n:,}", f"{rate.value:.1%}", interval(rate))
+        for name, rate in rates(found)
+        if rate is not None
+    ]
+    heads = ("error rate", "verdicts", "estimate", "95 % interval")
+    return table(heads, rows, caption=caption) if rows else None

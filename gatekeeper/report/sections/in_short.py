@@ -9,7 +9,7 @@ from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import PolicyReplays, ReportData
 from gatekeeper.report.html import Markup, element
 
-__all__ = ["in_short"]
+__all__ = ["in_short", "run_headline"]
 
 SIGNIFICANT = 1.645  # standard deviations above random: p = 0.05, one-sided
 
@@ -22,7 +22,7 @@ def in_short(data: ReportData) -> Markup:
         headline, last = _of_replays(data.replays, data.beta)
     else:
         sentences = _run_in_short(data.run.summary, data.rate)
-        headline, last = _of_run(data.run.summary)
+        headline, last = run_headline(data.run.summary)
     sentences.append(f"{data.advice}")
     notes = () if data.run is None else data.run.notes
     return element(
@@ -35,7 +35,7 @@ def in_short(data: ReportData) -> Markup:
     )
 
 
-def _of_run(summary: Summary) -> tuple[list[Markup], list[str]]:
+def run_headline(summary: Summary) -> tuple[list[Markup], list[str]]:
     """The numbers, and what they mean in one plain sentence; nothing where there are none."""
     checks, found, random = summary.verified, summary.errors_found, summary.random_found
     if not checks or random is None:
