@@ -31,8 +31,8 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 # may import itself and what is left of it.
 ORDER = """
     limits errors notebook types protocols arguments signals costs budget stats policies drift
-    log io verifiers testing gate __init__ analysis maths sandbox features bundled adapters gateway
-    report paper programs cli __main__ examples
+    log io verifiers testing gate __init__ analysis maths sandbox features bundled adapters report
+    page gateway paper programs cli __main__ examples
 """.split()  # noqa: SIM905
 # What is imported against the order: inside a function, when it is first needed.
 LATE = {
@@ -247,7 +247,8 @@ def test_the_wheel_has_everything(tmp_path: Path) -> None:
     assert wheel.name.startswith("llm_gatekeeper-")
     inside = set(zipfile.ZipFile(wheel).namelist())
 
-    expected = {"gatekeeper/py.typed", "gatekeeper/report/report.css"}
+    page = {f"gatekeeper/page/{name}" for name in ("icon.svg", "page.css", "page.js")}
+    expected = {"gatekeeper/py.typed", "gatekeeper/report/report.css", *page}
     for module, file in modules():
         if not module.startswith("gatekeeper.examples"):
             folder = module if file.stem == "__init__" else module.rpartition(".")[0]

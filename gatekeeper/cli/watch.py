@@ -1,0 +1,50 @@
+"""`gatekeeper watch run.db`: a log as a live page, or on the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from gatekeeper.errors import MissingDependencyError
+from gatekeeper.programs.values import whole
+
+__all__ = ["add", "main"]
+
+READ_ONLY = (
+    "This page is read-only: one process writes a log, so verdicts are given where the gate runs, "
+    "on the page of gatekeeper serve or with gate.report_outcome."
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Follow a run while it goes on. The page needs the extra serve, and reads the log only: "
+        "the gate that writes it is not slowed down."
+    )
+    parser.add_argument("log", type=Path, help="a gate's log")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=whole(0), default=8081, metavar="N", help="0: a free one")
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Serves until Ctrl-C or SIGTERM; returns 0. Raises LogError for a file that is no log."""
+    if find_spec("aiohttp") is None:
+        raise MissingDependencyError("aiohttp", extra="serve", needed_for="the live page")
+    from gatekeeper.page.access import Access
+    from gatekeeper.page.application import LivePage
+    from gatekeeper.page.server import serve_page
+    from gatekeeper.page.watcher import Watcher
+
+    watcher = Watcher(args.log, read_only=READ_ONLY)
+    watcher.open()
+    page = LivePage(watcher, Access(hosts=[args.host]), report=None)
+
+    def ready(url: str) -> None:
+        print(f"gatekeeper: {args.log} at {url}", file=sys.stderr, flush=True)
+
+    asyncio.run(serve_page(page, host=args.host, port=args.port, on_ready=ready))
+    return 0

@@ -1,0 +1,120 @@
+"""Who may read the page, and who may give verdicts on it.
+
+A browser lets every site that a person visits send requests to addresses on that person's machine.
+So the host that a request names must be this machine's (a site whose name resolves to it names its
+own: DNS rebinding), and a verdict needs the token, as a cookie that no script can read and no other
+site's page sends, and an origin that is this page.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from hmac import compare_digest
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+__all__ = ["HEADERS", "Access", "RefusedError"]
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""Of every answer: nothing is loaded from anywhere else, and nothing is kept."""
+
+
+class RefusedError(Exception):
+    """A request that is refused, with its status and why.
+
+    Parameters
+    ----------
+    status : int
+    why : str
+    """
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Access:
+    """Checks of requests.
+
+    Parameters
+    ----------
+    hosts : collection of str
+        Names by which this machine may be called, beside its addresses and localhost.
+    private : bool
+        Reading needs the token, too.
+
+    Attributes
+    ----------
+    private : bool
+        As given.
+    token : str
+        New for each page: whoever has it may give verdicts.
+    """
+
+    def __init__(self, *, hosts: Collection[str] = (), private: bool = False) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._hosts, self.private = frozenset(hosts), private
+
+    def check_read(self, request: web.Request) -> None:
+        """Raise RefusedError for a request that may not read."""
+        name = urlsplit(f"//{request.host}").hostname or ""
+        if not (name == "localhost" or name in self._hosts or _is_address(name)):
+            raise RefusedError(
+                403,
+                f"the host {name!r:.80} is not this machine's name: open the page by its "
+                "address, or give this name as --host",
+            )
+        if self.private and not self.may_write(request):
+            raise RefusedError(
+                401, "open the page with the link that was printed when it was started"
+            )
+
+    def may_write(self, request: web.Request) -> bool:
+        """Whether a request comes with the token."""
+        return self.is_token(request.cookies.get(_cookie(request), ""))
+
+    def check_write(self, request: web.Request) -> None:
+        """Raise RefusedError for a request that may not give a verdict."""
+        if not self.may_write(request):
+            raise RefusedError(
+                403, "no token: open the page with the link that was printed when it was started"
+            )
+        origin = urlsplit(request.headers.get("origin", ""))
+        if origin.scheme not in ("http", "https") or origin.netloc != request.host:
+            raise RefusedError(403, "a verdict is given on the page itself")
+
+    def is_token(self, given: str) -> bool:
+        """In constant time."""
+        return compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode())
+
+    def admit(self, request: web.Request, response: web.StreamResponse, path: str) -> None:
+        """Give a browser the token."""
+        response.set_cookie(
+            _cookie(request), self.token, path=path, httponly=True, samesite="Strict"
+        )
+
+
+def _cookie(request: web.Request) -> str:
+    """With the port: browsers send the cookies of one server of a machine to all its servers."""
+    return f"gatekeeper-{request.url.port}"
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

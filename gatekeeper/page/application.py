@@ -1,0 +1,215 @@
+"""The page as routes of aiohttp: pages, updates as server-sent events, verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from gatekeeper.errors import BadInputError, GatekeeperError, LogError
+from gatekeeper.page.access import HEADERS, Access, RefusedError
+from gatekeeper.page.document import ASSETS, asset
+from gatekeeper.page.watcher import Rendered, Watcher
+from gatekeeper.types import Outcome, Verdict
+
+__all__ = ["PATH", "LivePage"]
+
+PATH = "/gatekeeper/"
+TICK = 0.25  # seconds between looks at the log, while somebody watches
+ALIVE = 15.0  # seconds after which a silent stream says that it is still there
+FORM = 1024  # bytes of a verdict at most
+VERDICTS = (Verdict.PASSED, Verdict.FAILED)
+BY_HAND = "by a person, on the live page"
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class LivePage:
+    """The live page of one log. It reads the log only while somebody watches.
+
+    Parameters
+    ----------
+    watcher : Watcher
+        Of the log; closed with the page.
+    access : Access
+        Who may read, and write.
+    report : callable or None
+        Takes a verdict: `VerificationGate.report_outcome`, or what raises a GatekeeperError where
+        it cannot be taken. None: nobody gets buttons.
+    """
+
+    def __init__(
+        self,
+        watcher: Watcher,
+        access: Access,
+        *,
+        report: Callable[[str, Outcome], object] | None,
+    ) -> None:
+        self._watcher, self._access, self._report = watcher, access, report
+        self._listeners = 0
+        self._ticking: asyncio.Task[None] | None = None
+        self._news = asyncio.Condition()
+        self._ended = False
+
+    @property
+    def token(self) -> str | None:
+        """What the printed link has; None where there is nothing to allow."""
+        return None if self._report is None and not self._access.private else self._access.token
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """All of its routes; `is_own` knows their paths."""
+        return [
+            web.get(PATH.rstrip("/"), self._guarded(self._to_page)),
+            web.get(PATH, self._guarded(self._page)),
+            web.get(f"{PATH}updates", self._guarded(self._updates)),
+            web.get(f"{PATH}outputs/{{seq:[0-9]{{1,18}}}}", self._guarded(self._output)),
+            web.post(f"{PATH}verdicts", self._guarded(self._verdict)),
+            *(web.get(f"{PATH}{name}", self._guarded(self._asset)) for name in ASSETS),
+        ]
+
+    def is_own(self, path: str) -> bool:
+        """Whether a path is one of the page's."""
+        name = path.removeprefix(PATH)
+        own = name in {"", "updates", "verdicts", PATH.rstrip("/"), *ASSETS}
+        return own or name.startswith("outputs/")
+
+    async def end(self) -> None:
+        """End all streams of updates, so that a server can end."""
+        self._ended = True
+        async with self._news:
+            self._news.notify_all()
+        if self._ticking is not None:
+            await asyncio.wait({self._ticking})
+        await asyncio.to_thread(self._watcher.close)
+
+    # -- around every request ---------------------------------------------------------------------
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            try:
+                return await handler(request)
+            except RefusedError as error:
+                return _answer(f"gatekeeper: {error}", status=error.status)
+            except LogError as error:
+                return _answer(f"gatekeeper: {error}", status=503)
+
+        return guarded
+
+    def _writes(self, request: web.Request) -> bool:
+        return self._report is not None and self._access.may_write(request)
+
+    # -- pages ------------------------------------------------------------------------------------
+
+    async def _to_page(self, request: web.Request) -> web.StreamResponse:
+        return _answer("", status=308, location=PATH)
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        token = request.query.get("token")
+        if token is not None:
+            if not self._access.is_token(token):
+                raise RefusedError(403, "this token is not of this page: it is new at each start")
+            response = _answer("", status=303, location=PATH)
+            self._access.admit(request, response, PATH)
+            return response
+        self._access.check_read(request)
+        rendered = self._watcher.latest if self._listeners else None
+        if rendered is None:
+            rendered = await asyncio.to_thread(self._watcher.advance)
+        text = rendered.page(writable=self._writes(request))
+        return _answer(text, kind="text/html")
+
+    async def _asset(self, request: web.Request) -> web.StreamResponse:
+        name = request.path.removeprefix(PATH)
+        return _answer(asset(name), kind=ASSETS[name])
+
+    async def _output(self, request: web.Request) -> web.StreamResponse:
+        self._access.check_read(request)
+        seq = int(request.match_info["seq"])
+        text = await asyncio.to_thread(self._watcher.output, seq)
+        if text is None:
+            raise RefusedError(404, "this output is not on the page any more: gatekeeper show")
+        return _answer(text, kind="text/html")
+
+    # -- updates ----------------------------------------------------------------------------------
+
+    async def _updates(self, request: web.Request) -> web.StreamResponse:
+        """Each section when it has changed; all of them at first, so nothing is ever missed."""
+        self._access.check_read(request)
+        writable, sent = self._writes(request), dict[str, str]()
+        response = web.StreamResponse(headers={**HEADERS, "content-type": "text/event-stream"})
+        await response.prepare(request)
+        self._listeners += 1
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick())
+        try:
+            while not self._ended:
+                rendered = self._watcher.latest
+                parts = {} if rendered is None else rendered.parts(writable=writable)
+                changed = {name: part for name, part in parts.items() if sent.get(name) != part}
+                data = f"data: {json.dumps(changed)}\n\n" if changed else ": alive\n\n"
+                await response.write(data.encode())
+                sent = parts
+                await self._next(rendered)
+        except ConnectionError:
+            pass  # the reader is gone
+        finally:
+            self._listeners -= 1
+        return response
+
+    async def _next(self, seen: Rendered | None) -> None:
+        """Wait until something else was rendered, or for as long as a stream may be silent."""
+        try:
+            async with asyncio.timeout(ALIVE), self._news:
+                await self._news.wait_for(lambda: self._ended or self._watcher.latest is not seen)
+        except TimeoutError:
+            pass
+
+    async def _tick(self) -> None:
+        """Follow the log as long as there are listeners."""
+        try:
+            while self._listeners and not self._ended:
+                before = self._watcher.latest
+                rendered = await asyncio.to_thread(self._watcher.advance)
+                if rendered is not before:
+                    async with self._news:
+                        self._news.notify_all()
+                await asyncio.sleep(0.0 if self._watcher.is_behind else TICK)
+        finally:
+            self._ticking = None
+
+    # -- verdicts ---------------------------------------------------------------------------------
+
+    async def _verdict(self, request: web.Request) -> web.StreamResponse:
+        self._access.check_read(request)
+        self._access.check_write(request)
+        if self._report is None:
+            raise RefusedError(403, "this page takes no verdicts")
+        if (request.content_length or FORM + 1) > FORM:
+            raise RefusedError(413, "a verdict is a short form")
+        form: Any = await request.post()
+        seq, verdict = str(form.get("output", "")), str(form.get("verdict", ""))
+        if verdict not in VERDICTS or not (seq.isascii() and seq.isdigit()) or len(seq) > 18:
+            raise RefusedError(400, "give output and verdict, which is passed or failed")
+        id_ = await asyncio.to_thread(self._watcher.waits, int(seq))
+        if id_ is None:
+            raise RefusedError(409, "this output does not wait for a verdict any more")
+        try:
+            self._report(id_, Outcome(Verdict(verdict), detail=BY_HAND))
+        except BadInputError as error:
+            raise RefusedError(409, str(error)) from None
+        except GatekeeperError as error:
+            raise RefusedError(503, str(error)) from None
+        return _answer("", status=303, location=PATH)
+
+
+def _answer(
+    text: str, *, status: int = 200, kind: str = "text/plain", location: str | None = None
+) -> web.Response:
+    headers = HEADERS if location is None else {**HEADERS, "location": location}
+    body = text.encode("utf-8", "replace")
+    return web.Response(
+        body=body, status=status, headers=headers, content_type=kind, charset="utf-8"
+    )

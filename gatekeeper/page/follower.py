@@ -1,0 +1,113 @@
+"""Follows a log: folds what has been appended since the last time."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from time import perf_counter, sleep
+
+from gatekeeper.errors import LogError
+from gatekeeper.log import Decided, FollowedLog, SQLiteLog
+from gatekeeper.log.run import fresh_ledger
+from gatekeeper.page.state import WatchState
+
+__all__ = ["Follower"]
+
+PIECE = 64  # events after which other threads get their turn
+
+
+class Follower:
+    """The state of a log that a gate writes. Not thread-safe.
+
+    Parameters
+    ----------
+    log : str, Path or FollowedLog
+        A file, which is opened read-only, or a log in memory, which stays the caller's.
+
+    Attributes
+    ----------
+    name : str
+        Of the log.
+    state : WatchState
+        After the events read so far.
+
+    Raises
+    ------
+    LogError
+        For a file that is no log or has no run in it yet.
+    """
+
+    def __init__(self, log: str | Path | FollowedLog) -> None:
+        self._path = Path(log) if isinstance(log, str | Path) else None
+        self.name = "a log in memory" if self._path is None else self._path.name
+        self._log = SQLiteLog(log, read_only=True) if isinstance(log, str | Path) else log
+        try:
+            self._begin()
+        except LogError:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        self.state = WatchState(fresh_ledger(self._log.settings(), self._path or self.name))
+        self._file = self._identity()
+        self.events = self._log.last()
+
+    def advance(self, seconds: float) -> bool:
+        """Fold further events for at most about so long; whether there were any.
+
+        A file that another one has replaced is read from its beginning.
+
+        Raises
+        ------
+        LogError
+            For a log that cannot be read any more.
+        """
+        if self._is_replaced():
+            self.close()
+            assert self._path is not None
+            self._log = SQLiteLog(self._path, read_only=True)
+            self._begin()
+        state, before = self.state, self.state.seq
+        end = perf_counter() + seconds
+        for stamped in self._log.stamped_after(before):
+            state.take(stamped)
+            if state.seq % PIECE == 0:
+                sleep(0)  # an event loop in another thread must not wait for long
+                if perf_counter() > end:
+                    break
+        if state.seq == before:
+            return False
+        self.events = max(self._log.last(), state.seq)
+        return True
+
+    @property
+    def behind(self) -> int:
+        """How many events had not been read when `advance` returned."""
+        return self.events - self.state.seq
+
+    def decided(self, seq: int) -> Decided | None:
+        """The decision of this number, with the output's text; None for another event."""
+        for stamped in self._log.stamped_after(seq - 1):
+            if stamped.seq == seq and isinstance(stamped.event, Decided):
+                return stamped.event
+            return None
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._path is not None:
+            assert isinstance(self._log, SQLiteLog)
+            self._log.close()
+
+    def _identity(self) -> tuple[int, int] | None:
+        if self._path is not None:
+            with suppress(OSError):
+                found = os.stat(self._path)
+                return found.st_dev, found.st_ino
+        return None
+
+    def _is_replaced(self) -> bool:
+        """Not while there is no file: it may be on its way."""
+        now = self._identity()
+        return now is not None and now != self._file

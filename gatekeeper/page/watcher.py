@@ -1,0 +1,160 @@
+"""Follows a log and renders the page's sections, once for all readers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from gatekeeper.errors import LogError
+from gatekeeper.log import FollowedLog
+from gatekeeper.page import document
+from gatekeeper.page.follower import Follower
+from gatekeeper.page.sections import people, sections_of
+from gatekeeper.page.state import ShownOutput, one_line
+from gatekeeper.report.html import Markup, Section
+
+__all__ = ["READ_ONLY", "Rendered", "Watcher"]
+
+READ_ONLY = "Verdicts can be given with the link that was printed when the page was started."
+QUEUE = 20  # outputs that wait for a person, shown at once
+PIECE = 0.2  # seconds of reading at a time
+REST = 2.0  # at least so many times as long as rendering took, until the next
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The page of one moment."""
+
+    name: str
+    status: Markup
+    sections: Mapping[str, Section]  # but for the queue
+    queue: Section
+    queue_with_buttons: Section
+
+    def all(self, *, writable: bool) -> dict[str, Section]:
+        """Every section by name."""
+        queue = self.queue_with_buttons if writable else self.queue
+        return {**self.sections, "people": queue}
+
+    def parts(self, *, writable: bool) -> dict[str, str]:
+        """What may change, by name."""
+        return {"status": self.status, **self.all(writable=writable)}
+
+    def page(self, *, writable: bool) -> str:
+        """The whole page."""
+        return document.page(self.name, self.status, self.all(writable=writable))
+
+
+class Watcher:
+    """Thread-safe; each call may take some tenths of a second.
+
+    Parameters
+    ----------
+    log : str, Path or FollowedLog
+        What to follow; a file is opened by the first call.
+    read_only : str
+        Why a reader has no buttons, in a sentence.
+    """
+
+    def __init__(self, log: str | Path | FollowedLog, *, read_only: str = READ_ONLY) -> None:
+        self._log, self._read_only = log, read_only
+        self._lock = Lock()
+        self._follower: Follower | None = None
+        self._rendered: Rendered | None = None
+        self._due, self._changed = 0.0, True
+        self._error = ""
+        self._starts: dict[int, str] = {}  # of the texts in the queue
+
+    def open(self) -> None:
+        """Open the log.
+
+        Raises
+        ------
+        LogError
+            For a file that is no log or has no run in it yet.
+        """
+        with self._lock:
+            self._opened()
+
+    def advance(self) -> Rendered:
+        """Read what is new, for a fifth of a second at most, and render it if that is due."""
+        with self._lock:
+            follower = self._opened()
+            try:
+                self._changed |= follower.advance(PIECE)
+                self._error = ""
+            except LogError as error:
+                self._changed |= self._error != str(error)
+                self._error = str(error)
+            now = time.monotonic()
+            open_ = bool(follower.state.outputs)  # their ages change
+            if self._rendered is None or (now >= self._due and (self._changed or open_)):
+                self._rendered = self._render(follower)
+                end = time.monotonic()
+                self._due, self._changed = end + REST * (end - now), False
+            return self._rendered
+
+    @property
+    def latest(self) -> Rendered | None:
+        """What was rendered last."""
+        return self._rendered
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there was more to read than was read."""
+        return self._follower is not None and self._follower.behind > 0
+
+    def output(self, seq: int) -> str | None:
+        """The page of an output that has a row; None for another."""
+        with self._lock:
+            follower = self._opened()
+            shown = follower.state.find(seq)
+            decided = None if shown is None else follower.decided(seq)
+            if shown is None or decided is None:
+                return None
+            unit = follower.state.ledger.budget.unit
+            return document.output_page(shown, decided.generation, unit)
+
+    def waits(self, seq: int) -> str | None:
+        """The id of an output that waits for a person; None for another."""
+        with self._lock:
+            waiting = self._opened().state.waiting()
+            return next((o.candidate.id for number, _, o in waiting if number == seq), None)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._follower is not None:
+                self._follower.close()
+
+    def _opened(self) -> Follower:
+        if self._follower is None:
+            self._follower = Follower(self._log)
+        return self._follower
+
+    def _render(self, follower: Follower) -> Rendered:
+        state, figures = follower.state, follower.state.figures()
+        waiting = state.waiting()
+        rows = []
+        for seq, at, output in waiting[:QUEUE]:
+            start = self._starts.get(seq)
+            if start is None:
+                decided = follower.decided(seq)
+                start = "" if decided is None else one_line(decided.generation.text)
+            id_, outcome = output.candidate.id, output.unavailable
+            rows.append(ShownOutput(seq, at, id_, output.decision, start, outcome))
+        self._starts = {row.seq: row.start for row in rows}
+        queue, with_buttons = (
+            people(rows, len(waiting), writable=writable, read_only=self._read_only)
+            for writable in (False, True)
+        )
+        return Rendered(
+            follower.name,
+            document.status_line(state.ledger.seen, state.seq, follower.behind, self._error),
+            sections_of(state, figures, time.time()),
+            queue,
+            with_buttons,
+        )
