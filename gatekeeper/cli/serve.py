@@ -19,6 +19,7 @@ from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.io.tasks import Task, read_tasks
+from gatekeeper.log import MemoryLog
 from gatekeeper.programs.config_file import add_config_option
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, add_gate_options, run_options_of
@@ -110,12 +111,14 @@ def main(args: argparse.Namespace) -> int:
         )
     tasks = [] if args.tasks is None else read_tasks(args.tasks)
     verifier = _verifier(tasks, options, maths=args.maths_checker)
+    log = MemoryLog() if options.log is None else options.log
     try:
-        gate = _gate(options, verifier)
+        gate = _gate(options, verifier, log)
     except LogMismatchError as e:
         raise BadInputError(mismatch_text(options.log, e)) from e
     with gate:
-        asyncio.run(_serve(gate, Tasks(tasks, kinds=verifier.verifiers), settings, options, args))
+        known = Tasks(tasks, kinds=verifier.verifiers)
+        asyncio.run(_serve(gate, log, known, settings, options, args))
         status = gate.status()
         print(
             f"gatekeeper: ended after {status.seen} outputs, "
@@ -128,6 +131,7 @@ def main(args: argparse.Namespace) -> int:
 
 async def _serve(
     gate: VerificationGate,
+    log: Path | MemoryLog,
     tasks: Tasks,
     settings: GatewaySettings,
     options: RunOptions,
@@ -135,29 +139,37 @@ async def _serve(
 ) -> None:
     from gatekeeper.gateway.application import Gateway  # these need the extra
     from gatekeeper.gateway.server import serve
+    from gatekeeper.page.access import Access
+    from gatekeeper.page.application import PATH, LivePage
+    from gatekeeper.page.watcher import Watcher
+
+    access = Access(hosts=[args.host], private=settings.own_key is not None)
+    page = LivePage(Watcher(log), access, report=gate.report_outcome)
 
     def ready(url: str) -> None:
         known = gate.status().seen
-        log = f"; {known} outputs are in {options.log}" if known else ""
+        found = f"; {known} outputs are in {options.log}" if known else ""
         print(
             f"gatekeeper: {url}/v1 is in front of {settings.upstream}; policy {options.policy}, "
-            f"{len(tasks)} tasks{log}",
+            f"{len(tasks)} tasks{found}\n"
+            f"gatekeeper: the live page, with the right to give verdicts: {url}{PATH}"
+            f"?token={page.token}",
             file=sys.stderr,
             flush=True,
         )
 
     metrics = Metrics(policy=options.policy, unit=options.unit)
-    gateway = Gateway(gate, tasks, settings, metrics)
+    gateway = Gateway(gate, tasks, settings, metrics, page)
     await serve(gateway, host=args.host, port=args.port, on_ready=ready)
 
 
-def _gate(options: RunOptions, verifier: ByKind) -> VerificationGate:
+def _gate(options: RunOptions, verifier: ByKind, log: Path | MemoryLog) -> VerificationGate:
     return VerificationGate(
         options.policy,
         goal=options.goal,
         budget=Budget(fraction=options.share, total=options.total, unit=options.unit),
         verifier=verifier,
-        log=options.log,
+        log=log,
         on_unavailable="pass",
         workers=options.workers,
         seed=options.seed,

@@ -25,6 +25,7 @@ from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.gateway.upstream import CutError, Upstream, pieces_of
 from gatekeeper.limits import MAX_LINE
+from gatekeeper.page.application import LivePage
 
 __all__ = ["MAX_BODY", "Gateway"]
 
@@ -42,13 +43,21 @@ class Gateway:
     tasks : Tasks
     settings : GatewaySettings
     metrics : Metrics
+    page : LivePage or None
+        Of the gate's log.
     """
 
     def __init__(
-        self, gate: VerificationGate, tasks: Tasks, settings: GatewaySettings, metrics: Metrics
+        self,
+        gate: VerificationGate,
+        tasks: Tasks,
+        settings: GatewaySettings,
+        metrics: Metrics,
+        page: LivePage | None = None,
     ) -> None:
         self._gate, self._tasks, self._settings = gate, tasks, settings
         self._metrics, self._outputs = metrics, Outputs(gate, metrics)
+        self._page = page
         self._under_way = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -63,16 +72,21 @@ class Gateway:
                 web.get("/gatekeeper/metrics", self._show_metrics),
                 web.get("/gatekeeper/results/{id:.+}", self._show_result),
                 web.put("/gatekeeper/tasks/{id:.+}", self._put_task),
+                *(() if self._page is None else self._page.routes()),
                 web.route("*", "/{path:.*}", self._pass),
             ]
         )
         app.cleanup_ctx.append(self._connected)
         app.on_response_prepare.append(_unsigned)
+        if self._page is not None:
+            app.on_shutdown.append(self._page.end)
         return app
 
     async def drain(self) -> None:
         """Wait for the answers under way, then for verifications, as long as settings say."""
         self._draining = True
+        if self._page is not None:
+            await self._page.end()
         await self._idle.wait()
         await self._outputs.drain(self._settings.grace)
 
@@ -117,6 +131,8 @@ class Gateway:
         key = self._settings.own_key
         if key is None or request.path == "/gatekeeper/healthz":
             return
+        if self._page is not None and self._page.is_own(request.path):
+            return  # a browser sends no such header: the page asks for its token
         given = request.headers.get(KEY_HEADER, "")
         if not compare_digest(given.encode("utf-8", "surrogateescape"), key.encode()):
             raise RefusalError(

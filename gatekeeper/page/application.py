@@ -20,6 +20,7 @@ __all__ = ["PATH", "LivePage"]
 PATH = "/gatekeeper/"
 TICK = 0.25  # seconds between looks at the log, while somebody watches
 ALIVE = 15.0  # seconds after which a silent stream says that it is still there
+RETRY = 500  # milliseconds after which a browser connects again
 FORM = 1024  # bytes of a verdict at most
 VERDICTS = (Verdict.PASSED, Verdict.FAILED)
 BY_HAND = "by a person, on the live page"
@@ -68,16 +69,17 @@ class LivePage:
             web.get(f"{PATH}outputs/{{seq:[0-9]{{1,18}}}}", self._guarded(self._output)),
             web.post(f"{PATH}verdicts", self._guarded(self._verdict)),
             *(web.get(f"{PATH}{name}", self._guarded(self._asset)) for name in ASSETS),
+            web.route("*", f"{PATH}{{rest:.*}}", self._guarded(self._unknown)),
         ]
 
     def is_own(self, path: str) -> bool:
         """Whether a path is one of the page's."""
-        name = path.removeprefix(PATH)
-        own = name in {"", "updates", "verdicts", PATH.rstrip("/"), *ASSETS}
-        return own or name.startswith("outputs/")
+        known = {"", "updates", "verdicts", *ASSETS}
+        own = {PATH.rstrip("/"), *(f"{PATH}{name}" for name in known)}
+        return path in own or path.startswith(f"{PATH}outputs/")
 
-    async def end(self) -> None:
-        """End all streams of updates, so that a server can end."""
+    async def end(self, app: web.Application | None = None) -> None:
+        """End all streams of updates, so that a server can end, and close the log."""
         self._ended = True
         async with self._news:
             self._news.notify_all()
@@ -121,6 +123,10 @@ class LivePage:
         text = rendered.page(writable=self._writes(request))
         return _answer(text, kind="text/html")
 
+    async def _unknown(self, request: web.Request) -> web.StreamResponse:
+        """Nothing under the page's path goes any further, and so its cookie does not."""
+        raise RefusedError(404, "there is no such page, or not by this method")
+
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         name = request.path.removeprefix(PATH)
         return _answer(asset(name), kind=ASSETS[name])
@@ -141,6 +147,7 @@ class LivePage:
         writable, sent = self._writes(request), dict[str, str]()
         response = web.StreamResponse(headers={**HEADERS, "content-type": "text/event-stream"})
         await response.prepare(request)
+        await response.write(f"retry: {RETRY}\n\n".encode())
         self._listeners += 1
         if self._ticking is None:
             self._ticking = asyncio.create_task(self._tick())
@@ -169,11 +176,12 @@ class LivePage:
 
     async def _tick(self) -> None:
         """Follow the log as long as there are listeners."""
+        shown: Rendered | None = None
         try:
             while self._listeners and not self._ended:
-                before = self._watcher.latest
                 rendered = await asyncio.to_thread(self._watcher.advance)
-                if rendered is not before:
+                if rendered is not shown:
+                    shown = rendered
                     async with self._news:
                         self._news.notify_all()
                 await asyncio.sleep(0.0 if self._watcher.is_behind else TICK)
@@ -202,6 +210,7 @@ class LivePage:
             raise RefusedError(409, str(error)) from None
         except GatekeeperError as error:
             raise RefusedError(503, str(error)) from None
+        await asyncio.to_thread(self._watcher.advance, at_once=True)  # for the page that follows
         return _answer("", status=303, location=PATH)
 
 

@@ -38,6 +38,7 @@ async def serve_page(
     app = web.Application()
     app.add_routes([*page.routes(), web.get("/", _to_page)])
     app.on_response_prepare.append(_unsigned)
+    app.on_shutdown.append(page.end)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
     loop, terminated = asyncio.get_running_loop(), asyncio.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(terminated.set))
@@ -53,7 +54,6 @@ async def serve_page(
         await terminated.wait()
     finally:
         signal.signal(signal.SIGTERM, before)
-        await page.end()
         await runner.cleanup()
 
 

@@ -79,8 +79,14 @@ class Watcher:
         with self._lock:
             self._opened()
 
-    def advance(self) -> Rendered:
-        """Read what is new, for a fifth of a second at most, and render it if that is due."""
+    def advance(self, *, at_once: bool = False) -> Rendered:
+        """Read what is new, for a fifth of a second at most, and render it if that is due.
+
+        Parameters
+        ----------
+        at_once : bool
+            Render what is new even if that is not due.
+        """
         with self._lock:
             follower = self._opened()
             try:
@@ -91,7 +97,9 @@ class Watcher:
                 self._error = str(error)
             now = time.monotonic()
             open_ = bool(follower.state.outputs)  # their ages change
-            if self._rendered is None or (now >= self._due and (self._changed or open_)):
+            if self._rendered is None or (
+                (at_once or now >= self._due) and (self._changed or open_)
+            ):
                 self._rendered = self._render(follower)
                 end = time.monotonic()
                 self._due, self._changed = end + REST * (end - now), False

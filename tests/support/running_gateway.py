@@ -17,6 +17,9 @@ from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.server import runner_of
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.page.access import Access
+from gatekeeper.page.application import LivePage
+from gatekeeper.page.watcher import Watcher
 from gatekeeper.types import Generation, Outcome, Verdict
 from gatekeeper.verifiers import ByKind
 
@@ -34,6 +37,7 @@ class Running:
     url: str  # of the gateway, without /v1
     gate: VerificationGate
     tasks: Tasks
+    token: str  # of the page
 
 
 @contextmanager
@@ -42,25 +46,35 @@ def running_gateway(
     *,
     budget: Budget | None = None,
     verifier: Any = None,
+    page: Access | None = None,
+    port: int = 0,
     gate: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Iterator[Running]:
-    """By default everything is verified, which needs no policy."""
+    """By default everything is verified, which needs no policy. With `page`, the gate has a log."""
     judge = ByKind({"math": verifier or GoldChecker()})
     options: dict[str, Any] = {"on_unavailable": "pass", **(gate or {})}
     ready, loops = threading.Event(), []
-    running = Running("", None, Tasks(kinds={"math"}))  # type: ignore[arg-type]
+    running = Running("", None, Tasks(kinds={"math"}), "")  # type: ignore[arg-type]
 
     async def serve() -> None:
         stop = asyncio.Event()
         loops.append((asyncio.get_running_loop(), stop))
         metrics = Metrics(policy="cst", unit="verifications")
+        live = None
+        if page is not None:
+            running.token = page.token
+            live = LivePage(Watcher(options["log"]), page, report=running.gate.report_outcome)
         made = Gateway(
-            running.gate, running.tasks, GatewaySettings(upstream=upstream, **settings), metrics
+            running.gate,
+            running.tasks,
+            GatewaySettings(upstream=upstream, **settings),
+            metrics,
+            live,
         )
         runner = runner_of(made)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, backlog=2000).start()
+        await web.TCPSite(runner, "127.0.0.1", port, backlog=2000).start()
         running.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         ready.set()
         await stop.wait()
