@@ -21,17 +21,29 @@ READ_ONLY = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Follow a run while it goes on. The page needs the extra serve, and reads the log only: "
-        "the gate that writes it is not slowed down."
+        "Follow a run while it goes on. The page needs the extra serve. The log is only read: the "
+        "gate that writes it is not slowed down."
     )
     parser.add_argument("log", type=Path, help="a gate's log")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=whole(0), default=8081, metavar="N", help="0: a free one")
+    parser.add_argument(
+        "--terminal",
+        action="store_true",
+        help="the same figures here instead of a page; once, if standard output is no terminal",
+    )
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
     """Serves until Ctrl-C or SIGTERM; returns 0. Raises LogError for a file that is no log."""
+    if args.terminal:
+        from rich.console import Console
+
+        from gatekeeper.page.terminal import follow_on_terminal
+
+        follow_on_terminal(args.log, Console())
+        return 0
     if find_spec("aiohttp") is None:
         raise MissingDependencyError("aiohttp", extra="serve", needed_for="the live page")
     from gatekeeper.page.access import Access

@@ -6,7 +6,7 @@ from importlib.resources import files
 from math import isfinite
 
 from gatekeeper.page.sections import TITLES, verdict_of
-from gatekeeper.page.state import ShownOutput
+from gatekeeper.page.state import ShownOutput, one_line
 from gatekeeper.report.html import (
     Markup,
     Section,
@@ -104,7 +104,7 @@ def output_page(shown: ShownOutput, generation: Generation, unit: str) -> str:
     )
     return _document(
         "gatekeeper: one output",
-        element("h1", f"{shown.id[:90]}"),
+        element("h1", one_line(shown.id)),
         element("p", element("a", "All outputs", href="../")),
         article,
         root="../",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from math import inf
 
 from gatekeeper.page.charts import Band, Line, bar, chart
 from gatekeeper.page.course import found_over_stream, rate_over_stream
-from gatekeeper.page.state import Figures, ShownOutput, WatchState
+from gatekeeper.page.state import Figures, ShownOutput, WatchState, one_line
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.figures.style import COLOURS
 from gatekeeper.report.html import Markup, Section, element, figure, section, table
@@ -19,9 +18,9 @@ from gatekeeper.report.sections.decisions import reasons_table, verdicts_table
 from gatekeeper.report.sections.error_rate import rates_table
 from gatekeeper.report.sections.health import changes_table
 from gatekeeper.report.sections.in_short import run_headline
-from gatekeeper.types import Outcome, Verdict
+from gatekeeper.types import Outcome, Reason, Verdict
 
-__all__ = ["TITLES", "people", "sections_of", "verdict_of"]
+__all__ = ["TITLES", "clock", "people", "reason_of", "sections_of", "verdict_of"]
 
 AGES = ((10.0, "up to 10 s"), (60.0, "up to 1 min"), (600.0, "up to 10 min"), (inf, "longer"))
 TITLES = {
@@ -161,11 +160,8 @@ def _last(shown: Iterable[ShownOutput]) -> Iterable[Markup]:
 
 
 def _decision(shown: ShownOutput) -> Markup:
-    reason = REASONS[shown.decision.reason].partition(":")[0]
-    return _row(
-        shown.seq,
-        _cells(shown.id, f"{reason} · {verdict_of(shown)}", shown.start, wrong=_is_wrong(shown)),
-    )
+    line = f"{reason_of(shown.decision.reason)} · {verdict_of(shown)}"
+    return _row(shown.seq, _cells(shown.id, line, shown.start, wrong=_is_wrong(shown)))
 
 
 def _open(since: list[float], now: float) -> Iterable[Markup]:
@@ -182,11 +178,13 @@ def _open(since: list[float], now: float) -> Iterable[Markup]:
         ("decided on since", "outputs"),
         rows,
         caption=f"Selected outputs that a verifier has, or that wait for one. The oldest was "
-        f"decided on at {_clock(min(since))}.",
+        f"decided on at {clock(min(since), now)}.",
     )
 
 
-def people(rows: Iterable[ShownOutput], total: int, *, writable: bool, read_only: str) -> Section:
+def people(
+    rows: Iterable[ShownOutput], total: int, now: float, *, writable: bool, read_only: str
+) -> Section:
     """The queue for people's verdicts.
 
     Parameters
@@ -195,18 +193,21 @@ def people(rows: Iterable[ShownOutput], total: int, *, writable: bool, read_only
         The oldest outputs of the queue.
     total
         How many are in it.
+    now
+        Seconds since the epoch.
     writable
         With buttons.
     read_only
         Why there are none, in a sentence.
     """
-    shown = [_waiting(each, writable=writable) for each in rows]
+    shown = [_waiting(each, now, writable=writable) for each in rows]
     if not total:
         return section(TITLES["people"], element("p", "No output waits for a person's verdict."))
     which = f"The {len(shown)} oldest of {total:,}" if total > len(shown) else f"{total:,}"
     text = (
-        f"{which} selected outputs without a verdict that no verifier will give: it could not "
-        "tell, or there is none. A verdict is charged to the budget, and the policy learns from it."
+        f"{which} selected outputs have no verdict, and no verifier will give one: it could not "
+        "tell, or the gate has none. A verdict is charged to the budget, and the policy learns "
+        "from it."
     )
     return section(
         TITLES["people"],
@@ -216,16 +217,16 @@ def people(rows: Iterable[ShownOutput], total: int, *, writable: bool, read_only
     )
 
 
-def _waiting(shown: ShownOutput, *, writable: bool) -> Markup:
-    why = "" if shown.outcome is None else " ".join(shown.outcome.detail.split())[:90]
-    line = f"since {_clock(shown.at)}" + (f" · {why}" if why else "")
+def _waiting(shown: ShownOutput, now: float, *, writable: bool) -> Markup:
+    why = "" if shown.outcome is None else one_line(shown.outcome.detail)
+    line = f"since {clock(shown.at, now)}" + (f" · {why}" if why else "")
     row = _cells(shown.id, line, shown.start)
     if not writable:
         return _row(shown.seq, row)
     buttons = (
         element("button", words, name="verdict", value=str(verdict), aria_label=f"{words}: {name}")
         for words, verdict in (("pass", Verdict.PASSED), ("fail", Verdict.FAILED))
-        for name in (shown.id[:90],)
+        for name in (one_line(shown.id),)
     )
     number = Markup(f'<input type="hidden" name="output" value="{shown.seq}">')
     form = element("form", number, *buttons, method="post", action="verdicts")
@@ -239,14 +240,18 @@ def _row(seq: int, cells: Markup, *beside: Markup) -> Markup:
 
 
 def _cells(id_: str, line: str, start: str, *, wrong: bool = False) -> Markup:
-    name = id_ if len(id_) <= 90 else f"{id_[:90]} …"
     return element(
         "span",
-        element("strong", name),
+        element("strong", one_line(id_)),
         element("span", line, class_="line wrong" if wrong else "line"),
         element("span", start, class_="start"),
         class_="cells",
     )
+
+
+def reason_of(reason: Reason) -> str:
+    """A reason in a word or two."""
+    return REASONS[reason].partition(":")[0]
 
 
 def verdict_of(shown: ShownOutput) -> str:
@@ -262,8 +267,8 @@ def _is_wrong(shown: ShownOutput) -> bool:
     return outcome is not None and outcome.error == 1
 
 
-def _clock(at: float) -> str:
-    """Hours, minutes and seconds; with the day where that is not today."""
-    then = datetime.fromtimestamp(at).astimezone()
-    is_today = then.date() == datetime.fromtimestamp(time.time()).date()
+def clock(at: float, now: float) -> str:
+    """Hours, minutes and seconds, in local time; with the day where that is not today."""
+    then = datetime.fromtimestamp(at)
+    is_today = then.date() == datetime.fromtimestamp(now).date()
     return f"{then:%H:%M:%S}" if is_today else f"{then:%Y-%m-%d %H:%M:%S}"

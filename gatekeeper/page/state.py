@@ -30,7 +30,7 @@ from gatekeeper.page.columns import REASONS, Columns
 from gatekeeper.report.sections.decisions import ReasonCounts
 from gatekeeper.types import Decision, Outcome, Reason, Verdict
 
-__all__ = ["LAST", "Figures", "ShownOutput", "WatchState"]
+__all__ = ["LAST", "Figures", "ShownOutput", "WatchState", "one_line"]
 
 LAST = 50  # decisions listed
 LONG = 90  # characters of a text or a detail on one line
@@ -237,7 +237,7 @@ class WatchState(LogState):
         return None
 
 
-def one_line(text: str) -> str:
-    """The start of a text, without line breaks."""
-    start = " ".join(text[: 4 * LONG].split())
-    return start if len(start) <= LONG else f"{start[:LONG]} …"
+def one_line(text: str, most: int = LONG) -> str:
+    """The start of a text, at most so many characters, without line breaks."""
+    start = " ".join(text[: 4 * most].split())
+    return start if len(start) <= most else f"{start[:most]} …"

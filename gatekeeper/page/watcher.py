@@ -145,7 +145,7 @@ class Watcher:
 
     def _render(self, follower: Follower) -> Rendered:
         state, figures = follower.state, follower.state.figures()
-        waiting = state.waiting()
+        waiting, now = state.waiting(), time.time()
         rows = []
         for seq, at, output in waiting[:QUEUE]:
             start = self._starts.get(seq)
@@ -156,13 +156,13 @@ class Watcher:
             rows.append(ShownOutput(seq, at, id_, output.decision, start, outcome))
         self._starts = {row.seq: row.start for row in rows}
         queue, with_buttons = (
-            people(rows, len(waiting), writable=writable, read_only=self._read_only)
+            people(rows, len(waiting), now, writable=writable, read_only=self._read_only)
             for writable in (False, True)
         )
         return Rendered(
             follower.name,
             document.status_line(state.ledger.seen, state.seq, follower.behind, self._error),
-            sections_of(state, figures, time.time()),
+            sections_of(state, figures, now),
             queue,
             with_buttons,
         )

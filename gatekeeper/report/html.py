@@ -20,6 +20,7 @@ __all__ = [
     "figure",
     "folded",
     "page",
+    "printable",
     "section",
     "stylesheet",
     "table",
@@ -36,7 +37,7 @@ def element(tag: str, *children: str, **attributes: str) -> Markup:
     """<tag …>children</tag>; attribute names as Python writes them: class_, aria_label."""
     names = (name.rstrip("_").replace("_", "-") for name in attributes)
     given = "".join(f' {n}="{escape(v)}"' for n, v in zip(names, attributes.values(), strict=True))
-    inside = "".join(c if isinstance(c, Markup) else escape(_printable(c)) for c in children)
+    inside = "".join(c if isinstance(c, Markup) else escape(printable(c)) for c in children)
     return Markup(f"<{tag}{given}>{inside}</{tag}>")
 
 
@@ -132,7 +133,7 @@ def stylesheet() -> str:
     return files("gatekeeper.report").joinpath("report.css").read_text(encoding="utf-8")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """With a replacement for what no page can contain: control characters, lone surrogates."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
