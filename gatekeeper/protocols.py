@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from gatekeeper.types import Candidate, Decision, Generation, Outcome
+from gatekeeper.types import Candidate, Decision, Generation, Observation, Outcome
 
-__all__ = ["AsyncVerifier", "CostEstimator", "Feature", "ObservingPolicy", "Policy", "Verifier"]
+__all__ = [
+    "AsyncVerifier",
+    "CostEstimator",
+    "Feature",
+    "ObservingPolicy",
+    "Policy",
+    "Sink",
+    "Verifier",
+]
 
 Task = Any
 """What a verifier needs besides the output: tests, a reference answer. Opaque to the gate."""
@@ -154,5 +162,38 @@ class Feature(Protocol):
         """A finite number, or None where there is none.
 
         Called once for each output, in the caller's thread, before it is decided on.
+        """
+        ...
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Gets every decision and every outcome of a gate; for `VerificationGate(telemetry=...)`.
+
+    Called from several threads at once, without the gate's lock, and before the caller has the
+    result: so it must be quick. What it raises is logged once, and costs no output its result.
+    """
+
+    def decided(self, seen: Observation) -> object:
+        """A decision. Called in the context of whoever handed the output in: its current span is
+        the caller's.
+
+        Returns
+        -------
+        object
+            Anything. For a selected output `concluded` gets it back.
+        """
+        ...
+
+    def concluded(self, seen: Observation, kept: object) -> None:
+        """An outcome: a verdict, or an `infra_error`, which may be followed by another outcome.
+
+        Called where the verification ended, in any thread and context.
+
+        Parameters
+        ----------
+        kept
+            What `decided` returned for this output; None where it was not selected, or an earlier
+            process decided.
         """
         ...

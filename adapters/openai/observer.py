@@ -79,25 +79,27 @@ class ResponseObserver:
     def _decide(self, output: Generation | Undecided, suffix: str) -> Result:
         if isinstance(output, Undecided):
             return output
+        id_ = output.id
         try:
-            output = self._named(output, suffix)
-            return self.gate.maybe_verify(output, self.settings.task, force=self._force)
+            id_ = self._id(output, suffix)
+            return self.gate.maybe_verify(output, self.settings.task, id=id_, force=self._force)
         except Exception as error:
-            return self._failed(output.id, error)
+            return self._failed(id_, error)
 
     async def _adecide(self, output: Generation | Undecided, suffix: str) -> Result:
         if isinstance(output, Undecided):
             return output
+        id_ = output.id
         try:
-            output = self._named(output, suffix)
-            return await self.gate.amaybe_verify(output, self.settings.task, force=self._force)
+            id_ = self._id(output, suffix)
+            task, force = self.settings.task, self._force
+            return await self.gate.amaybe_verify(output, task, id=id_, force=force)
         except Exception as error:
-            return self._failed(output.id, error)
+            return self._failed(id_, error)
 
-    def _named(self, generation: Generation, suffix: str) -> Generation:
+    def _id(self, generation: Generation, suffix: str) -> str:
         id_ = self.settings.id
-        id_ = _own_id(self.gate, generation) if id_ is None else id_ + suffix
-        return generation if generation.id == id_ else replace(generation, id=id_)
+        return _own_id(self.gate, generation) if id_ is None else id_ + suffix
 
     @property
     def _force(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from inspect import signature
@@ -45,6 +46,11 @@ class Fingerprint:
     def data(self) -> dict[str, Any]:
         """JSON values, for the log."""
         return asdict(self) | {"models": list(self.models)}
+
+    @property
+    def of_verifier(self) -> str:
+        """A hash of the verifier's type and settings; "" where there is none."""
+        return "" if self.verifier is None else _hash(json.dumps(self.verifier, sort_keys=True))
 
     def with_models(self, models: Iterable[str]) -> Fingerprint:
         return replace(self, models=tuple(dict.fromkeys((*self.models, *models))))

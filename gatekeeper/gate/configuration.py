@@ -31,8 +31,10 @@ from gatekeeper.protocols import (
     Feature,
     ObservingPolicy,
     Policy,
+    Sink,
     Verifier,
 )
+from gatekeeper.types import GateFacts
 
 __all__ = ["GateSettings", "exploration_rate", "named_policy", "relearning_rate", "usual_policy"]
 
@@ -63,6 +65,7 @@ class GateSettings:
     on_drift: OnDrift
     more: Mapping[str, Any]
     features: Sequence[Feature] = ()
+    telemetry: Sequence[Sink] = ()
     goal: Goal = "errors"
     run: str | None = None
 
@@ -123,6 +126,12 @@ class GateSettings:
         names = [feature.__name__ for feature in self.features]
         if len(set(names)) < len(names):
             raise BadInputError(f"features={names!r}: each needs a name of its own")
+        for sink in self.telemetry:
+            if isinstance(sink, type) or not isinstance(sink, Sink):
+                raise BadInputError(
+                    f"telemetry={sink!r:.80}: give an object that has decided and concluded, such "
+                    "as gatekeeper.telemetry.opentelemetry.OpenTelemetry(), or a list of them"
+                )
         if self.on_drift not in ON_DRIFT:
             raise BadInputError(f"on_drift={self.on_drift!r}: choose 'relearn' or 'report'")
 
@@ -211,6 +220,11 @@ class GateSettings:
     def fingerprint(self) -> Fingerprint:
         """What labels depend on, as far as these settings say."""
         return Fingerprint.of(self.prompt_template, self.verifier)
+
+    def facts(self, policy: Policy) -> GateFacts:
+        """What sinks are told about the gate."""
+        name = str(getattr(policy, "name", type(policy).__name__))
+        return GateFacts(name, self.budget.unit, self.fingerprint().of_verifier)
 
     def logged(self, policy: Policy) -> dict[str, dict[str, Any]]:
         """What a log must have been written with to be resumed: JSON values, by group and name."""

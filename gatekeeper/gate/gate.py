@@ -21,7 +21,7 @@ from gatekeeper.gate.verification import OnUnavailable, Verification
 from gatekeeper.log import Log, PostgresRun
 from gatekeeper.log.fold import Output
 from gatekeeper.policies import T0, Goal
-from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Verifier
+from gatekeeper.protocols import AsyncVerifier, CostEstimator, Feature, Policy, Sink, Verifier
 from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Verdict
 from gatekeeper.verifiers import as_verifier
 
@@ -95,6 +95,8 @@ class VerificationGate(ClientMethods):
     features
         Functions of (generation, task), each a feature by its name: see `gatekeeper.features`. What
         an output comes with has precedence.
+    telemetry
+        A `Sink` or several, which get every decision and outcome: see `gatekeeper.telemetry`.
 
     Raises
     ------
@@ -123,6 +125,7 @@ class VerificationGate(ClientMethods):
         settings: Mapping[str, Any] | None = None,
         features: Sequence[Feature] = (),
         goal: Goal = "errors",
+        telemetry: Sink | Sequence[Sink] = (),
     ) -> None:
         judge = as_verifier(verifier)
         given = GateSettings(
@@ -142,6 +145,7 @@ class VerificationGate(ClientMethods):
             more=settings or {},
             features=features,
             goal=goal,
+            telemetry=telemetry if isinstance(telemetry, list | tuple) else (telemetry,),
         )
         self.policy = given.make_policy()
         self.budget = budget

@@ -20,9 +20,11 @@ from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.micro_batch import Future
 from gatekeeper.gate.notices import Notices
+from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.state import GateState
-from gatekeeper.gate.status import status_of
+from gatekeeper.gate.status import VERIFICATION, status_of
 from gatekeeper.gate.transaction import Transaction, _RefusedError
+from gatekeeper.io.providers import attribute
 from gatekeeper.io.responses import as_generation
 from gatekeeper.log import (
     Decided,
@@ -36,6 +38,7 @@ from gatekeeper.log import (
 from gatekeeper.log.fold import Output
 from gatekeeper.protocols import CostEstimator, Feature
 from gatekeeper.signals import signals_of
+from gatekeeper.stats.histogram import Histogram
 from gatekeeper.types import (
     Candidate,
     GateResult,
@@ -55,6 +58,7 @@ class NewOutput(NamedTuple):
     generation: Generation
     candidate: Candidate | None  # None: its id is known
     force: bool
+    response_id: object = None  # that it came with
 
 
 Answer = Output | GateResult | None
@@ -76,6 +80,8 @@ class Lifecycle:
         The gate has a verifier. Without one, outcomes come through `report` only.
     transaction
         Of this gate, in which each step is made.
+    sinks
+        Get each decision and each outcome.
     features
         Computed for each output before it is decided on.
     """
@@ -90,6 +96,7 @@ class Lifecycle:
         unit: Unit,
         verifies: bool,
         transaction: Transaction,
+        sinks: Sinks,
         features: Sequence[Feature] = (),
     ) -> None:
         self._features = features
@@ -97,7 +104,8 @@ class Lifecycle:
         self._cost_estimate, self._unit, self._verifies = cost_estimate, unit, verifies
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._transaction = transaction
-        self._notices = Notices(state)
+        self._notices, self._sinks = Notices(state), sinks
+        self._durations = Histogram(VERIFICATION)
         self._verifying: set[str] = set()  # ids at which a verifier is, in this process
 
     @property
@@ -131,7 +139,8 @@ class Lifecycle:
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
             )
         candidate = Candidate(generation.id, signals, float(cost_estimate), generation.features)
-        return NewOutput(generation, candidate, force)
+        response_id = attribute(response, "id") if self._sinks else None
+        return NewOutput(generation, candidate, force, response_id)
 
     def decide(self, new: NewOutput) -> Answer:
         """Decide on one output."""
@@ -168,7 +177,7 @@ class Lifecycle:
 
     def _decide(self, new: NewOutput, events: list[Event]) -> Answer:
         """What is to be logged is added to the events."""
-        generation, candidate, force = new
+        generation, candidate, force, _ = new
         state = self._state
         if candidate is None or candidate.id in state.ids:
             return None
@@ -199,6 +208,9 @@ class Lifecycle:
         """
         if answer is None:
             return self._continue(new.generation, force=new.force, learn=learn)
+        if self._sinks:
+            result = answer if isinstance(answer, GateResult) else answer.result()
+            self._sinks.decided(result, new.response_id)
         if isinstance(answer, Output) and not self._verifies:
             return answer.result()
         return answer
@@ -257,7 +269,10 @@ class Lifecycle:
                 self._release(output, outcome.detail, outcome)
             else:
                 self._settle(output, outcome, learn=learn)
+                self._durations.add(outcome.seconds)
         self._notices.send()
+        if self._sinks:
+            self._sinks.concluded(output.result())
 
     def release(self, output: Output, why: str) -> None:
         """On the way out of an exception, which a gate that has stopped must not replace."""
@@ -279,10 +294,10 @@ class Lifecycle:
         with self._lock, self._transaction:
             output = self._state.outputs.get(id_)
             if output is None:
-                return self._external(id_, outcome)
-            if id_ in self._verifying or output.outcome is not None:
+                external = self._external(id_, outcome)
+            elif id_ in self._verifying or output.outcome is not None:
                 raise _RefusedError(f"id={id_!r} is being verified or has a verdict already")
-            if outcome.error is not None:
+            elif outcome.error is not None:
                 if not output.reserved and not self._reserve_again(output):
                     raise _RefusedError(
                         f"id={id_!r}: the budget has no room for this verdict any more"
@@ -291,7 +306,10 @@ class Lifecycle:
             elif output.reserved:
                 self._release(output, outcome.detail, outcome)
         self._notices.send()
-        return output.result()
+        result = external if output is None else output.result()
+        if self._sinks:
+            self._sinks.concluded(result)
+        return result
 
     # -- what is known --------------------------------------------------------------------------
 
@@ -323,7 +341,8 @@ class Lifecycle:
 
     def status(self) -> GateStatus:
         with self._lock:
-            return status_of(self._state, verifying=len(self._verifying))
+            verifying = len(self._verifying)
+            return status_of(self._state, verifying=verifying, durations=self._durations)
 
     def stop(self) -> None:
         """Refuse every further step."""

@@ -11,6 +11,7 @@ from gatekeeper.gate.configuration import GateSettings
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.lifecycle import Lifecycle
 from gatekeeper.gate.resume import check_settings, resume
+from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction
 from gatekeeper.log import Log, MemoryLog, PostgresRun, open_log
@@ -77,6 +78,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
         unit=given.budget.unit,
         verifies=given.verifier is not None,
         transaction=transaction,
+        sinks=Sinks(given.telemetry, given.facts(policy)),
         features=given.features,
     )
 

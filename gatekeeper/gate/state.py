@@ -25,7 +25,7 @@ from gatekeeper.log.events import (
 )
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.protocols import ObservingPolicy, Policy
-from gatekeeper.types import Generation, PolicyHealth, Reason
+from gatekeeper.types import Generation, PolicyHealth, Reason, Verdict
 
 __all__ = ["ON_DRIFT", "GateState", "OnDrift"]
 
@@ -186,6 +186,8 @@ class GateState(LogState):
             "fingerprint": None if self.fingerprint is None else self.fingerprint.row().data,
             "health": [self.health, self.drift, self._drift_ignored],
             "counts": {name: getattr(self, name) for name in self.COUNTS},
+            "decisions": dict(self.decisions),
+            "verdicts": dict(self.verdicts),
             "open": [
                 [
                     id_,
@@ -216,6 +218,8 @@ class GateState(LogState):
         self.health = PolicyHealth(health)
         for name, count in snapshot["counts"].items():
             setattr(self, name, count)
+        self.decisions |= {Reason(name): n for name, n in snapshot["decisions"].items()}
+        self.verdicts |= {Verdict(name): n for name, n in snapshot["verdicts"].items()}
         for id_, data, reserved, outcome, unavailable in snapshot["open"]:
             decided = self.decided[id_] = Decided.of(id_, data)
             self.outputs[id_] = Output(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.gate.state import GateState
+from gatekeeper.stats.histogram import Histogram
 from gatekeeper.types import GateStatus
 
-__all__ = ["status_of"]
+__all__ = ["VERIFICATION", "status_of"]
+
+VERIFICATION = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # seconds
 
 
-def status_of(state: GateState, *, verifying: int) -> GateStatus:
+def status_of(state: GateState, *, verifying: int, durations: Histogram) -> GateStatus:
     """The status of a gate. Call it under the gate's lock.
 
     Parameters
@@ -18,6 +21,8 @@ def status_of(state: GateState, *, verifying: int) -> GateStatus:
         The gate's.
     verifying
         How many outputs its verifier has in this process.
+    durations
+        Of its verifications in this process.
     """
     ledger = state.ledger
     allowed = ledger.allowed
@@ -46,4 +51,8 @@ def status_of(state: GateState, *, verifying: int) -> GateStatus:
         health=state.health,
         drift=state.drift,
         notes=Shortfall.of_state(state).notes(),
+        decisions=dict(state.decisions),
+        verdicts=dict(state.verdicts),
+        durations=durations.cumulative(),
+        seconds=durations.total,
     )

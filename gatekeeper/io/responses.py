@@ -43,7 +43,7 @@ def as_generation(
     generation = found[0]
     if id is None and not generation.id:
         id = without_id
-    return _named(generation if id is None else replace(generation, id=id))
+    return _named(generation if id in (None, generation.id) else replace(generation, id=id))
 
 
 def as_generations(

@@ -32,6 +32,7 @@ from gatekeeper.types import (
     PolicyHealth,
     Reason,
     SignalState,
+    Verdict,
 )
 
 __all__ = ["LogState", "Output"]
@@ -93,6 +94,8 @@ class LogState:
         The last one; None before there is any. Early logs have none.
     health, drift
         Whether what the policy learned holds, and in words why it last did not.
+    decisions, verdicts
+        As in `GateStatus`.
     """
 
     keeps_all = True  # outputs that were not selected, too
@@ -119,6 +122,8 @@ class LogState:
         self.budget_exhausted = self.missing_signal = self.external_verdicts = 0
         self.unscored = 0  # after the warm-up, with no signal to rank it by
         self.warmups = 1  # with those that had to be repeated
+        self.decisions = dict.fromkeys(Reason, 0)
+        self.verdicts = dict.fromkeys(Verdict, 0)
 
     def apply(self, event: Event) -> None:
         """Change the state by what happened."""
@@ -129,6 +134,7 @@ class LogState:
                 self.ledger.settle(event.id, event.taken)
                 output = self.outputs[event.id]
                 output.apply(event)
+                self.verdicts[event.outcome.verdict] += 1
                 if output.decision.reason is Reason.WARMUP:
                     self.warmup_verified += 1
                     self.warmup_errors += event.outcome.error == 1
@@ -139,6 +145,8 @@ class LogState:
                 pass
             case Released():
                 self.ledger.release(event.id)
+                if event.outcome is not None:
+                    self.verdicts[event.outcome.verdict] += 1
                 self.outputs[event.id].apply(event)
             case ReservedAgain():
                 self.ledger.reserve_again(event.id)
@@ -167,6 +175,7 @@ class LogState:
             self.outputs[candidate.id] = Output(
                 candidate, decision, event.phase, reserved=decision.verify
             )
+        self.decisions[decision.reason] += 1
         self.warmup_seen += event.warmup
         self.budget_exhausted += decision.reason is Reason.BUDGET_EXHAUSTED
         missing = candidate.signals.state is SignalState.MISSING

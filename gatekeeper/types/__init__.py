@@ -19,6 +19,7 @@ from __future__ import annotations
 from gatekeeper.types.candidate import Candidate, Decision, Signals
 from gatekeeper.types.gate_status import GateStatus
 from gatekeeper.types.generation import Generation
+from gatekeeper.types.observation import GateFacts, Observation
 from gatekeeper.types.outcome import GateResult, Outcome, Undecided
 from gatekeeper.types.record import Record
 from gatekeeper.types.states import (
@@ -36,10 +37,12 @@ __all__ = [
     "Candidate",
     "Decision",
     "FloatArray",
+    "GateFacts",
     "GateResult",
     "GateStatus",
     "Generation",
     "Label",
+    "Observation",
     "Outcome",
     "PolicyHealth",
     "Reason",

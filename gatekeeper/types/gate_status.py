@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gatekeeper.notebook import as_html
-from gatekeeper.types.states import PolicyHealth
+from gatekeeper.types.states import PolicyHealth, Reason, Verdict
 
 __all__ = ["GateStatus"]
 
@@ -58,6 +59,16 @@ class GateStatus:
     notes
         Sentences on what kept the gate from choosing or learning: outputs without
         log-probabilities, verifications without a verdict. Empty if nothing did.
+    decisions
+        Candidates by the reason of their decision; every reason is named.
+    verdicts
+        Verifications of selected candidates that have ended, by verdict; every verdict is named.
+        One that is repeated after an `infra_error` counts twice.
+    durations
+        How long this process's verifications with a verdict took: (seconds, how many took at most
+        so long), with ascending seconds, of which the last are infinite.
+    seconds
+        What those took together.
     """
 
     phase: str
@@ -84,6 +95,10 @@ class GateStatus:
     health: PolicyHealth
     drift: str
     notes: tuple[str, ...] = ()
+    decisions: Mapping[Reason, int] = field(default_factory=dict, hash=False)
+    verdicts: Mapping[Verdict, int] = field(default_factory=dict, hash=False)
+    durations: tuple[tuple[float, int], ...] = field(default=(), compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
     def _repr_html_(self) -> str:
         rows = [

@@ -26,7 +26,15 @@ from gatekeeper.testing import ScriptedVerifier, make_generation
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = ["calibrated", "maths", "own-policy", "own-verifier", "tour", "reference/records"]
+PAGES = [
+    "averages",
+    "calibrated",
+    "maths",
+    "own-policy",
+    "own-verifier",
+    "tour",
+    "reference/records",
+]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$\n*", re.MULTILINE | re.DOTALL)
 MARK = "-- end of what the page shows --"
 

@@ -31,8 +31,8 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 # may import itself and what is left of it.
 ORDER = """
     limits errors notebook types protocols arguments signals costs budget stats policies drift
-    log io verifiers testing gate __init__ analysis maths sandbox features bundled adapters report
-    page gateway paper programs cli __main__ examples
+    log io verifiers testing gate __init__ analysis telemetry maths sandbox features bundled
+    adapters report page gateway paper programs cli __main__ examples
 """.split()  # noqa: SIM905
 # What is imported against the order: inside a function, when it is first needed.
 LATE = {
