@@ -178,8 +178,7 @@ def run_gateway(port: int, upstream: str, log: Path) -> None:
 
         async def main() -> None:
             settings = GatewaySettings(upstream=f"{upstream}/v1")
-            metrics = Metrics(policy="random", unit="verifications")
-            gateway = Gateway(gate, Tasks(kinds=()), settings, metrics)
+            gateway = Gateway(gate, Tasks(kinds=()), settings, Metrics(gate))
             await serve(gateway, host="127.0.0.1", port=port)
 
         asyncio.run(main())

@@ -15,7 +15,6 @@ from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, LogMismatchError, MissingDependencyError
 from gatekeeper.features import features_of
 from gatekeeper.gate import VerificationGate
-from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.io.tasks import Task, read_tasks
@@ -25,6 +24,7 @@ from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, add_gate_options, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
 from gatekeeper.programs.values import number, whole
+from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.verifiers import ByKind
 
 __all__ = ["add", "main"]
@@ -89,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
     GatekeeperError
         For impossible options, a log of another gate, an address that cannot be had.
     """
-    for package in ("aiohttp", "msgspec"):
+    for package in ("aiohttp", "msgspec", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingDependencyError(package, extra="serve", needed_for="gatekeeper serve")
     if args.upstream is None:
@@ -138,6 +138,7 @@ async def _serve(
     args: argparse.Namespace,
 ) -> None:
     from gatekeeper.gateway.application import Gateway  # these need the extra
+    from gatekeeper.gateway.metrics import Metrics
     from gatekeeper.gateway.server import serve
     from gatekeeper.page.access import Access
     from gatekeeper.page.application import PATH, LivePage
@@ -158,7 +159,8 @@ async def _serve(
             flush=True,
         )
 
-    metrics = Metrics(policy=options.policy, unit=options.unit)
+    error_rate = None if options.log is None else LoggedErrorRate(options.log)
+    metrics = Metrics(gate, error_rate=error_rate)
     gateway = Gateway(gate, tasks, settings, metrics, page)
     await serve(gateway, host=args.host, port=args.port, on_ready=ready)
 

@@ -178,8 +178,7 @@ class Gateway:
         return web.json_response(found, status=503 if self._draining else 200)
 
     async def _show_metrics(self, request: web.Request) -> web.Response:
-        text = self._metrics.text(self._gate.status())
-        return web.Response(body=text.encode(), headers={"content-type": CONTENT_TYPE})
+        return web.Response(body=self._metrics.text(), headers={"content-type": CONTENT_TYPE})
 
     async def _show_result(self, request: web.Request) -> web.Response:
         id_ = request.match_info["id"]

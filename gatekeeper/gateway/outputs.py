@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 from gatekeeper.adapters.openai.attachment import Result
@@ -41,7 +40,7 @@ class Outputs:
     gate
         With `on_unavailable="pass"`.
     metrics
-        Where decisions and verdicts are counted.
+        Where outputs without a task or a decision are counted.
     """
 
     def __init__(self, gate: VerificationGate, metrics: Metrics) -> None:
@@ -82,7 +81,7 @@ class Outputs:
         except Exception as error:
             observer = ResponseObserver(self.gate, settings)
             return self._undecided(observer.undecided(UndecidedState.GATE_ERROR, id_, error))
-        self._metrics.decided(result, has_task=settings.task is not None)
+        self._metrics.decided(has_task=settings.task is not None)
         decided = Decided(result)
         if verification is not None:
             self._begin(decided, verification)
@@ -105,13 +104,10 @@ class Outputs:
         task.add_done_callback(self._running.discard)
 
     async def _verify(self, decided: Decided, verification: Any) -> None:
-        start = perf_counter()
         try:
             decided.result = await verification
         except Exception as error:  # of the gate or its log; the output stays open
             _LOG.error("output %r: no verdict: %s", decided.result.id, error)
-            return
-        self._metrics.verified(decided.result, perf_counter() - start)
 
     async def verdicts(self, decided: Sequence[Decided]) -> None:
         """Wait for the verdicts. Verification goes on where the caller does not wait any more."""

@@ -2,6 +2,7 @@
 
 opentelemetry   events and span attributes
 prometheus      a collector for the user's own registry
+error_rate      the error rate of all outputs, estimated while a gate runs
 scores          what a tracing tool gets of a verdict, and the queue to it
 langfuse        scores of traces
 phoenix         annotations of spans

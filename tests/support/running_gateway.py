@@ -49,6 +49,7 @@ def running_gateway(
     page: Access | None = None,
     port: int = 0,
     gate: Mapping[str, Any] | None = None,
+    error_rate: Any = None,
     **settings: Any,
 ) -> Iterator[Running]:
     """By default everything is verified, which needs no policy. With `page`, the gate has a log."""
@@ -60,7 +61,7 @@ def running_gateway(
     async def serve() -> None:
         stop = asyncio.Event()
         loops.append((asyncio.get_running_loop(), stop))
-        metrics = Metrics(policy="cst", unit="verifications")
+        metrics = Metrics(running.gate, error_rate=error_rate)
         live = None
         if page is not None:
             running.token = page.token

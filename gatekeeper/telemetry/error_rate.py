@@ -1,0 +1,57 @@
+"""The error rate of all outputs of a log that is being written, estimated beside the gate."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from threading import Lock, Thread
+from time import monotonic
+
+from gatekeeper.analysis.estimates import estimate
+from gatekeeper.errors import GatekeeperError
+from gatekeeper.io.records import records_of_run
+from gatekeeper.log.run import read_run
+from gatekeeper.stats.interval import Interval
+
+__all__ = ["LoggedErrorRate"]
+
+_LOG = logging.getLogger("gatekeeper")
+SHARE = 0.02  # of a processor, at most, for reading the log again and again
+
+
+class LoggedErrorRate:
+    """Called, it returns the last estimate, and begins a new one in a thread if that is old.
+
+    Nobody waits for an estimate. The first call returns None.
+
+    Parameters
+    ----------
+    log : Path
+        The gate's log file.
+    every : float
+        Seconds between estimates, at least; more where reading the log takes long.
+    """
+
+    def __init__(self, log: Path, *, every: float = 60.0) -> None:
+        self._path, self._every = log, every
+        self._rate: Interval | None = None
+        self._due = 0.0
+        self._lock = Lock()
+
+    def __call__(self) -> Interval | None:
+        if monotonic() >= self._due and self._lock.acquire(blocking=False):
+            Thread(target=self._estimate, name="gatekeeper error rate", daemon=True).start()
+        return self._rate
+
+    def _estimate(self) -> None:
+        begun = monotonic()
+        try:
+            run = read_run(self._path, texts=False)
+            found = estimate(records_of_run(run, self._path))
+            self._rate = found.assisted or found.weighted
+        except (GatekeeperError, OSError) as error:
+            _LOG.info("gatekeeper: %s: no error rate: %s", self._path, error)  # no output yet
+        finally:
+            took = monotonic() - begun
+            self._due = monotonic() + max(self._every, took / SHARE)
+            self._lock.release()
