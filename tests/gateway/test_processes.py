@@ -17,7 +17,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from scripted_upstream import Request, ScriptedUpstream, completion, reply
+from scripted_upstream import Request, ScriptedUpstream, completion, event_stream, reply
 
 from gatekeeper.cli import main
 from gatekeeper.log.run import read_run
@@ -29,8 +29,16 @@ TASKS = [{"id": f"q{i}", "prompt": "p", "kind": "math", "gold": f"x + {i}"} for 
 
 
 def answers(request: Request) -> Any:
-    """In 0.3 s; the right answer to q0, spelt so that only algebra knows it."""
-    return [0.3, reply(json.dumps(completion("So it is \\boxed{(x^2 + 0)/x}")).encode())]
+    """In 0.3 s; the right answer to q0, spelt so that only algebra knows it. As a stream in two
+    parts, if that is asked for."""
+    found = completion("So it is \\boxed{(x^2 + 0)/x}")
+    if not json.loads(request.body).get("stream"):
+        return [0.3, reply(json.dumps(found).encode())]
+    (choice,) = found["choices"]
+    chunk = found | {"object": "chat.completion.chunk"}
+    chunk["choices"] = [choice | {"delta": choice["message"]}]
+    first = f"data: {json.dumps(chunk)}\n\n".encode()
+    return event_stream(first, 0.3, b"data: [DONE]\n\n")
 
 
 @contextmanager
@@ -48,19 +56,19 @@ def serving(*options: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate()
 
 
-async def calls(
-    url: str, count: int, *, sent: asyncio.Event | None = None
-) -> list[tuple[int, str]]:
-    """Status and id of each answer, of as many calls at once."""
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "q"}]})
+async def calls(url: str, count: int, *, streams: bool = False) -> list[tuple[int, str]]:
+    """Status and id of each answer, of as many calls at once; every other one as a stream."""
+    asked = {"model": "m", "messages": [{"role": "user", "content": "q"}]}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def one(i: int) -> tuple[int, str]:
             headers = {"x-gatekeeper-task": f"q{i % len(TASKS)}"}
+            body = asked | {"stream": streams and i % 2 == 1}
             async with session.post(
-                f"{url}/v1/chat/completions", data=body, headers=headers
+                f"{url}/v1/chat/completions", json=body, headers=headers
             ) as answer:
-                await answer.read()
+                text = await answer.read()
+                assert not body["stream"] or text.endswith(b"data: [DONE]\n\n")
                 return answer.status, answer.headers.get("x-gatekeeper-id", "")
 
         return await asyncio.gather(*(one(i) for i in range(count)))
@@ -92,7 +100,7 @@ def test_sigterm_under_load_loses_nothing(tmp_path: Path, task_file: Path) -> No
     ):
 
         async def load() -> list[tuple[int, str]]:
-            under_way = asyncio.create_task(calls(url, 40))
+            under_way = asyncio.create_task(calls(url, 40, streams=True))
             while len(upstream.requests) < 40:
                 await asyncio.sleep(0.005)
             process.send_signal(signal.SIGTERM)

@@ -70,10 +70,11 @@ def completion(text: str = "7", *, tokens: int = 1, logprobs: bool = True) -> di
 
 
 class ScriptedUpstream:
-    """Listens on loopback, in a thread of its own, while it is entered."""
+    """Listens on loopback, in a thread of its own, while it is entered; port 0 picks a free one."""
 
-    def __init__(self, script: Callable[[Request], Script]) -> None:
+    def __init__(self, script: Callable[[Request], Script], *, port: int = 0) -> None:
         self.requests: list[Request] = []
+        self.port = port
         self.script = script
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
@@ -103,7 +104,7 @@ class ScriptedUpstream:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._handle, "127.0.0.1", 0, backlog=2000)
+        server = await asyncio.start_server(self._handle, "127.0.0.1", self.port, backlog=2000)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
