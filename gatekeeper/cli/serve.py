@@ -15,15 +15,14 @@ from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, LogMismatchError, MissingDependencyError
 from gatekeeper.features import features_of
 from gatekeeper.gate import VerificationGate
-from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
+from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.log import MemoryLog
-from gatekeeper.programs.config_file import add_config_option
+from gatekeeper.programs.command_options import add_serve
 from gatekeeper.programs.log_mismatch import mismatch_text
-from gatekeeper.programs.run_options import RunOptions, add_gate_options, run_options_of
+from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
-from gatekeeper.programs.values import number, whole
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.verifiers import ByKind
 
@@ -35,49 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "A gateway in front of an API of OpenAI's kind: give its URL to your client in place of "
         "the API's. Answers are decided on and verified within the budget."
     )
-    add = parser.add_argument
-    add_config_option(parser)
-    add("--upstream", metavar="URL", help="the API's base URL, mostly ending in /v1")
-    add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one")
-    add("--port", type=whole(0), default=8080, metavar="N", help="0 picks a free one")
-    add("--tasks", type=Path, metavar="FILE", help="task file, as of `gatekeeper run`")
-    add(
-        "--wait",
-        choices=WAITS,
-        default="background",
-        help="hold an answer until its verdict is known, or (default) verify in the background",
-    )
-    add(
-        "--on-failed",
-        choices=ON_FAILED,
-        default="return",
-        help="what becomes of an answer that is found wrong: block waits for the verdict and "
-        "answers with HTTP 422 instead (default: return)",
-    )
-    add(
-        "--upstream-key-env",
-        metavar="NAME",
-        help="environment variable with the API's key (default: the callers' own keys pass)",
-    )
-    add(
-        "--own-key-env",
-        metavar="NAME",
-        help="environment variable with a key that callers must send as x-gatekeeper-key",
-    )
-    add(
-        "--maths-checker",
-        default="math",
-        metavar="NAME",
-        help="what checks maths answers: math, or a plug-in's verifier",
-    )
-    add(
-        "--grace",
-        type=number("[0, 1e6)"),
-        default=10.0,
-        metavar="SECONDS",
-        help="after SIGTERM, for verifications that have not begun",
-    )
-    add_gate_options(parser)
+    add_serve(parser)
     parser.set_defaults(run=main)
 
 
@@ -110,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     tasks = [] if args.tasks is None else read_tasks(args.tasks)
-    verifier = _verifier(tasks, options, maths=args.maths_checker)
+    verifier = _verifier(tasks, options)
     log = MemoryLog() if options.log is None else options.log
     try:
         gate = _gate(options, verifier, log)
@@ -182,13 +139,13 @@ def _gate(options: RunOptions, verifier: ByKind, log: Path | MemoryLog) -> Verif
     )
 
 
-def _verifier(tasks: Sequence[Task], options: RunOptions, *, maths: str) -> ByKind:
+def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
     """For the kinds of the task file, and for those that callers may put."""
     kinds = {str(task["kind"]) for task in tasks}
     if options.sandbox is not None:
         kinds.add("code")
     try:
-        return verifier_of(kinds | {"math"}, sandbox=options.sandbox, maths=maths)
+        return verifier_of(kinds | {"math"}, sandbox=options.sandbox, maths=options.maths_checker)
     except MissingDependencyError:
         if "math" in kinds:
             raise

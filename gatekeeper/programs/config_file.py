@@ -1,29 +1,55 @@
 """Options from a TOML file: its keys are the names of the command's options, without the dashes.
 
-The options of the command line have precedence. An error names the file, the line and the key.
+The command line has precedence. An error names the file, the line and the key. A file may serve
+several commands: the keys of the others are checked, too, and left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.log_argument import log_file
+from gatekeeper.programs.values import input_file
 
 __all__ = ["CONFIG", "add_config_option", "with_config"]
 
 CONFIG = "--config"
 
 
-def add_config_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--config`, which the parser then reads before anything else: see `with_config`."""
+AddOptions = Callable[[argparse.ArgumentParser], None]
+
+
+class _Config(argparse.Action):
+    """The option, with what adds the options of other commands that read the same file."""
+
+    def __init__(self, *args: Any, others: Sequence[AddOptions], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.others = others
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        setattr(namespace, self.dest, values)
+
+
+def add_config_option(
+    parser: argparse.ArgumentParser, *, others: Sequence[AddOptions] = ()
+) -> None:
+    """Add `--config`, which the parser then reads before anything else: see `with_config`.
+
+    Parameters
+    ----------
+    others : sequence of callable
+        Each adds the options of another command, whose keys may be in the file, too.
+    """
     parser.add_argument(
         CONFIG,
+        action=_Config,
+        others=others,
         type=Path,
         metavar="FILE",
         help="TOML file with any of these options, without their dashes: budget = 0.2",
@@ -32,6 +58,8 @@ def add_config_option(parser: argparse.ArgumentParser) -> None:
 
 def with_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> list[str]:
     """The arguments of a command, with those of its file before them.
+
+    What the command takes by its place, such as a file of tasks, becomes the default of that place.
 
     Raises
     ------
@@ -56,23 +84,39 @@ def _arguments(parser: argparse.ArgumentParser, path: Path) -> list[str]:
         raise BadInputError(f"{CONFIG} {path} cannot be read: {e.strerror}") from e
     except ValueError as e:  # of TOML or UTF-8; TOML's names the line
         raise BadInputError(f"{CONFIG} {path} is not TOML: {e}") from None
-    known = {
+    known = _keys(parser)
+    also: dict[str, argparse.Action] = {}
+    for add in parser._option_string_actions[CONFIG].others:  # type: ignore[attr-defined]
+        other = type(parser)(add_help=False)
+        add(other)
+        also |= _keys(other)
+    arguments = []
+    for key, value in found.items():
+        try:
+            action = known.get(key) or also.get(key)
+            if action is None:
+                close = get_close_matches(key, [*known, *also], n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"choose of {', '.join(known)}"
+                raise BadInputError(f"unknown: {hint}")
+            argument = _argument(parser, action, key, value)
+            if key in known and action.option_strings:
+                arguments += argument
+            elif key in known:
+                action.nargs, action.required, action.default = "?", False, value
+        except BadInputError as e:
+            raise BadInputError(f"{path}, line {line_of(text, key)}: {key}: {e}") from None
+    return arguments
+
+
+def _keys(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """What a file may set: options by their names, and what is given by its place."""
+    found = {
         option.removeprefix("--"): action
         for action in parser._actions
         for option in action.option_strings
         if option.startswith("--") and option not in (CONFIG, "--help")
     }
-    arguments = []
-    for key, value in found.items():
-        try:
-            if key not in known:
-                close = get_close_matches(key, known, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"choose of {', '.join(known)}"
-                raise BadInputError(f"unknown: {hint}")
-            arguments += _argument(parser, known[key], key, value)
-        except BadInputError as e:
-            raise BadInputError(f"{path}, line {line_of(text, key)}: {key}: {e}") from None
-    return arguments
+    return found | {a.dest: a for a in parser._actions if not a.option_strings}
 
 
 def _argument(
@@ -83,7 +127,7 @@ def _argument(
         if not isinstance(value, bool):
             raise BadInputError(f"{value!r:.80}: give true or false")
         return [f"--{key}"] if value else []
-    is_text = action.type in (None, Path, log_file)
+    is_text = action.type in (None, Path, input_file, log_file)
     wanted = str if is_text else (int, float)
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise BadInputError(f"{value!r:.80}: give a {'string' if is_text else 'number'}")

@@ -61,6 +61,8 @@ class RunOptions:
         Of the budget.
     sandbox : str or None
         Name of the verifier for tasks of kind "code".
+    maths_checker : str
+        Name of the verifier for tasks of kind "math".
     workers : int
         Verifications at the same time.
     log : Path, PostgresRun or None
@@ -91,6 +93,7 @@ class RunOptions:
     features: str = ""
     unit: Unit = "verifications"
     sandbox: str | None = None
+    maths_checker: str = "math"
     workers: int = 2
     log: Path | PostgresRun | None = None
     seed: int = 0
@@ -247,6 +250,12 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--unit", choices=get_args(Unit)[:2], default=usual.unit, help="of budget and total")
     add("--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier")
+    add(
+        "--maths-checker",
+        default=usual.maths_checker,
+        metavar="NAME",
+        help="what checks maths answers: math, or a plug-in's verifier",
+    )
     add(
         "--workers",
         type=whole(),

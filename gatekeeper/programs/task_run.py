@@ -178,7 +178,8 @@ def _generate_and_verify(
 
 
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
-    return verifier_of({task["kind"] for task in tasks}, sandbox=options.sandbox)
+    kinds = {task["kind"] for task in tasks}
+    return verifier_of(kinds, sandbox=options.sandbox, maths=options.maths_checker)
 
 
 def _check_generator(options: RunOptions) -> None:

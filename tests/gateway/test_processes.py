@@ -161,18 +161,45 @@ wait = "verdict"
         (6, "on-failed = 'stop'", "on-failed: 'stop' is unknown: choose one of return, block"),
         (6, "log = 5", "log: 5: give a string"),
         (6, "seed = true", "seed: True: give a number"),
+        (6, "max-tokens = 0", "max-tokens: '0': give a whole number of at least 1"),
+        (6, "dry-run = 'yes'", "dry-run: 'yes': give true or false"),
         (8, "features = '''\nlength'''\nworkers = 'two'", "workers: 'two': give a number"),
         (6, "[verifier]\ncode = 'docker'", "verifier: unknown"),
     ],
 )
+@pytest.mark.parametrize("command", ["serve", "run"])
 def test_a_file_of_options(
-    line: int, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str,
+    line: int,
+    text: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """An error names file, line and key."""
+    """An error names file, line and key: those of the other command, too."""
     path = tmp_path / "gateway.toml"
     path.write_text(CONFIG + text)
-    assert main(["serve", "--config", str(path)]) == 2
+    assert main([command, "--config", str(path)]) == 2
     assert f"{path}, line {line}: {message}" in capsys.readouterr().err
+
+
+def test_the_same_file_for_a_run(
+    task_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it says of a run counts, the file of tasks too, unless the command line says more."""
+    path, other = tmp_path / "gateway.toml", tmp_path / "other.jsonl"
+    path.write_text(CONFIG.format(tasks=task_file) + "warmup = 2\ndry-run = true\nport = 1\n")
+    other.write_text(json.dumps(TASKS[0]))
+    for more, says in (
+        ((), "8 tasks: the first 2 are verified to warm up, then at most 1 of the other 6"),
+        (("--budget", "1"), "8 tasks, all of them verified"),
+        ((other, "--budget", "1"), "1 tasks, all of them verified"),
+    ):
+        assert main(["run", "--config", str(path), *map(str, more)]) == 0
+        assert says in capsys.readouterr().out
+    path.write_text("budget = 0.5")
+    assert main(["run", "--config", str(path)]) == 2
+    assert "required: tasks" in capsys.readouterr().err
 
 
 def test_the_command_line_has_precedence(task_file: Path, tmp_path: Path) -> None:

@@ -1,0 +1,89 @@
+"""The options of `gatekeeper run` and `gatekeeper serve`, which one file of options may serve."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gatekeeper.gateway.settings import ON_FAILED, WAITS
+from gatekeeper.io.datasets import FORMATS
+from gatekeeper.io.providers import generator_names
+from gatekeeper.programs.config_file import add_config_option
+from gatekeeper.programs.run_options import add_gate_options, add_run_options
+from gatekeeper.programs.values import input_file, number, whole
+
+__all__ = ["add_run", "add_serve"]
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `gatekeeper run`."""
+    add = parser.add_argument
+    add("tasks", type=input_file, help="JSONL: id, prompt, kind, tests | gold; - is standard input")
+    add_config_option(parser, others=[_serve])
+    _run(parser)
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `gatekeeper serve`."""
+    add_config_option(parser, others=[_run])
+    _serve(parser)
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--limit", type=whole(), metavar="N", help="only the first N tasks")
+    add(
+        "--format",
+        choices=FORMATS,
+        default="tasks",
+        help="what a line is: a task (default), or a row of MBPP or MATH-500",
+    )
+    add(
+        "--generator",
+        choices=generator_names(),
+        default="bundled",
+        help="what answers the prompts: the bundled model (default), an endpoint of OpenAI's API, "
+        "or vLLM in this process",
+    )
+    add("--model", metavar="NAME", help="openai, vllm: the model's name or folder")
+    add("--skip-bad", action="store_true", help="skip and count bad lines")
+    add_run_options(parser)
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--upstream", metavar="URL", help="the API's base URL, mostly ending in /v1")
+    add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one")
+    add("--port", type=whole(0), default=8080, metavar="N", help="0 picks a free one")
+    add("--tasks", type=Path, metavar="FILE", help="task file, as of `gatekeeper run`")
+    add(
+        "--wait",
+        choices=WAITS,
+        default="background",
+        help="hold an answer until its verdict is known, or (default) verify in the background",
+    )
+    add(
+        "--on-failed",
+        choices=ON_FAILED,
+        default="return",
+        help="what becomes of an answer that is found wrong: block waits for the verdict and "
+        "answers with HTTP 422 instead (default: return)",
+    )
+    add(
+        "--upstream-key-env",
+        metavar="NAME",
+        help="environment variable with the API's key (default: the callers' own keys pass)",
+    )
+    add(
+        "--own-key-env",
+        metavar="NAME",
+        help="environment variable with a key that callers must send as x-gatekeeper-key",
+    )
+    add(
+        "--grace",
+        type=number("[0, 1e6)"),
+        default=10.0,
+        metavar="SECONDS",
+        help="after SIGTERM, for verifications that have not begun",
+    )
+    add_gate_options(parser)
