@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from busy_machine import settled
 from filelock import FileLock
 
 from gatekeeper.errors import GatekeeperError, SandboxUnavailableError
@@ -173,7 +174,7 @@ def check(sandbox: Sandbox, generation: Callable[..., Generation]) -> Callable[.
     def run(
         code: str, tests: Sequence[str] = TESTS, *, by: Sandbox = sandbox, **task: Any
     ) -> Outcome:
-        return by.verify(generation(code), {"tests": list(tests), **task})
+        return settled(lambda: by.verify(generation(code), {"tests": list(tests), **task}))
 
     return run
 
@@ -210,6 +211,6 @@ def verify(sandbox: Sandbox, generation: Any) -> Callable[..., Outcome]:
     """The outcome of a candidate's code and a test program."""
 
     def run(code: str, test: str, **task: Any) -> Outcome:
-        return sandbox.verify(generation(code), {"test": test, **task})
+        return settled(lambda: sandbox.verify(generation(code), {"test": test, **task}))
 
     return run

@@ -18,6 +18,7 @@ from functools import partial
 import pytest
 from attacks import PROGRAMS, Program
 from attacks.program import SQUARES
+from busy_machine import settled
 from conftest import PATIENCE
 
 from gatekeeper.errors import SandboxUnavailableError
@@ -25,7 +26,6 @@ from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.types import Generation, Outcome, Verdict
 
 LIMIT = 2.0  # seconds for a candidate
-TRIES = 3  # the machine may be too busy to tell, but not each time: then it is the candidate
 LANES = 2
 CONTROL = "def f(x):\n    return x * x\n"
 PROCESSES = 64
@@ -94,10 +94,8 @@ def _results(
                     lane.verify(generation(program.after), SQUARES["literal"])
                 started = time.monotonic()
                 try:
-                    for _ in range(TRIES):
-                        outcome = lane.verify(generation(program.code), program.task)
-                        if not outcome.detail.startswith("overloaded"):
-                            break
+                    code = generation(program.code)
+                    outcome = settled(partial(lane.verify, code, program.task))
                 except Exception as error:  # nothing that a candidate does may raise
                     outcome = Outcome(Verdict.INFRA_ERROR, detail=f"raised {error!r}")
                 seconds = time.monotonic() - started
