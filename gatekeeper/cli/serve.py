@@ -18,7 +18,7 @@ from gatekeeper.gate import VerificationGate
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.io.tasks import Task, read_tasks
-from gatekeeper.log import MemoryLog
+from gatekeeper.log import MemoryLog, PostgresRun
 from gatekeeper.programs.command_options import add_serve
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
@@ -88,7 +88,7 @@ def main(args: argparse.Namespace) -> int:
 
 async def _serve(
     gate: VerificationGate,
-    log: Path | MemoryLog,
+    log: Path | PostgresRun | MemoryLog,
     tasks: Tasks,
     settings: GatewaySettings,
     options: RunOptions,
@@ -122,7 +122,9 @@ async def _serve(
     await serve(gateway, host=args.host, port=args.port, on_ready=ready)
 
 
-def _gate(options: RunOptions, verifier: ByKind, log: Path | MemoryLog) -> VerificationGate:
+def _gate(
+    options: RunOptions, verifier: ByKind, log: Path | PostgresRun | MemoryLog
+) -> VerificationGate:
     return VerificationGate(
         options.policy,
         goal=options.goal,

@@ -6,9 +6,9 @@ import argparse
 import asyncio
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 from gatekeeper.errors import MissingDependencyError
+from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
 from gatekeeper.programs.values import whole
 
 __all__ = ["add", "main"]
@@ -24,7 +24,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Follow a run while it goes on. The page needs the extra serve. The log is only read: the "
         "gate that writes it is not slowed down."
     )
-    parser.add_argument("log", type=Path, help="a gate's log")
+    parser.add_argument("log", type=log_file, help="a gate's log")
+    add_run_name(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=whole(0), default=8081, metavar="N", help="0: a free one")
     parser.add_argument(
@@ -37,12 +38,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Serves until Ctrl-C or SIGTERM; returns 0. Raises LogError for a file that is no log."""
+    log = place_given(args.log, args)
     if args.terminal:
         from rich.console import Console
 
         from gatekeeper.page.terminal import follow_on_terminal
 
-        follow_on_terminal(args.log, Console())
+        follow_on_terminal(log, Console())
         return 0
     if find_spec("aiohttp") is None:
         raise MissingDependencyError("aiohttp", extra="serve", needed_for="the live page")
@@ -51,12 +53,12 @@ def main(args: argparse.Namespace) -> int:
     from gatekeeper.page.server import serve_page
     from gatekeeper.page.watcher import Watcher
 
-    watcher = Watcher(args.log, read_only=READ_ONLY)
+    watcher = Watcher(log, read_only=READ_ONLY)
     watcher.open()
     page = LivePage(watcher, Access(hosts=[args.host]), report=None)
 
     def ready(url: str) -> None:
-        print(f"gatekeeper: {args.log} at {url}", file=sys.stderr, flush=True)
+        print(f"gatekeeper: {log} at {url}", file=sys.stderr, flush=True)
 
     asyncio.run(serve_page(page, host=args.host, port=args.port, on_ready=ready))
     return 0

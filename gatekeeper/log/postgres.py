@@ -25,6 +25,7 @@ from gatekeeper.errors import BadInputError, LogError, LogLockedError, MissingDe
 from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import Decided, Event, Row, decode
 from gatekeeper.log.place import PostgresRun, without_passwords
+from gatekeeper.log.protocol import StampedEvent
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
 
 try:
@@ -206,6 +207,18 @@ class PostgresLog:
 
     def events_after(self, seq: int) -> Iterator[Event]:
         return starmap(decode, self._stored(after=seq))
+
+    def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
+        query: LiteralString = (
+            "SELECT n, kind, id, data, extract(epoch FROM at) FROM gatekeeper.events"
+            " WHERE run = %s AND n > %s ORDER BY n LIMIT %s"
+        )
+        for n, kind, id_, data, at in self._pages(query, seq, ()):
+            yield StampedEvent(n, float(at), decode(kind, _of_text(id_), data))
+
+    def last(self) -> int:
+        with self._errors("read"):
+            return self._last()
 
     def decided_ids(self, seq: int) -> Iterator[str]:
         query: LiteralString = (

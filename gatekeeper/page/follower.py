@@ -8,7 +8,8 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from gatekeeper.errors import LogError
-from gatekeeper.log import Decided, FollowedLog, SQLiteLog
+from gatekeeper.log import Decided, FollowedLog, Log, PostgresRun, open_log
+from gatekeeper.log.place import place_of
 from gatekeeper.log.run import fresh_ledger
 from gatekeeper.page.state import WatchState
 
@@ -22,8 +23,8 @@ class Follower:
 
     Parameters
     ----------
-    log : str, Path or FollowedLog
-        A file, which is opened read-only, or a log in memory, which stays the caller's.
+    log : str, Path, PostgresRun or FollowedLog
+        A place, which is opened read-only, or a log in memory, which stays the caller's.
 
     Attributes
     ----------
@@ -38,10 +39,15 @@ class Follower:
         For a file that is no log or has no run in it yet.
     """
 
-    def __init__(self, log: str | Path | FollowedLog) -> None:
-        self._path = Path(log) if isinstance(log, str | Path) else None
-        self.name = "a log in memory" if self._path is None else self._path.name
-        self._log = SQLiteLog(log, read_only=True) if isinstance(log, str | Path) else log
+    def __init__(self, log: str | Path | PostgresRun | FollowedLog) -> None:
+        self._place: Path | PostgresRun | None = None
+        self._opened: Log | None = None
+        self.name = "a log in memory"
+        if isinstance(log, str | Path | PostgresRun):
+            self._place = place = place_of(log)
+            self.name = place.name if isinstance(place, Path) else str(place)
+            log = self._opened = open_log(place, read_only=True)
+        self._log: FollowedLog = log
         try:
             self._begin()
         except LogError:
@@ -49,7 +55,7 @@ class Follower:
             raise
 
     def _begin(self) -> None:
-        self.state = WatchState(fresh_ledger(self._log.settings(), self._path or self.name))
+        self.state = WatchState(fresh_ledger(self._log.settings(), self._place or self.name))
         self._file = self._identity()
         self.events = self._log.last()
 
@@ -65,8 +71,8 @@ class Follower:
         """
         if self._is_replaced():
             self.close()
-            assert self._path is not None
-            self._log = SQLiteLog(self._path, read_only=True)
+            assert self._place is not None
+            self._log = self._opened = open_log(self._place, read_only=True)
             self._begin()
         state, before = self.state, self.state.seq
         end = perf_counter() + seconds
@@ -95,15 +101,14 @@ class Follower:
         return None
 
     def close(self) -> None:
-        """Close the file."""
-        if self._path is not None:
-            assert isinstance(self._log, SQLiteLog)
-            self._log.close()
+        """Close what was opened."""
+        if self._opened is not None:
+            self._opened.close()
 
     def _identity(self) -> tuple[int, int] | None:
-        if self._path is not None:
+        if isinstance(self._place, Path):
             with suppress(OSError):
-                found = os.stat(self._path)
+                found = os.stat(self._place)
                 return found.st_dev, found.st_ino
         return None
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gatekeeper.analysis.estimates import interval
+from gatekeeper.log import PostgresRun
 from gatekeeper.page.course import rate_over_stream
 from gatekeeper.page.follower import Follower
 from gatekeeper.page.sections import clock, reason_of, verdict_of
@@ -27,7 +28,7 @@ LEVELS = "▁▂▃▄▅▆▇█"
 FIXED = 22  # lines of a screen without the last decisions
 
 
-def follow_on_terminal(path: Path, console: Console) -> None:
+def follow_on_terminal(log: Path | PostgresRun, console: Console) -> None:
     """Show the figures until Ctrl-C; once, if the console is no terminal.
 
     Raises
@@ -35,7 +36,7 @@ def follow_on_terminal(path: Path, console: Console) -> None:
     LogError
         For a file that is no log, has no run in it yet, or cannot be read any more.
     """
-    follower = Follower(path)
+    follower = Follower(log)
     try:
         if not console.is_terminal:
             while follower.advance(60.0):

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from gatekeeper.errors import LogError
-from gatekeeper.log import FollowedLog
+from gatekeeper.log import FollowedLog, PostgresRun
 from gatekeeper.page import document
 from gatekeeper.page.follower import Follower
 from gatekeeper.page.sections import people, sections_of
@@ -53,13 +53,15 @@ class Watcher:
 
     Parameters
     ----------
-    log : str, Path or FollowedLog
+    log : str, Path, PostgresRun or FollowedLog
         What to follow; a file is opened by the first call.
     read_only : str
         Why a reader has no buttons, in a sentence.
     """
 
-    def __init__(self, log: str | Path | FollowedLog, *, read_only: str = READ_ONLY) -> None:
+    def __init__(
+        self, log: str | Path | PostgresRun | FollowedLog, *, read_only: str = READ_ONLY
+    ) -> None:
         self._log, self._read_only = log, read_only
         self._lock = Lock()
         self._follower: Follower | None = None

@@ -10,6 +10,7 @@ from time import monotonic
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.io.records import records_of_run
+from gatekeeper.log import PostgresRun
 from gatekeeper.log.run import read_run
 from gatekeeper.stats.interval import Interval
 
@@ -26,14 +27,14 @@ class LoggedErrorRate:
 
     Parameters
     ----------
-    log : Path
-        The gate's log file.
+    log : Path or PostgresRun
+        The gate's.
     every : float
         Seconds between estimates, at least; more where reading the log takes long.
     """
 
-    def __init__(self, log: Path, *, every: float = 60.0) -> None:
-        self._path, self._every = log, every
+    def __init__(self, log: Path | PostgresRun, *, every: float = 60.0) -> None:
+        self._log, self._every = log, every
         self._rate: Interval | None = None
         self._due = 0.0
         self._lock = Lock()
@@ -46,11 +47,11 @@ class LoggedErrorRate:
     def _estimate(self) -> None:
         begun = monotonic()
         try:
-            run = read_run(self._path, texts=False)
-            found = estimate(records_of_run(run, self._path))
+            run = read_run(self._log, texts=False)
+            found = estimate(records_of_run(run, self._log))
             self._rate = found.assisted or found.weighted
         except (GatekeeperError, OSError) as error:
-            _LOG.info("gatekeeper: %s: no error rate: %s", self._path, error)  # no output yet
+            _LOG.info("gatekeeper: %s: no error rate: %s", self._log, error)  # no output yet
         finally:
             took = monotonic() - begun
             self._due = monotonic() + max(self._every, took / SHARE)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,24 @@ def some_events(ids: tuple[str, ...], n: int) -> list[Event]:
             )
         )
     return made
+
+
+def test_a_log_is_followed_from_any_event(place: Path | PostgresRun) -> None:
+    """By another reader, while its gate writes: all events, in order, with their times."""
+    events = some_events(ids_of(place), 40)
+    begun = time.time()
+    with open_log(place) as written:
+        written.configure({"gate": 1})
+        written.append(events[:25])
+        with open_log(place, read_only=True) as followed:
+            seen = list(followed.stamped_after(0))
+            written.append(events[25:])
+            seen += followed.stamped_after(seen[-1].seq)
+            assert followed.last() == seen[-1].seq
+            assert [stamped.event for stamped in followed.stamped_after(30)] == events[30:]
+    assert [stamped.event for stamped in seen] == events
+    assert [stamped.seq for stamped in seen] == list(range(1, 41))
+    assert all(abs(stamped.at - begun) < 600 for stamped in seen)
 
 
 def test_events_come_back_in_order(place: Path | PostgresRun) -> None:
