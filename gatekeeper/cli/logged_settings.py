@@ -12,7 +12,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import is_log
 from gatekeeper.log import PostgresRun, open_log
 
-__all__ = ["budget_share", "own_policy", "settings_of"]
+__all__ = ["budget_share", "is_for_score", "own_policy", "settings_of"]
 
 
 def settings_of(path: Path | PostgresRun) -> Mapping[str, Any] | None:
@@ -26,12 +26,17 @@ def settings_of(path: Path | PostgresRun) -> Mapping[str, Any] | None:
 
 
 def own_policy(settings: Mapping[str, Any]) -> str | None:
-    """The name of the log's policy; None for a policy from elsewhere."""
+    """The name of the log's policy; None for a policy from elsewhere, and for the goal "score"."""
     module, _, kind = str(settings.get("policy", {}).get("type", "")).rpartition(".")
     if not module.startswith("gatekeeper.policies."):
         return None
     name = getattr(getattr(policies, kind, None), "name", None)
     return name if name in policies.policy_names() else None
+
+
+def is_for_score(settings: Mapping[str, Any]) -> bool:
+    """Whether the gate's goal was "score"."""
+    return bool(settings.get("more", {}).get("goal") == "score")
 
 
 def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:

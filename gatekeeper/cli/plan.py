@@ -16,7 +16,7 @@ from rich.text import Text
 
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve_of
-from gatekeeper.cli.logged_settings import own_policy, settings_of
+from gatekeeper.cli.logged_settings import is_for_score, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
 from gatekeeper.log.place import PostgresRun
@@ -51,7 +51,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="highest error rate of outputs accepted unverified, at 95 %% confidence",
     )  # fmt: skip
     parser.add_argument(
-        "--policy", metavar="NAME", help=f"(default: the run's own; {DEFAULT_POLICY} for records)"
+        "--policy",
+        metavar="NAME",
+        help=f"(default: the run's own; {DEFAULT_POLICY} for records and after --goal score)",
     )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count bad lines")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -69,7 +71,8 @@ def main(args: argparse.Namespace) -> int:
         if target is not None:
             check_target(name, target)
     settings = settings_of(file)
-    policy = args.policy or (DEFAULT_POLICY if settings is None else own_policy(settings))
+    for_errors = settings is not None and not is_for_score(settings)
+    policy = args.policy or (own_policy(settings or {}) if for_errors else DEFAULT_POLICY)
     if policy is None:
         raise BadInputError(
             "the run's policy is not one of gatekeeper: name a policy with --policy"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gatekeeper.log.place import PostgresRun
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
@@ -50,8 +52,21 @@ def main(args: argparse.Namespace) -> int:
             skip_bad=args.skip_bad,
             on_bad=bad.append,
             made=datetime.now(UTC),
+            command=_command(args, file),
         )
     with open_output("--out", args.out) as out:
         out.write(page)
     print(f"Report: {args.out}", file=summary_stream(args.out))
     return 0
+
+
+def _command(args: argparse.Namespace, file: Path | PostgresRun) -> str:
+    """The command line that makes the page again, without the folders and the server."""
+    words = ["gatekeeper", "report"]
+    words += [] if args.budget is None else [f"--budget={args.budget:g}"]
+    words += ["--skip-bad"] if args.skip_bad else []
+    if isinstance(file, PostgresRun):
+        words += ["postgresql://...", f"--run={file.name}"]
+    else:
+        words.append(f"./{file.name}" if file.name.startswith("-") else file.name)
+    return shlex.join([*words, "-o", "report.html"])

@@ -24,7 +24,7 @@ from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run import Run, read_run
 from gatekeeper.policies import T0, Calibrated, PolicyDescriptor, built_in, describe_policy
-from gatekeeper.report.origin import Origin, command_of, name_of, origin_of
+from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
 from gatekeeper.types import FloatArray, GateResult
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
@@ -72,6 +72,7 @@ class ReportData:
     advice: Advice
     scores: FloatArray  # (N,): s in [0, 1]; NaN without a signal
     stratum: NDArray[np.intp]  # (N,): 0 … STRATA - 1, by expected cost
+    for_score: bool  # whether the run's goal was the score
     rate: Estimates | None  # error rate of all outputs; None without propensities
     score: ScoreEstimate | None  # the mean score, of a run for it or without another estimate
     replays: PolicyReplays | None  # None with too few labels
@@ -87,9 +88,10 @@ def read_data(
     beta: float | None,
     skip_bad: bool,
     on_bad: Callable[[BadInputError], None],
+    command: str,
 ) -> ReportData:
     """Read the file and compute what the page shows. Parameters and errors as in `report`."""
-    command = command_of(path, beta=beta, skip_bad=skip_bad)
+    made_with = command or call_of(path, beta=beta, skip_bad=skip_bad)
     run = read_run(path) if is_log(path) else None
     if run is None:
         assert not isinstance(path, PostgresRun)
@@ -104,7 +106,7 @@ def read_data(
     diagnosis = diagnose(records, beta=beta, strata=STRATA, warmup=warmup)
     return ReportData(
         name=name_of(path),
-        origin=origin_of(path, command),
+        origin=origin_of(path, made_with),
         records=records,
         run=None if run is None else _counted(run),
         beta=beta,
@@ -113,6 +115,7 @@ def read_data(
         scores=fixed_score(records.h, records.cost_estimate, records.error, warmup=warmup),
         stratum=strata_of(records.cost_estimate, STRATA, warmup=warmup),
         rate=rate,
+        for_score=for_score,
         score=estimate_score(records) if scored else None,
         replays=_replay(records, beta, diagnosis),
     )

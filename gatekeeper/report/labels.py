@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatekeeper.analysis.diagnosis import Partition
 from gatekeeper.types import PolicyHealth, Reason, Verdict
 
-__all__ = ["DRIFTED", "PARTITIONS", "POLICY_HEALTH", "REASONS", "VERDICTS"]
+__all__ = ["DRAWN", "DRIFTED", "PARTITIONS", "POLICY_HEALTH", "REASONS", "VERDICTS"]
 
 REASONS = {
     Reason.WARMUP: "warm-up: the first outputs, all verified",
@@ -16,6 +16,7 @@ REASONS = {
     Reason.MISSING_SIGNAL: "missing signal: no log-probabilities, so drawn at random",
     Reason.FORCED: "forced: requested by the caller",
 }
+DRAWN = "policy: drawn with a known probability, for the score"  # with the goal "score"
 VERDICTS = {
     Verdict.PASSED: "correct",
     Verdict.FAILED: "wrong: a check failed",

@@ -1,8 +1,7 @@
-"""Where a page comes from: file and hash, or the run, and the command that makes it again."""
+"""Where a page comes from: file and hash, or the run, and what makes the page again."""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from hashlib import file_digest
 from importlib.metadata import version
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from gatekeeper.log.place import PostgresRun
 
-__all__ = ["Origin", "command_of", "name_of", "origin_of"]
+__all__ = ["Origin", "call_of", "name_of", "origin_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ class Origin:
     sha256: str  # of the file; "" while a gate writes it, as what is read is not all in that file,
     # and for a run in PostgreSQL
     version: str
-    command: str
+    made_with: str  # a command, or a call in Python
 
 
 def name_of(path: str | Path | PostgresRun) -> str:
@@ -29,26 +28,23 @@ def name_of(path: str | Path | PostgresRun) -> str:
     return path.name if isinstance(path, PostgresRun) else Path(path).name
 
 
-def origin_of(path: str | Path | PostgresRun, command: str) -> Origin:
+def origin_of(path: str | Path | PostgresRun, made_with: str) -> Origin:
     """Called after the file was read."""
     if isinstance(path, PostgresRun):
-        return Origin(path.name, "", version("llm-gatekeeper"), command)
+        return Origin(path.name, "", version("llm-gatekeeper"), made_with)
     path = Path(path)
     beside = path.with_name(f"{path.name}-wal")
     digest = ""
     if not (beside.exists() and beside.stat().st_size):
         with path.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
-    return Origin(path.name, digest, version("llm-gatekeeper"), command)
+    return Origin(path.name, digest, version("llm-gatekeeper"), made_with)
 
 
-def command_of(path: str | Path | PostgresRun, *, beta: float | None, skip_bad: bool) -> str:
-    """What makes this page on a command line."""
-    name = name_of(path)
-    if isinstance(path, PostgresRun):
-        words = ["gatekeeper", "report", "postgresql://...", f"--run={name}"]
-    else:
-        words = ["gatekeeper", "report", name if not name.startswith("-") else f"./{name}"]
-    words += ["-o", "report.html"]
-    words += [] if beta is None else ["--beta", f"{beta:g}"]
-    return shlex.join([*words, "--skip-bad"] if skip_bad else words)
+def call_of(path: str | Path | PostgresRun, *, beta: float | None, skip_bad: bool) -> str:
+    """What makes this page in Python."""
+    name = repr(name_of(path))
+    given = [f"PostgresRun('postgresql://...', {name})" if isinstance(path, PostgresRun) else name]
+    given += [] if beta is None else [f"beta={beta:g}"]
+    given += ["skip_bad=True"] if skip_bad else []
+    return f"gatekeeper.report.report.report({', '.join(given)})"

@@ -29,6 +29,7 @@ def report(
     skip_bad: bool = False,
     on_bad: Callable[[BadInputError], None] = lambda error: None,
     made: datetime | None = None,
+    command: str = "",
 ) -> str:
     """Make the page about a file, which is read once.
 
@@ -44,6 +45,8 @@ def report(
         As in `gatekeeper.io.records.load_records`.
     made
         The date to print at the foot; None: none, so that the same file gives the same page.
+    command
+        What to print at the foot as what makes the page again; default: this call.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def report(
         Without matplotlib (extra `plots`).
     """
     check_installed()
-    data = read_data(path, beta=beta, skip_bad=skip_bad, on_bad=on_bad)
+    data = read_data(path, beta=beta, skip_bad=skip_bad, on_bad=on_bad, command=command)
     sections = [shown for section in SECTIONS if (shown := section(data)) is not None]
     return page(
         f"gatekeeper: {data.name}",

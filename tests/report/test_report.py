@@ -18,6 +18,7 @@ import pytest
 
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
 from gatekeeper.analysis.experiment import compare
+from gatekeeper.analysis.score import estimate_score, score_rows
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.io import jsonl
@@ -215,6 +216,27 @@ def test_the_headline_of_records(tmp_path: Path) -> None:
     assert "In plain words: with 20% of the cost of checking everything" in page.text
 
 
+def test_the_page_of_a_run_for_the_score(tmp_path: Path) -> None:
+    """Its headline is the score; the advice on finding errors is for another run."""
+    labels = {f"o{i}": int(i % 3 == 0) for i in range(120)}
+    with VerificationGate(
+        budget=Budget(fraction=0.25, horizon=120),
+        verifier=ScriptedVerifier(labels),
+        log=tmp_path / "run.db",
+        goal="score",
+    ) as gate:
+        for i in range(120):
+            gate.maybe_verify(make_generation(f"o{i}", seed=i))
+    score = estimate_score(read_run(tmp_path / "run.db").results.values())
+    page = check(report(tmp_path / "run.db"), drawings=4)
+    (_, value, ends), *_ = score_rows(score)
+    assert f"mean score of all outputs {value} 95 % interval {ends}" in page.text
+    assert f"From {score.checks} of 120 outputs" in page.text
+    assert "policy: drawn with a known probability, for the score" in page.text
+    assert "In plain words" not in page.text
+    assert page.text.index("This run was for the score") < page.text.index("Use ")
+
+
 def test_what_went_wrong_stands_at_the_top(tmp_path: Path) -> None:
     with VerificationGate(
         "cst",
@@ -266,7 +288,7 @@ def test_the_page_can_be_found_again(tmp_path: Path) -> None:
     assert links == re.findall(r'<section id="([^"]+)">', text)
     assert len(links) == 6
     assert f"made by gatekeeper {version('llm-gatekeeper')}" in page.text
-    assert "gatekeeper report 'my records.jsonl' -o report.html --beta 0.3" in page.text
+    assert "made with gatekeeper.report.report.report('my records.jsonl', beta=0.3)" in page.text
     assert hashlib.sha256(path.read_bytes()).hexdigest() in page.text
     assert "made on 2026-01-02 03:04 UTC" in page.text
 
@@ -414,7 +436,8 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr()
     assert str(out) in said.out
     assert "line 81" in said.err
-    check(out.read_text(), drawings=4)
+    page = check(out.read_text(), drawings=4)
+    assert "made with gatekeeper report --skip-bad good.jsonl -o report.html" in page.text
 
 
 def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

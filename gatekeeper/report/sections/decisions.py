@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gatekeeper.log.run import Run
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, section, table
-from gatekeeper.report.labels import REASONS, VERDICTS
+from gatekeeper.report.labels import DRAWN, REASONS, VERDICTS
 from gatekeeper.types import GateResult, Reason, Verdict
 
 __all__ = ["ReasonCounts", "decisions", "reasons_table", "verdicts_table"]
@@ -28,9 +28,10 @@ def decisions(data: ReportData) -> Section | None:
     if data.run is None:
         return None
     results = data.run.results
+    names = REASONS | ({Reason.POLICY: DRAWN} if data.for_score else {})
     return section(
         "Why outputs were verified or not",
-        reasons_table(_reasons(results)),
+        reasons_table(_reasons(results), names),
         _verdicts(data.run.log, results),
     )
 
@@ -48,10 +49,12 @@ def _reasons(results: Sequence[GateResult]) -> dict[Reason, ReasonCounts]:
     return counts
 
 
-def reasons_table(counts: Mapping[Reason, ReasonCounts]) -> Markup:
-    """Outputs, selected ones, verdicts and wrong ones, by reason."""
+def reasons_table(
+    counts: Mapping[Reason, ReasonCounts], names: Mapping[Reason, str] = REASONS
+) -> Markup:
+    """Outputs, selected ones, verdicts and wrong ones, by reason in words."""
     rows = [
-        (words, *map(str, counts[reason])) for reason, words in REASONS.items() if reason in counts
+        (words, *map(str, counts[reason])) for reason, words in names.items() if reason in counts
     ]
     return table(
         ("reason", "outputs", "selected", "verdicts", "wrong"),

@@ -30,8 +30,10 @@ def failures(data: ReportData) -> Section | None:
         element(
             "p",
             "Click an output to open it: its text, the verifier's detail, and why it was selected. "
-            "All of them on a terminal: ",
+            "All of them: on a terminal ",
             element("code", f"gatekeeper show {name} --wrong --limit 0"),
+            ", in Python ",
+            element("code", f"read_run({data.name!r}).to_pandas()"),
             class_="caption",
         ),
         folded(which, *(_failure(row, log.ledger.budget.unit) for row in shown)),

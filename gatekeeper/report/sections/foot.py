@@ -14,7 +14,7 @@ def foot(origin: Origin, made: datetime | None) -> Markup:
     pairs = [] if made is None else [("made on", f"{made:%Y-%m-%d %H:%M %Z}".rstrip())]
     pairs += [
         ("made by", f"gatekeeper {origin.version}"),
-        ("made with", origin.command),
+        ("made with", origin.made_with),
         (
             f"SHA-256 of {origin.file}",
             origin.sha256 or "none: the file was being written when it was read",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gatekeeper.analysis.estimates import Estimates, interval
+from gatekeeper.analysis.score import ScoreEstimate, score_rows
 from gatekeeper.analysis.summary import Summary
 from gatekeeper.policies import Calibrated, Random
 from gatekeeper.report import formatting as fmt
@@ -20,10 +21,14 @@ def in_short(data: ReportData) -> Markup:
         of_these = f"; {y.mean():.1%} of these are wrong" if y.size else ""
         sentences = [f"{len(data.records):,} records, {y.size:,} with a known label{of_these}."]
         headline, last = _of_replays(data.replays, data.beta)
+    elif data.for_score and data.score is not None:
+        sentences = [_drawn(data.run.summary), data.score.why]
+        headline, last = _of_score(data.score), []
     else:
         sentences = _run_in_short(data.run.summary, data.rate)
         headline, last = run_headline(data.run.summary)
-    sentences.append(f"{data.advice}")
+    if not data.for_score:
+        sentences.append(f"{data.advice}")
     notes = () if data.run is None else data.run.notes
     return element(
         "div",
@@ -58,6 +63,23 @@ def run_headline(summary: Summary) -> tuple[list[Markup], list[str]]:
             f"{fmt.share(random, checks)}."
         )
     return [_headline(numbers, below)], [last]
+
+
+def _of_score(score: ScoreEstimate) -> list[Markup]:
+    """The score of the run's own outputs, or what is possible where there is no estimate."""
+    _, value, ends = score_rows(score)[0]
+    if score.unchecked is None:
+        numbers = [(ends, "possible scores of all outputs")]
+    else:
+        numbers = [(value, "mean score of all outputs"), (ends, "95 % interval")]
+    return [_headline(numbers, f"From {score.checks:,} of {score.outputs:,} outputs.")]
+
+
+def _drawn(summary: Summary) -> str:
+    return (
+        f"{summary.outputs:,} outputs were seen. {summary.verified:,} of them were drawn, each "
+        f"with a known probability, and verified: {summary.errors_found:,} were wrong."
+    )
 
 
 def _of_replays(replays: PolicyReplays | None, beta: float) -> tuple[list[Markup], list[str]]:

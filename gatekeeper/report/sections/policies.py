@@ -20,6 +20,8 @@ def policies(data: ReportData) -> Section:
     found, replays = data.diagnosis, data.replays
     title = "What would each policy have found?"
     advised = [element("p", element("strong", f"{data.advice}")), *_next_run(data.advice)]
+    if data.for_score:
+        advised.insert(0, element("p", "This run was for the score. To find wrong outputs:"))
     if replays is None:
         return section(
             title,

@@ -72,7 +72,9 @@ def _caution(data: ReportData) -> Iterable[Markup]:
             "p",
             "Caution: only outputs that were selected for verification have a label here, mostly "
             "uncertain ones. This section describes those only and understates the value of the "
-            "score. To verify the others too, outside the budget: ",
+            "score. The others can be verified too, outside the budget: on the command line with ",
             element("code", "gatekeeper run … --check-all"),
+            ", in Python with ",
+            element("code", "gate.report_outcome"),
             class_="caution",
         )
