@@ -104,8 +104,8 @@ def load_tasks(dataset: str, *, split: str, convert: Convert) -> list[Task]:
     except Exception as e:  # of many types: no network, unknown name, unknown split
         reason = " ".join(str(e).split()) or type(e).__name__
         raise BadInputError(
-            f"dataset={dataset!r}, {split=!r} cannot be loaded: {reason:.300}; to work without the "
-            "hub, give a file (--data)"
+            f"dataset={dataset!r}, {split=!r} cannot be loaded: {reason:.300}; without the hub, "
+            "read_tasks reads a file"
         ) from e
     finally:
         log.setLevel(level)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gatekeeper.errors import BadInputError
 from gatekeeper.io.datasets import load_tasks
 from gatekeeper.io.tasks import Convert, Task, read_tasks
 from gatekeeper.programs import task_run
@@ -43,7 +44,10 @@ def tasks_of(args: argparse.Namespace, convert: Convert) -> list[Task]:
     if args.data is not None:
         tasks = read_tasks(args.data, convert=convert)
     else:
-        tasks = load_tasks(args.dataset, split=args.split, convert=convert)
+        try:
+            tasks = load_tasks(args.dataset, split=args.split, convert=convert)
+        except BadInputError as e:
+            raise BadInputError(f"{e}; --data FILE takes it") from e
     return tasks[: args.limit]
 
 
