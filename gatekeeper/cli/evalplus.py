@@ -23,6 +23,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.values import (
     STDIN,
+    base_url,
     check_output,
     input_file,
     number,
@@ -79,7 +80,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     made = parser.add_argument_group("generation of the samples that the file lacks")
     made.add_argument("--model", metavar="NAME", help="name of the model at the endpoint")
     made.add_argument(
-        "--base-url", metavar="URL", help="endpoint of an OpenAI API; its key is in OPENAI_API_KEY"
+        "--base-url",
+        type=base_url,
+        metavar="URL",
+        help="endpoint of an OpenAI API; its key is in OPENAI_API_KEY",
     )
     made.add_argument(
         "--n-samples", type=whole(), default=1, metavar="N", help="samples for each problem"

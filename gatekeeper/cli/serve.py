@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from gatekeeper.programs.command_options import add_serve
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
+from gatekeeper.programs.values import key_of
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.verifiers import ByKind
 
@@ -157,8 +157,8 @@ def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
 def _key(option: str, name: str | None) -> str | None:
     if name is None:
         return None
-    key = os.environ.get(name)
-    if not key:
+    key = key_of(name)
+    if key is None:
         raise BadInputError(f"{option} {name}: this environment variable is empty or not set")
     return key
 

@@ -31,7 +31,7 @@ class _BinaryFile(Protocol):
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
     """Write JSON Lines, gzip by suffix. The file appears when it is complete."""
-    path = Path(path).resolve()
+    path = Path(os.path.realpath(path))
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with open(partial, "xb") as file:

@@ -62,7 +62,7 @@ class SQLiteLog:
         self._lock: BaseFileLock | None = None
         self._indexed = read_only  # a reader makes no index: it goes through all events
         try:
-            self.path = Path(path).resolve()  # one lock, whatever link leads to the file
+            self.path = Path(os.path.realpath(path))  # one lock, whatever link leads to the file
             if not self.path.parent.is_dir():
                 raise LogError(f"log {str(path)!r} cannot be opened: its folder does not exist")
             if read_only and not self.path.exists():

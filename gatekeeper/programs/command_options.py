@@ -10,7 +10,7 @@ from gatekeeper.io.datasets import FORMATS
 from gatekeeper.io.providers import generator_names
 from gatekeeper.programs.config_file import add_config_option
 from gatekeeper.programs.run_options import add_gate_options, add_run_options
-from gatekeeper.programs.values import input_file, number, whole
+from gatekeeper.programs.values import base_url, input_file, number, whole
 
 __all__ = ["add_run", "add_serve"]
 
@@ -52,7 +52,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 def _serve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--upstream", metavar="URL", help="the API's base URL, mostly ending in /v1")
+    add("--upstream", type=base_url, metavar="URL", help="the API's base URL, mostly ending in /v1")
     add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one")
     add("--port", type=whole(0), default=8080, metavar="N", help="0 picks a free one")
     add("--tasks", type=Path, metavar="FILE", help="task file, as of `gatekeeper run`")

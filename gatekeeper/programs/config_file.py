@@ -15,7 +15,7 @@ from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.log_argument import log_file
-from gatekeeper.programs.values import input_file
+from gatekeeper.programs.values import base_url, input_file
 
 __all__ = ["CONFIG", "add_config_option", "with_config"]
 
@@ -127,7 +127,7 @@ def _argument(
         if not isinstance(value, bool):
             raise BadInputError(f"{value!r:.80}: give true or false")
         return [f"--{key}"] if value else []
-    is_text = action.type in (None, Path, input_file, log_file)
+    is_text = action.type in (None, Path, base_url, input_file, log_file)
     wanted = str if is_text else (int, float)
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise BadInputError(f"{value!r:.80}: give a {'string' if is_text else 'number'}")

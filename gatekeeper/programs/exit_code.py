@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.limits import cause_of
@@ -33,6 +34,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     Exception
         Any other error, which is a bug.
     """
+    _print_any_text()
     try:
         with prompt_interrupts():
             code = program()
@@ -53,3 +55,9 @@ def exit_code_of(program: Callable[[], int]) -> int:
         print(f"gatekeeper: {cause}", file=sys.stderr)
         return 2
     return code
+
+
+def _print_any_text() -> None:
+    """What a terminal's encoding lacks is printed as an escape, as on standard error."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")

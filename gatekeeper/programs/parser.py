@@ -11,10 +11,12 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NoReturn
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.config_file import CONFIG, with_config
+from gatekeeper.programs.values import named_file
 
 __all__ = ["Parser"]
 
@@ -29,6 +31,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**(kwargs | {"formatter_class": _Help, "allow_abbrev": False}))
+        self.register("type", Path, named_file)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None

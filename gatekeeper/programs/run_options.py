@@ -9,13 +9,13 @@ from typing import Any, get_args
 
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.errors import BadInputError
-from gatekeeper.features import BY_NAME
+from gatekeeper.features import BY_NAME, features_of, samples_of
 from gatekeeper.gate.configuration import usual_policy
 from gatekeeper.gate.state import OnDrift
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
+from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, Survey, policy_names
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import number, whole
+from gatekeeper.programs.values import base_url, number, whole
 
 __all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
 
@@ -146,6 +146,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--base-url",
+        type=base_url,
         metavar="URL",
         help="openai: the endpoint, ending in /v1 (default: OpenAI's)",
     )
@@ -285,6 +286,13 @@ def run_options_of(args: argparse.Namespace) -> RunOptions:
     given = {name: value for name, value in vars(args).items() if value is not None}
     goal: Goal = given.get("goal", "errors")
     usual: dict[str, Any] = {"policy": usual_policy(goal)}
+    if goal == "errors" and given.get("policy") == Survey.name:
+        raise BadInputError(f"--policy {Survey.name} is the policy of --goal score; give that")
+    try:
+        features_of(given.get("features", ""))
+        samples_of(given.get("features", ""))
+    except BadInputError as e:
+        raise BadInputError(f"{e}".replace("features=", "--features ")) from None
     if goal == "score":
         for name in ("policy", "warmup", "explore"):
             if name in given:

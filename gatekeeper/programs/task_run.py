@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_plan import RunPlan, print_plan
 from gatekeeper.programs.run_report import RunReport
 from gatekeeper.programs.task_verifier import verifier_of
+from gatekeeper.programs.values import key_of
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import GateResult, Generation, PolicyHealth, Record
 from gatekeeper.verifiers import ByKind
@@ -228,7 +228,7 @@ def _generate(options: RunOptions) -> Sampler:
 
 
 def _api_key(options: RunOptions) -> str:
-    key = os.environ.get(options.api_key_env)
+    key = key_of(options.api_key_env)
     if not key and not options.base_url:
         raise BadInputError(
             f"no key in {options.api_key_env}: set it, or give the --base-url of a server that "

@@ -11,16 +11,21 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
+from urllib.parse import urlsplit
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.log.place import PostgresRun
 
 __all__ = [
     "STDIN",
+    "base_url",
     "check_output",
     "input_file",
+    "key_of",
+    "named_file",
     "number",
     "open_output",
     "summary_stream",
@@ -64,10 +69,48 @@ def number(interval: str) -> Callable[[str], float]:
     return parse
 
 
+def named_file(text: str) -> Path:
+    """The path of a file or folder. An empty name, as of an unset variable, would be the folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' is empty: give the name of a file or folder")
+    return Path(text)
+
+
+def base_url(text: str) -> str:
+    """The base URL of an API."""
+    try:
+        url = urlsplit(text)
+        usable = url.scheme in ("http", "https") and url.hostname and url.port != 0
+    except ValueError:  # brackets, or a port that is no number
+        usable = None
+    if not usable or not text.isprintable() or " " in text:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give the base URL of an API, such as http://127.0.0.1:8000/v1"
+        )
+    return text
+
+
+def key_of(variable: str) -> str | None:
+    """The API key in an environment variable, None where it is empty or not set.
+
+    Raises
+    ------
+    BadInputError
+        For one that no header can carry. The message does not show it.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise BadInputError(
+            f"the key in {variable} has a character that no key has, such as a space or a letter "
+            "with an accent: set it again"
+        )
+    return key or None
+
+
 def input_file(text: str) -> Path:
     """The path of a file to read; "-" is standard input, which may then be read again and again."""
     if text != "-":
-        return Path(text)
+        return named_file(text)
     if sys.stdin is None:  # closed; descriptor 0 may be another file by now
         raise argparse.ArgumentTypeError("'-': standard input is closed: give a file")
     try:
@@ -125,6 +168,8 @@ def open_output(option: str, path: Path) -> Iterator[TextIO]:
         If it cannot be written.
     """
     if str(path) == "-":
+        if isinstance(sys.stdout, TextIOWrapper):  # as in a file, whatever the terminal has
+            sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout
         return
     opener = gzip.open if path.suffix == ".gz" else open

@@ -61,6 +61,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "nan", *RECORDS[:60], '{"id": "x", "h1": "high"}\n')
     write(folder / "response", {"error": {"message": "quota"}})
     write(folder / "itemless", {"id": "i", "code": "x"})
+    write(folder / "deep", "[" * 10**5 + "]" * 10**5)
+    write(folder / "digits", '{"id": ' + "9" * 5000 + "}")
+    write(folder / "half a character", json.dumps(MATH).replace("m1", "\\ud800"))
+    (folder / "utf-16").write_text(json.dumps(MATH), encoding="utf-16")
+    (folder / "circle").symlink_to("circle")
     write(folder / "goldless", {"id": "i", "response": "2"})
     (folder / "bytes").write_bytes(b"\xff\xfe\x00")
     (folder / "plain.gz").write_bytes(b"plain")
@@ -77,6 +82,7 @@ def quiet(arguments: Sequence[str]) -> int:
     return subprocess.run(command, capture_output=True).returncode
 
 
+ENDPOINT = ("run", "tasks", "--generator", "openai", "--model", "m", "--base-url")
 EVALPLUS = ("evalplus", "--samples", "records", "--dataset", "humaneval")
 CODE_OUT = ("verify", "code", "items", "--sandbox", "local", "--out", "out")
 # The arguments, and what the message must have: the value, and what to do about it.
@@ -103,7 +109,13 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("verify", "code", "items"), ("--out, --sandbox", "usage: gatekeeper verify code")),
     (("report", "run.db"), ("--out", "usage: gatekeeper report")),
     (("serve",), ("--upstream is missing",)),
-    (("serve", "--upstream", "ftp://x"), ("upstream='ftp://x'", "http://127.0.0.1:8000/v1")),
+    (("serve", "--upstream", "ftp://x"), ("--upstream 'ftp://x'", "http://127.0.0.1:8000/v1")),
+    (("serve", "--upstream", "http://[::1/v1"), ("'http://[::1/v1'", "http://127.0.0.1:8000/v1")),
+    (("serve", "--upstream", "http://x/v1", "--upstream-key-env", "ODD_KEY"), ("ODD_KEY", "set")),
+    (("serve", "--upstream", "http://x/v1", "--port", "x"), ("--port 'x'", "whole number")),
+    (("serve", "--upstream", "http://x/v1", "--wait", "no"), ("'no'", "background, verdict")),
+    (("serve", "--upstream", "http://x/v1", "--tasks", "nowhere"), ("nowhere", "No such file")),
+    (("serve", "--upstream", "http://x/v1", "--log", "a folder"), ("a folder", "no regular file")),
     (("serve", "--config", "nix.toml"), ("--config nix.toml cannot be read",)),
     (("serve", "--upstream", "http://x/v1", "--own-key-env", "NO_SUCH"), ("NO_SUCH", "not set")),
     (("doctor", "--jsn"), ("'--jsn'", "did you mean '--json'?")),
@@ -142,6 +154,20 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "tasks", "--generator", "openai"), ("openai", "--model")),
     (("run", "tasks", "--model", "m"), ("--model m", "--generator openai")),
     (("run", "tasks", "--base-url", "http://x/v1"), ("http://x/v1", "choose one that has")),
+    ((*ENDPOINT, "localhost:8000"), ("--base-url 'localhost:8000'", "such as http://")),
+    ((*ENDPOINT, "http://[::1"), ("--base-url 'http://[::1'", "such as http://")),
+    ((*ENDPOINT, "http://x:99999/v1"), ("--base-url 'http://x:99999/v1'", "such as http://")),
+    ((*ENDPOINT, "http://x/v1", "--api-key-env", "ODD_KEY"), ("ODD_KEY", "set it again")),
+    (("run", "tasks", "--goal", "scores"), ("'scores'", "errors, score")),
+    (("run", "tasks", "--goal", "score", "--policy", "cst"), ("--policy cst", "leave --policy")),
+    (("run", "tasks", "--goal", "score", "--warmup", "9"), ("--warmup 9", "leave --warmup")),
+    (("run", "tasks", "--policy", "survey"), ("--policy survey", "--goal score")),
+    (("run", "tasks", "--features", "lenght"), ("--features 'lenght'", "choose from length")),
+    (("run", "tasks", "--features", "agreement"), ("--features 'agreement'", "agreement:4")),
+    (("run", "tasks", "--features", "agreement:0"), ("--features 'agreement:0'", "agreement:4")),
+    (("run", "tasks", "--features", "agreement:1,agreement:2"), ("agreement:2'", "agreement:4")),
+    (("run", ""), ("tasks '' is empty", "give the name")),
+    (("run", "tasks", "--log", ""), ("--log '' is empty", "give the name")),
     (
         ("run", "tasks", "--generator", "openai", "--model", "m", "--api-key-env", "NO_KEY"),
         ("NO_KEY", "set it"),
@@ -191,6 +217,13 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "essay"), ("'essay'", "choose 'code' or 'math'")),
     (("run", "syntax", "--sandbox", "local"), ("'assert ('", "not Python")),
     (("run", "records"), ("records, line 1", "'prompt' is missing")),
+    (("run", "deep"), ("deep, line 1", "not JSON")),
+    (("run", "digits"), ("digits, line 1", "not JSON")),
+    (("run", "half a character"), ("line 1: field 'id'", "not valid Unicode")),
+    (("run", "utf-16"), ("utf-16, line 1", "not UTF-8")),
+    (("run", "circle"), ("circle", "Too many levels of symbolic links")),
+    (("run", "tasks", "--log", "circle"), ("circle", "Too many levels of symbolic links")),
+    (("show", "circle"), ("circle", "does not exist")),
     (("run", "tasks", "--format", "mbpp"), ("tasks, line 1", "missing")),
     (("replay", "nowhere"), ("nowhere", "No such file")),
     (("replay", "few"), ("30 records", "warm-up of 50")),
@@ -257,6 +290,7 @@ def test_wrong_input(
 ) -> None:
     """One message, on standard error, after the usage where the arguments are at fault."""
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("ODD_KEY", "k\N{LATIN SMALL LETTER E WITH ACUTE}y")
     before = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
     assert main(arguments) == 2
     out, err = capfd.readouterr()
