@@ -52,7 +52,11 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="seconds for each candidate",
     )
     parser.add_argument(
-        "--memory-mb", type=whole(), default=512, metavar="M", help="MiB for each candidate"
+        "--memory-mb",
+        type=whole(1, 1 << 30),
+        default=512,
+        metavar="M",
+        help="MiB for each candidate",
     )
     parser.add_argument("--image", help="docker: the image to run (default: see `sandbox build`)")
     add_with(parser, "docker: packages that candidates may import, as pip takes them")

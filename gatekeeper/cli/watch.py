@@ -27,7 +27,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", type=log_file, help="a gate's log")
     add_run_name(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=whole(0), default=8081, metavar="N", help="0: a free one")
+    parser.add_argument(
+        "--port", type=whole(0, 65535), default=8081, metavar="N", help="0: a free one"
+    )
     parser.add_argument(
         "--terminal",
         action="store_true",

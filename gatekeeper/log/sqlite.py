@@ -105,6 +105,10 @@ class SQLiteLog:
         tables = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
         if tables and "migrations" not in tables:
             raise LogError(f"{str(self.path)!r} is another program's database: choose a new file")
+        if read_only and not tables:
+            raise LogError(
+                f"log {str(self.path)!r} is empty: give the log of a gate that has begun"
+            )
         done = (
             {row[0] for row in self._db.execute("SELECT name FROM migrations")} if tables else set()
         )
@@ -165,10 +169,18 @@ class SQLiteLog:
         return starmap(Row, self._stored(id_))
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
-        return starmap(decode, self._stored(id_))
+        return self._decoded(self._stored(id_))
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        return starmap(decode, self._stored(after=seq))
+        return self._decoded(self._stored(after=seq))
+
+    def _decoded(self, stored: Iterator[tuple[str, str, dict[str, Any]]]) -> Iterator[Event]:
+        for row in stored:
+            try:
+                event = decode(*row)
+            except LogError as e:
+                raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
+            yield event
 
     def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
         query = "SELECT seq, at, kind, id, data FROM events WHERE seq > ? ORDER BY seq"

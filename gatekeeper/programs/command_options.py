@@ -54,7 +54,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--upstream", type=base_url, metavar="URL", help="the API's base URL, mostly ending in /v1")
     add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one")
-    add("--port", type=whole(0), default=8080, metavar="N", help="0 picks a free one")
+    add("--port", type=whole(0, 65535), default=8080, metavar="N", help="0 picks a free one")
     add("--tasks", type=Path, metavar="FILE", help="task file, as of `gatekeeper run`")
     add(
         "--wait",

@@ -34,7 +34,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     Exception
         Any other error, which is a bug.
     """
-    _print_any_text()
+    _print_on_any_terminal()
     try:
         with prompt_interrupts():
             code = program()
@@ -57,7 +57,9 @@ def exit_code_of(program: Callable[[], int]) -> int:
     return code
 
 
-def _print_any_text() -> None:
-    """What a terminal's encoding lacks is printed as an escape, as on standard error."""
+def _print_on_any_terminal() -> None:
+    """A character that its encoding lacks becomes an escape; a width of 0 is no width."""
+    if not os.environ.get("COLUMNS", "").strip("0"):
+        os.environ.pop("COLUMNS", None)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

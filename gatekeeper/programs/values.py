@@ -35,16 +35,17 @@ __all__ = [
 STDIN = Path("/dev/stdin")
 
 
-def whole(least: int = 1) -> Callable[[str], int]:
-    """A parser of whole numbers of at least `least`."""
+def whole(least: int = 1, most: int | None = None) -> Callable[[str], int]:
+    """A parser of whole numbers of at least `least`, and of at most `most`."""
+    wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
 
     def parse(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least {least}")
+        if value < least or (most is not None and value > most):
+            raise argparse.ArgumentTypeError(f"{text!r}: give a whole number {wanted}")
         return value
 
     return parse

@@ -7,16 +7,20 @@ import json
 import os
 import random
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from gatekeeper import Budget, VerificationGate
 from gatekeeper.cli import COMMANDS, main
 from gatekeeper.errors import LogError
 from gatekeeper.log import SQLiteLog
+from gatekeeper.testing import ScriptedVerifier, make_generation
 
 RNG = random.Random(0)
 MATH = {"id": "m1", "prompt": "Compute 1 + 1.", "kind": "math", "gold": "2"}
@@ -74,6 +78,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "a folder").mkdir()
     SQLiteLog(folder / "blank.db").close()
     assert quiet(["run", str(folder / "tasks"), "--log", str(folder / "run.db")]) == 0
+    log = (folder / "run.db").read_bytes()
+    (folder / "empty.db").touch()
+    (folder / "cut.db").write_bytes(log[: len(log) // 2])
+    (folder / "future.db").write_bytes(log)
+    with closing(sqlite3.connect(folder / "future.db")) as db, db:
+        db.execute("UPDATE events SET kind = 'future'")
     return folder
 
 
@@ -112,7 +122,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("serve", "--upstream", "ftp://x"), ("--upstream 'ftp://x'", "http://127.0.0.1:8000/v1")),
     (("serve", "--upstream", "http://[::1/v1"), ("'http://[::1/v1'", "http://127.0.0.1:8000/v1")),
     (("serve", "--upstream", "http://x/v1", "--upstream-key-env", "ODD_KEY"), ("ODD_KEY", "set")),
-    (("serve", "--upstream", "http://x/v1", "--port", "x"), ("--port 'x'", "whole number")),
+    (("serve", "--upstream", "http://x/v1", "--port", "70000"), ("'70000'", "from 0 to 65535")),
     (("serve", "--upstream", "http://x/v1", "--wait", "no"), ("'no'", "background, verdict")),
     (("serve", "--upstream", "http://x/v1", "--tasks", "nowhere"), ("nowhere", "No such file")),
     (("serve", "--upstream", "http://x/v1", "--log", "a folder"), ("a folder", "no regular file")),
@@ -194,7 +204,8 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("report", "records", "-o", "r", "--budget", "0"), ("'0'", "(0, 1)")),
     (("paper", "--seeds", "1"), ("--seeds '1'", "at least 2")),
     ((*CODE_OUT, "--timeout", "0"), ("--timeout '0'", "give a number")),
-    ((*CODE_OUT, "--memory-mb", "0"), ("--memory-mb '0'", "at least 1")),
+    ((*CODE_OUT, "--memory-mb", "0"), ("--memory-mb '0'", "from 1 to")),
+    ((*CODE_OUT, "--memory-mb", f"{10**14}"), (f"'{10**14}'", "from 1 to")),
     ((*CODE_OUT, "--workers", "-1"), ("--workers '-1'", "at least 1")),
     ((*CODE_OUT, "--with", "numpy"), ("--with", "--sandbox docker")),
     ((*CODE_OUT[:3], "--sandbox", "none", "--out", "o"), ("'none'", "docker, local")),
@@ -265,6 +276,9 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("report", "records", "-o", "records"), ("records", "give another one")),
     (("paper", "--table", "parameters", "-o", "prose"), ("prose", "cannot be written")),
     (("show", "prose"), ("prose", "not a log")),
+    (("show", "empty.db"), ("empty.db", "is empty: give that of a gate")),
+    (("export", "future.db"), ("future.db", "event 'future' is unknown")),
+    (("report", "cut.db", "-o", "r"), ("cut.db", "not a log")),
     (("show", "nowhere.db"), ("nowhere.db", "does not exist")),
     (("show", "run.db", "--id", "x"), ("'x'", "gatekeeper show run.db lists them")),
     (("show", "run.db", "--limit", "few"), ("'few'", "give a whole number")),
@@ -349,6 +363,31 @@ def test_wrong_surroundings(setup: str, arguments: str, code: int, says: str, fo
     )
     assert (ran.returncode, "Traceback" in ran.stderr) == (code, False), ran.stderr
     assert says in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "arguments", "shows"),
+    [
+        ("COLUMNS=0", "diagnose records", "80 records"),
+        ("COLUMNS=20", "show odd.db", "h1"),
+        ("TERM=dumb", "diagnose records", "80 records"),
+        ("PYTHONIOENCODING=ascii", "show odd.db", r"\u043a\u043b\u044e\u0447: correct"),
+        ("PYTHONIOENCODING=ascii", "export odd.db --format csv", "ключ,"),
+    ],
+)
+def test_odd_terminals(setting: str, arguments: str, shows: str, folder: Path) -> None:
+    """Of no width, with few characters: everything is shown, and a table on `-` is UTF-8."""
+    if not (folder / "odd.db").exists():
+        judge = ScriptedVerifier({"ключ": 0})
+        with VerificationGate(
+            budget=Budget(fraction=0.2), verifier=judge, log=folder / "odd.db"
+        ) as gate:
+            gate.maybe_verify(make_generation("ключ"))
+    shell = f"export {setting}; exec {sys.executable} -m gatekeeper {arguments}"
+    ran = subprocess.run(["bash", "-c", shell], cwd=folder, capture_output=True, encoding="utf-8")
+    assert ran.returncode in (0, 3, 4), ran.stderr
+    assert shows in ran.stdout
+    assert not ran.stderr
 
 
 def test_names_that_are_no_text(folder: Path) -> None:
