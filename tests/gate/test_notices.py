@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from openai import OpenAI
+from openai import AsyncOpenAI, OpenAI
 from openai_server import Server
 from serving import serving
 from wrapped_calls import ask
@@ -141,8 +141,33 @@ def test_outputs_with_features_alone_are_no_random_draw(caplog: pytest.LogCaptur
     assert "random draw" not in first + note
 
 
+def called(gate: VerificationGate, url: str, word: str, stream: bool) -> None:
+    client = gate.wrap(OpenAI(base_url=url, api_key="none"))
+    for i in range(EARLY - 1):
+        request = {"model": "m", "messages": ask(f"{word} {i}"), "stream": stream}
+        answer = client.chat.completions.create(**request)
+        assert not stream or sum(1 for _ in answer) > 1
+
+
+def awaited(gate: VerificationGate, url: str, word: str, stream: bool) -> None:
+    async def one(client: Any, i: int) -> None:
+        request = {"model": "m", "messages": ask(f"{word} {i}"), "stream": stream}
+        answer = await client.chat.completions.create(**request)
+        assert not stream or len([chunk async for chunk in answer]) > 1
+
+    async def all_at_once() -> None:
+        async with gate.wrap(AsyncOpenAI(base_url=url, api_key="none")) as client:
+            await asyncio.gather(*(one(client, i) for i in range(EARLY - 1)))
+
+    asyncio.run(all_at_once())
+
+
 @pytest.mark.parametrize("word", ["null", "plain"])
-def test_a_wrapped_client(word: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("call", [called, awaited])
+def test_a_wrapped_client(
+    call: Callable[..., None], stream: bool, word: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """With `null` the server drops log-probabilities; otherwise the task is forgotten."""
 
     def verify(generation: Generation, task: Any) -> bool:
@@ -150,9 +175,7 @@ def test_a_wrapped_client(word: str, caplog: pytest.LogCaptureFixture) -> None:
 
     server = Server()
     with server, gate_of(verifier=verify) as gate:
-        client = gate.wrap(OpenAI(base_url=server.url, api_key="none"))
-        for i in range(EARLY - 1):
-            client.chat.completions.create(model="m", messages=ask(f"{word} {i}"))
+        call(gate, server.url, word, stream)
         said = " ".join(r.getMessage() for r in caplog.records if r.name == "gatekeeper")
         if word == "null":
             assert "came without log-probabilities" in said

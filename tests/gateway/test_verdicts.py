@@ -206,3 +206,36 @@ def test_a_thousand_connections_and_a_cap() -> None:
     assert (status.seen, counting.count) == (1000, 300)
     assert status.spent + status.warmup_spent == 300
     assert (status.held, status.unresolved) == (0, 0)
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_nothing_fails_in_silence(broken: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """With a verifier that never works, and an upstream that drops log-probabilities, it is said
+    before the 60th answer."""
+
+    class Checker(GoldChecker):
+        def verify(self, generation: Generation, task: Any) -> Outcome:
+            if broken:
+                raise OSError("no daemon")
+            return super().verify(generation, task)
+
+    def answer(request: Request) -> Any:
+        text = json.dumps(completion(GOLD, logprobs=broken))
+        return [reply(text.encode())]
+
+    with (
+        ScriptedUpstream(answer) as server,
+        running_gateway(
+            server.url, verifier=Checker(), budget=Budget(fraction=0.2, horizon=300)
+        ) as gateway,
+        client_of(gateway) as client,
+    ):
+        for _ in range(59):
+            call(client, task=TASK, wait="verdict")
+        said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
+    assert sum(("could not tell" if broken else "without log-prob") in text for text in said) >= 1
+    if broken:
+        assert "no daemon" in said[0]
+        assert any("the warm-up begins again" in text for text in said)
+    else:
+        assert any("this is a random draw" in text for text in said)

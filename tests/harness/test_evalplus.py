@@ -165,6 +165,30 @@ def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
         assert ends["low"] <= scores["plus"]["pass@1"]["point"] <= ends["high"]
 
 
+@pytest.mark.parametrize("broken", [True, False])
+def test_nothing_fails_in_silence(broken: bool, place: Path) -> None:
+    """A check that never works, and samples without log-probabilities: of 59 samples it is said."""
+    samples = list(read_jsonl(place / "samples.jsonl", dict))[:59]
+    with (place / "some.jsonl").open("w") as file:
+        for sample in samples:
+            kept = sample if broken else {k: sample[k] for k in ("task_id", "solution")}
+            file.write(json.dumps(kept) + "\n")
+    words = command("gatekeeper evalplus --samples some.jsonl --dataset humaneval --base-only")
+    more = {}
+    if broken:  # the processes of EvalPlus's check end at once
+        (place / "sitecustomize.py").write_text(
+            "import evalplus.evaluate\n"
+            "def check_correctness(*arguments): raise OSError('no daemon')\n"
+            "evalplus.evaluate.check_correctness = check_correctness\n"
+        )
+        more = {"PYTHONPATH": f"{place}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    ran = run(place, words, **more)
+    assert ran.returncode == (1 if broken else 0), ran.stderr[-3000:]
+    expected = "could not tell whether" if broken else "came without log-probabilities"
+    assert ran.stderr.count(expected) == 1, ran.stderr
+    assert not broken or "no daemon" in ran.stderr
+
+
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()

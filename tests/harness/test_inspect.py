@@ -48,6 +48,16 @@ def slow() -> Scorer:
         return await wrapped(state, target)
 
     return score
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def silent() -> Scorer:
+    """It never has a score."""
+
+    async def score(state, target):
+        return None
+
+    return score
 '''
 
 
@@ -185,7 +195,9 @@ def test_with_the_whole_budget_it_is_the_scorer_itself(done: Evaluation) -> None
         assert a.unscored_samples == 0
 
 
-def test_in_one_go_and_without_log_probabilities(done: Evaluation) -> None:
+def test_in_one_go_and_without_log_probabilities(
+    done: Evaluation, caplog: pytest.LogCaptureFixture
+) -> None:
     from inspect_ai import eval
 
     names: dict[str, Any] = {"__name__": "arithmetic"}
@@ -196,9 +208,21 @@ def test_in_one_go_and_without_log_probabilities(done: Evaluation) -> None:
     (log,) = eval(names["made"], model=model, display="none", log_dir="once")
     assert log.status == "success"
     gate = gates(log)
+    said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
+    assert sum("came without log-probabilities" in text for text in said) == 1
     assert {each["signal"] for each in gate.values()} == {"missing"}
     assert log.results.scores[0].unscored_samples == 42
     assert [log.eval.task_id in file.name for file in Path("once").glob("*.db")] == [True]
+
+
+def test_a_scorer_that_never_has_a_score_is_named(done: Evaluation) -> None:
+    ran = done.run(
+        f"inspect score {done.log} --scorer gatekeeper/gated -S scorer=silent -S log=silent.db "
+        "--action overwrite --output-file silent.eval --overwrite"
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said = " ".join((ran.stdout + ran.stderr).split())
+    assert said.count("could not tell whether") == 1, said
 
 
 SEVERAL = """

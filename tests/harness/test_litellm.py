@@ -244,6 +244,41 @@ def test_a_model_without_log_probabilities(
     assert "model 'openai/gatekeeper-bundled' gives no log-probabilities" in line
 
 
+@pytest.mark.parametrize("broken", [True, False])
+def test_nothing_fails_in_silence(
+    broken: bool, model: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A checker that never works, and calls without log-probabilities: before the 60th output."""
+    import litellm
+
+    from gatekeeper.adapters.litellm import GatekeeperLogger
+
+    def verify(generation: Any, task: Any) -> bool:
+        if broken:
+            raise OSError("no daemon")
+        return True
+
+    async def calls() -> None:
+        with VerificationGate(
+            "cst", budget=Budget(fraction=0.2), verifier=verify, on_unavailable="pass"
+        ) as gate:
+            litellm.callbacks = [GatekeeperLogger(gate)]
+            asked = {} if broken else {"logprobs": False}
+            await asyncio.gather(
+                *(litellm.acompletion(messages=QUESTION, **asked, **model) for _ in range(59))
+            )
+            litellm.callbacks, litellm.input_callback = [], []
+            assert gate.status().seen == 59
+            said.extend(caplog.messages)
+
+    said: list[str] = []
+    model["max_tokens"] = 4
+    with caplog.at_level(logging.WARNING, "gatekeeper"):
+        asyncio.run(calls())
+    expected = "could not tell whether" if broken else "came without log-probabilities"
+    assert sum(expected in text for text in said) == 1
+
+
 def test_an_endpoint_that_is_down_is_the_callers_error(
     gate: VerificationGate, model: dict[str, Any]
 ) -> None:

@@ -31,6 +31,7 @@ from lm_eval.tasks import TaskManager
 from gatekeeper.adapters.lm_eval import GateOptions, Grading, main, simple_evaluate
 from gatekeeper.bundled.serve import Server
 from gatekeeper.errors import GatekeeperError
+from gatekeeper.maths import MathChecker
 
 pytestmark = pytest.mark.filterwarnings("default")  # the harness's own
 
@@ -271,12 +272,28 @@ def test_graded_metrics_filters_tasks_and_groups(
         evaluate(url, GateOptions(), grading=Grading(metric="corpus"), **more)
 
 
-def test_without_log_probabilities_it_draws(tmp_path: Path) -> None:
+def test_without_log_probabilities_it_draws(caplog: pytest.LogCaptureFixture) -> None:
     with serving(refuse_logprobs=True) as refusing:
         gated = evaluate(refusing, GateOptions(budget=0.4), limit=60)
+    said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
+    assert sum("came without log-probabilities" in text for text in said) == 1
     told = gated["gatekeeper"]["tasks"][TASK]
     assert told["missing_signal"] == told["outputs"] == 60
     assert told["verified"] == 24
+
+
+def test_a_verifier_that_never_works_is_named(
+    url: str, answers: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verify(self: MathChecker, generation: Any, task: Any) -> Any:
+        raise OSError("no daemon")
+
+    monkeypatch.setattr(MathChecker, "verify", verify)
+    grading = Grading(verifier="math")
+    evaluate(url, GateOptions(budget=0.4), grading=grading, limit=59, use_cache=answers)
+    said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
+    assert sum("could not tell whether" in text for text in said) == 1
+    assert any("no daemon" in text for text in said)
 
 
 def test_a_verifier_in_place_of_the_metrics(url: str, answers: str) -> None:
