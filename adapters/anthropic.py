@@ -19,7 +19,7 @@ from gatekeeper.adapters.positions import Scope
 from gatekeeper.io.providers import attribute
 from gatekeeper.types import Generation
 
-__all__ = ["read", "recognises"]
+__all__ = ["ends", "read", "recognises"]
 
 # Of the prompt: "total input tokens in a request is the summation" of these.
 INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -30,6 +30,11 @@ def recognises(response: Any) -> bool:
     if isinstance(response, list):
         return bool(response) and attribute(response[0], "type") == "message_start"
     return attribute(response, "type") == "message" and has(response, "stop_reason")
+
+
+def ends(event: Any) -> bool:
+    """Whether an event is the last one of its stream."""
+    return field(event, "type") == "message_stop"
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

@@ -29,7 +29,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute
 from gatekeeper.types import Generation
 
-__all__ = ["read", "recognises"]
+__all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
@@ -37,6 +37,12 @@ def recognises(response: Any) -> bool:
     if isinstance(response, list):
         return any(isinstance(attribute(each, "candidates"), list) for each in response[:2])
     return isinstance(attribute(response, "candidates"), list)
+
+
+def ends(chunk: Any) -> bool:
+    """Whether a chunk is the last one of its stream: each candidate in it has a finish reason."""
+    reasons = [_field(part, "finish_reason") for part in list_of(chunk, "candidates")]
+    return bool(reasons) and None not in reasons
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute
 from gatekeeper.types import Generation
 
-__all__ = ["read", "recognises"]
+__all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
@@ -34,6 +34,11 @@ def recognises(response: Any) -> bool:
     first = response[0] if isinstance(response, list) and response else response
     stopped = attribute(first, "stop")
     return isinstance(stopped, bool) and isinstance(attribute(first, "content"), str)
+
+
+def ends(chunk: Any) -> bool:
+    """Whether a chunk is the last one of its stream."""
+    return field(chunk, "stop") is True
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

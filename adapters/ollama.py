@@ -22,7 +22,7 @@ from gatekeeper.adapters.positions import Scope, make_generation
 from gatekeeper.io.providers import attribute
 from gatekeeper.types import Generation
 
-__all__ = ["read", "recognises"]
+__all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
@@ -31,6 +31,11 @@ def recognises(response: Any) -> bool:
     if not isinstance(attribute(first, "done"), bool):
         return False
     return any(attribute(first, name) is not None for name in ("response", "message"))
+
+
+def ends(chunk: Any) -> bool:
+    """Whether a chunk is the last one of its stream."""
+    return field(chunk, "done") is True
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

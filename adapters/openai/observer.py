@@ -17,10 +17,10 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from gatekeeper.adapters.fields import field as get
+from gatekeeper.adapters.openai.any_stream import AnyStream
 from gatekeeper.adapters.openai.attachment import Attachment, Result
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.adapters.openai.reader import generations_of
-from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Generation, Undecided, UndecidedState
@@ -185,13 +185,13 @@ class _StreamObservation:
         self.held: list[Any] = []
         self._observer = observer
         self._n = n
-        self._reader = StreamReader(scope=observer.settings.scope, strict=observer.strict)
+        self._reader = AnyStream(scope=observer.settings.scope, strict=observer.strict)
         self._broken: Exception | None = None
 
     def add(self, chunk: Any) -> bool:
         """Add a chunk. True if the caller gets it now; otherwise it is held."""
         self._reader.add(chunk)
-        if not (self._reader.finished and self._reader.is_complete(self._n)):
+        if not self._reader.is_complete(self._n):
             return True
         self.held.append(chunk)
         return False
@@ -210,7 +210,8 @@ class _StreamObservation:
         if self._broken is not None and not self.held:  # the caller gets this error and no other
             observer = replace(self._observer, strict=False)
             return [observer.undecided(UndecidedState.UNFINISHED, self._reader.id, self._broken)]
-        return self._observer.read(self._reader.generations, self._reader.id, must_end=True)
+        must_end = self._reader.needs_reason
+        return self._observer.read(self._reader.generations, self._reader.id, must_end=must_end)
 
     def raise_broken(self) -> None:
         if self._broken is not None:

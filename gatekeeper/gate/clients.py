@@ -162,7 +162,8 @@ class ClientMethods:
         Parameters
         ----------
         stream
-            Chunks of OpenAI's shape, objects or dicts, from an iterable or an async one.
+            Chunks of OpenAI's APIs, Anthropic, Gemini, Ollama or llama-server, objects or dicts,
+            from an iterable or an async one.
         task, id, verify, scope
             As in `task`.
         strict

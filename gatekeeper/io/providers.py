@@ -62,6 +62,9 @@ class Provider:
         What its responses are called in a message.
     reader : str
         Module with `recognises` and `read`: see `Reader`.
+    streams : bool
+        Whether the reader takes the chunks of one stream in a list, and has `ends`: for streams
+        that are observed. OpenAI's have a reader of their own.
     wrapper : str
         Module with `wrap(gate, client, *, strict, return_tokens_as_token_ids)`, for clients whose
         class, or a base of it, is from the package of the provider's name.
@@ -72,6 +75,7 @@ class Provider:
 
     responses: str = ""
     reader: str = ""
+    streams: bool = False
     wrapper: str = ""
     generator: str = ""
 
@@ -91,18 +95,22 @@ PROVIDERS: dict[str, Provider] = {
     "anthropic": Provider(
         responses="a message of Anthropic",
         reader="gatekeeper.adapters.anthropic",
+        streams=True,
     ),
     "gemini": Provider(
         responses="a response of Gemini's generateContent",
         reader="gatekeeper.adapters.gemini",
+        streams=True,
     ),
     "ollama": Provider(
         responses="a response of Ollama",
         reader="gatekeeper.adapters.ollama",
+        streams=True,
     ),
     "llamacpp": Provider(
         responses="a response of llama-server's /completion",
         reader="gatekeeper.adapters.llamacpp",
+        streams=True,
     ),
     "bundled": Provider(generator="gatekeeper.adapters.generate:bundled_generator"),
     "arrays": Provider(

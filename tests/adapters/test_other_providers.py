@@ -6,8 +6,9 @@ the model itself reports.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,14 @@ from provider_shapes import (
     ollama_stream,
 )
 
-from gatekeeper import BadInputError, Budget, Generation, VerificationGate
+from gatekeeper import (
+    BadInputError,
+    Budget,
+    Generation,
+    UndecidedState,
+    Verdict,
+    VerificationGate,
+)
 from gatekeeper.adapters.bundled import BundledModel
 from gatekeeper.cli import main
 from gatekeeper.io.responses import as_generation, as_generations
@@ -119,6 +127,63 @@ def test_anthropic_has_no_log_probabilities(answer: Answer, as_objects: bool) ->
     with VerificationGate("cst", budget=Budget(fraction=0.5)) as gate:
         gate.maybe_verify(anthropic(answer))
         assert gate.status().missing_signal == 1
+
+
+STREAMS = {
+    **{name: shape for name, shape in SHAPES.items() if "stream" in name},
+    "anthropic": anthropic_stream,
+}
+
+
+@pytest.mark.parametrize("as_objects", [False, True], ids=["json", "objects"])
+@pytest.mark.parametrize("shape", STREAMS)
+def test_a_stream_is_observed(answer: Answer, shape: str, as_objects: bool) -> None:
+    """Chunks pass unchanged, the last one once the gate has decided; a stream that is cut off or
+    of no known shape is not decided on."""
+    chunks = STREAMS[shape](answer)
+    chunks = objects(chunks) if as_objects else chunks
+    whole = as_generation(chunks, id="whole")
+
+    async def later() -> AsyncIterator[Any]:
+        for chunk in chunks:
+            yield chunk
+
+    async def read(stream: Any) -> list[Any]:
+        return [chunk async for chunk in stream]
+
+    def cut() -> Iterator[Any]:
+        yield from chunks[: len(chunks) // 2]
+        raise ConnectionError("cut")
+
+    with VerificationGate("cst", budget=Budget(fraction=0.5), verifier=is_right) as gate:
+        stream = gate.observe_stream(iter(chunks), answer.text, id="sync")
+        for chunk, sent in zip(stream, chunks, strict=False):
+            assert chunk is sent
+            if chunk is chunks[-1]:
+                break  # as after `if chunk["done"]`
+        assert gate.result_of(stream).outcome.verdict is Verdict.PASSED
+        for name in ("text", "finish_reason", "output_tokens"):
+            assert getattr(gate.output("sync"), name) == getattr(whole, name)
+        assert gate.result_of(stream).signals == signals_of(whole)
+        stream = gate.observe_stream(later(), answer.text, id="async")
+        assert asyncio.run(read(stream)) == chunks
+        assert gate.result_of(stream).outcome.verdict is Verdict.PASSED
+        broken = gate.observe_stream(cut(), answer.text, id="cut")
+        with pytest.raises(ConnectionError):
+            list(broken)
+        assert gate.result_of(broken).state is UndecidedState.UNFINISHED
+        short = gate.observe_stream(chunks[: len(chunks) // 2], answer.text, id="short")
+        list(short)
+        assert gate.result_of(short).state is UndecidedState.UNFINISHED
+        unknown = gate.observe_stream(["It", "is", "5."])
+        assert list(unknown) == ["It", "is", "5."]
+        assert gate.result_of(unknown).state is UndecidedState.UNREADABLE
+        assert "gate.maybe_verify(Generation(id, text), task)" in gate.result_of(unknown).error
+        assert gate.status().seen == 2
+
+
+def is_right(output: Generation, task: Any) -> bool:
+    return output.text == task
 
 
 def test_gemini_with_the_mean_alone(answer: Answer, expected: Generation) -> None:

@@ -105,4 +105,4 @@ def test_the_page_has_every_provider_and_every_way_in() -> None:
     for name, provider in PROVIDERS.items():
         if provider.reader and name != "arrays":
             assert name in named, name
-    assert len(PROGRAMS) == len(re.findall("```python", PAGE)) == 9
+    assert len(PROGRAMS) == len(re.findall("```python", PAGE)) == 10

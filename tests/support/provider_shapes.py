@@ -303,21 +303,25 @@ def provider_server() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            body = json.dumps(self.answer(request)).encode()
+            lines = map(json.dumps, self.answers(request))  # of a stream one for each chunk
+            body = "\n".join(lines).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
+        def answers(self, request: Json) -> list[Json]:
+            if self.path == "/api/chat":
+                k = request["top_logprobs"] if request["logprobs"] else 0
+                answer = Answer(model, request["messages"][-1]["content"], k=k)
+                stream = request.get("stream", True)
+                return ollama_stream(answer, chat=True) if stream else [ollama(answer, chat=True)]
+            return [self.answer(request)]
+
         def answer(self, request: Json) -> Json:
             """The log-probabilities that were asked for, and no others."""
             path = self.path.partition("?")[0]
-            if path == "/api/chat":
-                assert request["stream"] is False
-                k = request["top_logprobs"] if request["logprobs"] else 0
-                prompt = request["messages"][-1]["content"]
-                return ollama(Answer(model, prompt, k=k), chat=True)
             if path == "/completion":
                 return llama(Answer(model, request["prompt"], k=request["n_probs"]))
             if path == "/v1/messages":

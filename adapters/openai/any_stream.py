@@ -1,0 +1,105 @@
+"""A stream of any provider: OpenAI's as it comes, those of others kept and read at the end."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from gatekeeper.adapters.fields import fields
+from gatekeeper.adapters.openai.stream import StreamReader
+from gatekeeper.adapters.positions import Scope
+from gatekeeper.errors import BadInputError
+from gatekeeper.io.providers import PROVIDERS
+from gatekeeper.types import Generation
+
+__all__ = ["AnyStream"]
+
+FIRST = 2  # chunks by which a provider is known
+
+
+class AnyStream:
+    """Collects the chunks of one stream, and reads them with the reader of their provider.
+
+    Parameters
+    ----------
+    scope : {"content", "reasoning", "all"}
+        Which tokens count where the stream has reasoning beside the answer.
+    strict : bool
+        Whether a value that is no chunk raises BadInputError; otherwise it is ignored.
+    """
+
+    def __init__(self, *, scope: Scope, strict: bool) -> None:
+        self._scope: Scope = scope
+        self._strict = strict
+        self._chunks: list[Any] = []  # the first ones, or all of another provider's
+        self._openai: StreamReader | None = None
+        self._other: ModuleType | None = None
+        self._ended = False
+        self._known = False
+
+    @property
+    def id(self) -> Any:
+        """The id of the response; None before it is known."""
+        return None if self._openai is None else self._openai.id
+
+    @property
+    def needs_reason(self) -> bool:
+        """Whether a finish reason must show that an output is whole; others say so themselves."""
+        return not self._ended
+
+    def add(self, chunk: Any) -> None:
+        """Add the next chunk or event. Raises BadInputError only if strict."""
+        if self._openai is not None:
+            self._openai.add(chunk)
+            return
+        self._chunks.append(chunk)
+        if self._other is None:
+            self._find_reader(chunk)
+        if self._other is not None and self._other.ends(chunk):
+            self._ended = True
+
+    def is_complete(self, n: int) -> bool:
+        """Whether at least n outputs are complete, and none is incomplete."""
+        if self._openai is None:
+            return self._ended
+        return bool(self._openai.finished) and self._openai.is_complete(n)
+
+    def generations(self) -> list[Generation]:
+        """The outputs so far. Raises BadInputError for a stream of no known provider."""
+        if self._other is not None:
+            found: list[Generation] = self._other.read(
+                self._chunks, scope=self._scope, skip_forced=False
+            )
+            return found
+        if self._openai is None:
+            self._read_as_openai()
+        assert self._openai is not None
+        outputs = self._openai.generations()
+        if not outputs and not self._known:
+            raise BadInputError(
+                "no chunk of the stream has the shape of a provider's; hand in its text instead: "
+                "gate.maybe_verify(Generation(id, text), task)"
+            )
+        return outputs
+
+    def _find_reader(self, chunk: Any) -> None:
+        known = fields(chunk)
+        if isinstance(known.get("choices"), list) or "response." in str(known.get("type")):
+            self._known = True
+            self._read_as_openai()
+            return
+        for provider in PROVIDERS.values():
+            if provider.streams:
+                module = import_module(provider.reader)
+                if module.recognises(self._chunks):
+                    self._other = module
+                    return
+        if len(self._chunks) >= FIRST:
+            self._read_as_openai()
+
+    def _read_as_openai(self) -> None:
+        self._openai = StreamReader(scope=self._scope, strict=self._strict)
+        first, self._chunks = self._chunks, []
+        for chunk in first:
+            self._openai.add(chunk)
