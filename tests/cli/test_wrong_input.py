@@ -276,7 +276,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("report", "records", "-o", "records"), ("records", "give another one")),
     (("paper", "--table", "parameters", "-o", "prose"), ("prose", "cannot be written")),
     (("show", "prose"), ("prose", "not a log")),
-    (("show", "empty.db"), ("empty.db", "is empty: give that of a gate")),
+    (("show", "empty.db"), ("empty.db", "is empty: give the log of a gate")),
     (("export", "future.db"), ("future.db", "event 'future' is unknown")),
     (("report", "cut.db", "-o", "r"), ("cut.db", "not a log")),
     (("show", "nowhere.db"), ("nowhere.db", "does not exist")),

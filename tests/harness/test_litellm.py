@@ -38,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # read at import: no download
 PAGE = (Path(__file__).parents[2] / "docs" / "litellm.md").read_text()
-PROGRAM, PROXY, SYNC, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+SHORT, PROGRAM, PROXY, SYNC, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 QUESTION = [{"role": "user", "content": "What is 3/4 + 5/6?"}]
 
 
@@ -117,6 +117,8 @@ def test_the_program_of_the_page(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_API_BASE", base_url)
+    ran = subprocess.run([sys.executable, "-c", SHORT], capture_output=True, text=True)
+    assert "Verdict.PASSED" in ran.stdout, ran.stderr
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     told = [line.split() for line in ran.stdout.splitlines() if line.startswith("q")]
