@@ -121,6 +121,23 @@ def test_the_command_lines_of_the_readme(
     assert Path("report.html").stat().st_size > 10_000
 
 
+def test_each_way_in_takes_ten_lines() -> None:
+    """One click from here, each run by a test of tests/harness or tests/gateway."""
+    ways = {
+        "lm-eval": "lm_eval run",
+        "inspect": "inspect score",
+        "evalplus": "gatekeeper evalplus",
+        "litellm": "GatekeeperLogger(gate)",
+        "gateway": "gatekeeper serve",
+    }
+    for page, way in ways.items():
+        assert f"(docs/{page}.md)" in README
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        blocks = re.findall(r"```\w+\n(.*?)```|((?:^    .*\n)+)", text, re.DOTALL | re.MULTILINE)
+        first = next(block for pair in blocks if way in (block := "".join(pair)))
+        assert len([line for line in first.splitlines() if line]) <= 10, page
+
+
 def test_the_wrapped_client_on_the_bundled_model(tmp_path: Path) -> None:
     """examples/wrapped_client.py; a second run asks nothing again."""
     command = [sys.executable, str(ROOT / "examples/wrapped_client.py"), "--limit", "52"]
