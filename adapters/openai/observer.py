@@ -25,7 +25,7 @@ from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import Generation, Undecided, UndecidedState
 
-__all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe_stream"]
+__all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe_stream", "own_id"]
 
 _LOG = logging.getLogger("gatekeeper")
 
@@ -33,7 +33,7 @@ _numbers: WeakKeyDictionary[VerificationGate, dict[str, int]] = WeakKeyDictionar
 _numbers_lock = Lock()
 
 
-def _own_id(gate: VerificationGate, generation: Generation) -> str:
+def own_id(gate: VerificationGate, generation: Generation) -> str:
     """The provider's id, made unique.
 
     Some servers send no id, or the same id twice. An id that is new to this process, with the
@@ -99,7 +99,7 @@ class ResponseObserver:
 
     def _id(self, generation: Generation, suffix: str) -> str:
         id_ = self.settings.id
-        return _own_id(self.gate, generation) if id_ is None else id_ + suffix
+        return own_id(self.gate, generation) if id_ is None else id_ + suffix
 
     @property
     def _force(self) -> bool:

@@ -112,6 +112,10 @@ PROVIDERS: dict[str, Provider] = {
         reader="gatekeeper.adapters.llamacpp",
         streams=True,
     ),
+    "pydantic-ai": Provider(
+        responses="a ModelResponse of pydantic-ai",
+        reader="gatekeeper.adapters.pydantic_ai",
+    ),
     "bundled": Provider(generator="gatekeeper.adapters.generate:bundled_generator"),
     "arrays": Provider(
         responses="an object with the arrays logprob, top1 and top2",
