@@ -116,6 +116,10 @@ PROVIDERS: dict[str, Provider] = {
         responses="a ModelResponse of pydantic-ai",
         reader="gatekeeper.adapters.pydantic_ai",
     ),
+    "langchain": Provider(
+        responses="a message of a model of LangChain",
+        reader="gatekeeper.adapters.langchain_messages",
+    ),
     "bundled": Provider(generator="gatekeeper.adapters.generate:bundled_generator"),
     "arrays": Provider(
         responses="an object with the arrays logprob, top1 and top2",

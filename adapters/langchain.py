@@ -1,0 +1,247 @@
+"""LangChain: a model whose outputs pass through a gate, as a Runnable.
+
+    chain = prompt | Gated(ChatOpenAI(...), gate) | StrOutputParser()
+    chain.invoke(question, {"configurable": {"gatekeeper": {"task": ..., "id": ...}}})
+
+It requests log-probabilities and lets the gate decide when the model has answered: `invoke`,
+`batch`, `stream`, and their asynchronous forms. The result is in the message,
+`response_metadata["gatekeeper"]`. Only langchain-core is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from gatekeeper.adapters.harness.release import unusable
+
+try:
+    from langchain_core.callbacks import BaseCallbackHandler
+    from langchain_core.language_models import BaseChatModel, BaseLLM
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import Runnable, RunnableConfig
+    from langchain_core.runnables.config import ensure_config, merge_configs
+except (ImportError, AttributeError) as e:
+    raise unusable("langchain-core", "1.7.2", extra="langchain", error=e) from e
+
+from gatekeeper.adapters import langchain_messages
+from gatekeeper.adapters.openai.attachment import attach
+from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
+from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, for_chat, is_refusal
+from gatekeeper.adapters.openai.observer import ResponseObserver
+from gatekeeper.errors import BadInputError
+from gatekeeper.gate import VerificationGate
+from gatekeeper.types import GateResult, Generation, Undecided, UndecidedState
+
+__all__ = ["Gated"]
+
+_LOG = logging.getLogger("gatekeeper")
+
+
+class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is not installed
+    """A model whose outputs pass through a gate.
+
+    The settings of a call come from `gate.task(...)`, or from the configuration:
+    `{"configurable": {"gatekeeper": {"task": ..., "id": ..., "verify": ..., "scope": ...}}}`.
+
+    Parameters
+    ----------
+    model : Runnable
+        A chat model or a text-completion model, also one with bound tools, retries or fallbacks.
+        Log-probabilities are requested of models that have the fields `logprobs` and
+        `top_logprobs`, and not where `logprobs` is False; of others the caller requests them.
+    gate : VerificationGate
+    strict : bool
+        Raise errors of the gate out of the caller's own call; otherwise they are logged, and the
+        result names them.
+
+    Raises
+    ------
+    BadInputError
+        If `model` is no Runnable, or `gate` is not a VerificationGate.
+    """
+
+    def __init__(
+        self, model: Runnable[Any, Any], gate: VerificationGate, *, strict: bool = False
+    ) -> None:
+        if not isinstance(model, Runnable):
+            raise BadInputError(f"model={model!r:.80}: give a model of LangChain")
+        if not isinstance(gate, VerificationGate):
+            raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
+        self.model, self.gate, self.strict = model, gate, strict
+        self._added = _request_of(model)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The model's answer, after the gate's decision and a verification.
+
+        Raises
+        ------
+        Exception
+            What the model raises; with `strict`, of the gate too.
+        """
+        call = _Call(self, config)
+        try:
+            output = self.model.invoke(input, call.config, **{**self._added, **kwargs})
+        except Exception as error:
+            self._without_logprobs(error)
+            output = self.model.invoke(input, call.config, **kwargs)
+        call.observer.decide(call.outputs())
+        return call.annotated(output)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """`invoke` for asyncio."""
+        call = _Call(self, config)
+        try:
+            output = await self.model.ainvoke(input, call.config, **{**self._added, **kwargs})
+        except Exception as error:
+            self._without_logprobs(error)
+            output = await self.model.ainvoke(input, call.config, **kwargs)
+        await call.observer.adecide(call.outputs())
+        return call.annotated(output)
+
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[Any]:
+        """The model's chunks. The last one is held until the gate has decided, and has the result.
+
+        A stream that is not read to its end is not decided on.
+        """
+        call = _Call(self, config)
+        try:
+            yield from call.held(self.model.stream(input, call.config, **{**self._added, **kwargs}))
+        except Exception as error:
+            if call.begun:
+                raise
+            self._without_logprobs(error)
+            yield from call.held(self.model.stream(input, call.config, **kwargs))
+        call.observer.decide(call.outputs())
+        yield call.annotated(call.last)
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """`stream` for asyncio."""
+        call = _Call(self, config)
+        added = {**self._added, **kwargs}
+        try:
+            async for chunk in call.aheld(self.model.astream(input, call.config, **added)):
+                yield chunk
+        except Exception as error:
+            if call.begun:
+                raise
+            self._without_logprobs(error)
+            async for chunk in call.aheld(self.model.astream(input, call.config, **kwargs)):
+                yield chunk
+        await call.observer.adecide(call.outputs())
+        yield call.annotated(call.last)
+
+    def _without_logprobs(self, error: Exception) -> None:
+        """If the provider refuses the log-probabilities, do not request them again. Else raise."""
+        if not (self._added and is_refusal(getattr(error, "status_code", 0), str(error))):
+            raise error
+        self._added = {}
+        _LOG.warning(
+            "%s gives no log-probabilities: they are not requested any more, and its outputs to "
+            "verify are drawn at random",
+            type(self.model).__name__,
+        )
+
+
+class _Kept(BaseCallbackHandler):  # type: ignore[misc]
+    """Keeps the last result of a model: LangChain gives log-probabilities of text models here."""
+
+    run_inline = True  # on an event loop too: before the call returns
+
+    def __init__(self) -> None:
+        self.result: Any = None
+
+    def on_llm_end(self, response: Any, **more: Any) -> None:
+        self.result = response
+
+
+class _Call:
+    """One call: its settings, what the model gave, and the gate's results."""
+
+    def __init__(self, gated: Gated, config: RunnableConfig | None) -> None:
+        self.last: Any = None  # chunk of a stream
+        self.begun = False
+        self._kept = _Kept()
+        config = ensure_config(config)
+        given = (config.get("configurable") or {}).get("gatekeeper", {})
+        self._error: BadInputError | None = None
+        try:
+            settings = settings_of(gated.gate, given)
+        except BadInputError as error:
+            if gated.strict:
+                raise
+            settings, self._error = CallSettings(), error
+        self.observer = ResponseObserver(gated.gate, settings, gated.strict)
+        self.config = merge_configs(config, {"callbacks": [self._kept]})
+
+    def held(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """All chunks but the last one."""
+        for chunk in chunks:
+            if self.begun:
+                yield self.last
+            self.begun, self.last = True, chunk
+
+    async def aheld(self, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """All chunks but the last one."""
+        async for chunk in chunks:
+            if self.begun:
+                yield self.last
+            self.begun, self.last = True, chunk
+
+    def outputs(self) -> list[Generation | Undecided]:
+        """The output that the caller gets; of several choices LangChain returns the first."""
+        if self._error is not None:
+            return [self.observer.undecided(UndecidedState.GATE_ERROR, "", self._error)]
+        if self.observer.settings.verify == "never":
+            return [Undecided("", UndecidedState.SKIPPED)]
+        return self.observer.read(self._first, None, must_end=False)
+
+    def _first(self) -> list[Generation]:
+        if self._kept.result is None:
+            raise BadInputError("no model answered in this call: Gated goes around a model")
+        scope = self.observer.settings.scope
+        return langchain_messages.read(self._kept.result, scope=scope, skip_forced=False)[:1]
+
+    def annotated(self, output: Any) -> Any:
+        """A message with the result; a text or an object of another kind as it is."""
+        if isinstance(output, AIMessage):
+            (result,) = self.observer.attachment.results
+            output.response_metadata = {**output.response_metadata, "gatekeeper": _json_of(result)}
+            attach(output, self.observer.attachment)
+        return output
+
+
+def _request_of(model: Any) -> dict[str, Any]:
+    """Arguments with which the model is asked for log-probabilities; none where it has no such."""
+    bound: dict[str, Any] = {}
+    while not isinstance(model, BaseChatModel | BaseLLM):
+        bound = {**(getattr(model, "kwargs", None) or {}), **bound}
+        model = getattr(model, "bound", None) or getattr(model, "runnable", None)
+        if model is None:
+            return {}
+    names = type(model).model_fields.keys()
+    given = {n: getattr(model, n) for n in ("logprobs", "top_logprobs") if n in names} | bound
+    if isinstance(model, BaseChatModel):
+        return for_chat(given) if {"logprobs", "top_logprobs"} <= names else {}
+    if "logprobs" not in names or given["logprobs"] is False:
+        return {}
+    return {"logprobs": max(given["logprobs"] or 0, ALTERNATIVES)}
+
+
+def _json_of(result: GateResult | Undecided) -> dict[str, Any]:
+    if isinstance(result, Undecided):
+        return {"id": result.id, "state": str(result.state), "error": result.error}
+    decision, outcome = result.decision, result.outcome
+    return {
+        "id": result.id,
+        "verify": decision.verify,
+        "reason": str(decision.reason),
+        "propensity": decision.propensity,
+        "verdict": None if outcome is None else str(outcome.verdict),
+        "detail": "" if outcome is None else outcome.detail,
+    }

@@ -1,0 +1,315 @@
+"""docs/langchain.md with LangChain itself, in an environment of its own: `make test-harness`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if find_spec("langchain_core") is None:
+    pytest.skip("LangChain is not installed: run `make test-harness`", allow_module_level=True)
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI, OpenAI
+
+from gatekeeper import (
+    BadInputError,
+    Budget,
+    Outcome,
+    UndecidedState,
+    Verdict,
+    VerificationGate,
+    VerifierUnavailableError,
+)
+from gatekeeper.adapters.langchain import Gated
+from gatekeeper.bundled.serve import Server
+from gatekeeper.io.responses import as_generation, as_generations
+from gatekeeper.signals import signals_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the packages' own
+
+PAGE = (Path(__file__).parents[2] / "docs" / "langchain.md").read_text()
+BATCH, STREAM, AGENT = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+QUESTION = "Compute 7 + 8."
+
+
+@contextmanager
+def serving(**options: Any) -> Iterator[str]:
+    server = Server(**options)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.base_url
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def connections() -> Iterator[None]:
+    """LangChain keeps the client of each event loop, and leaves its connections open."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture(scope="module")
+def base_url() -> Iterator[str]:
+    with serving() as url:
+        yield url
+
+
+@pytest.fixture
+def model(base_url: str) -> dict[str, Any]:
+    return {"base_url": base_url, "api_key": "none", "model": "gatekeeper-bundled", "seed": 1}
+
+
+class Keeping:
+    """Right if the output is the task; keeps what it was given; raises for the task "raise"."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, str] = {}
+
+    def verify(self, generation: Any, task: Any) -> Outcome:
+        self.given[generation.id] = generation.text
+        if task == "raise":
+            raise ConnectionError("the checker is away")
+        return Outcome(Verdict.PASSED if generation.text == task else Verdict.FAILED)
+
+
+@pytest.fixture
+def gate() -> Iterator[VerificationGate]:
+    with VerificationGate(budget=Budget(fraction=1.0), verifier=Keeping()) as made:
+        yield made
+
+
+def config(id: str, **more: Any) -> dict[str, Any]:
+    return {"configurable": {"gatekeeper": {"id": id, **more}}}
+
+
+def test_the_programs_of_the_page(base_url: str, tmp_path: Path) -> None:
+    """As they stand; the first one again with the same log decides on nothing twice."""
+    environment = {**os.environ, "OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "none"}
+
+    def start(program: str) -> subprocess.Popen[str]:
+        command, pipe = [sys.executable, "-c", program], subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True
+        )
+
+    def printed(process: subprocess.Popen[str]) -> str:
+        out, error = process.communicate()
+        assert process.returncode == 0, error
+        return out
+
+    batch, stream, agent = map(printed, [start(each) for each in (BATCH, STREAM, AGENT)])
+    lines = [line.split() for line in batch.splitlines()]
+    assert [(id_, reason) for id_, _, reason in lines] == [("q1", "warmup"), ("q2", "warmup")]
+    assert {verdict for _, verdict, _ in lines} <= {"passed", "failed", "no_answer"}
+    assert stream.splitlines()[-1] == "warmup"
+    assert "boxed" in stream
+    assert re.fullmatch(r"warmup (passed|failed|no_answer) ok\n", agent)
+    assert printed(start(BATCH)) == ""
+
+
+def test_every_way_to_call(gate: VerificationGate, model: dict[str, Any]) -> None:
+    """Whole, streamed, in batches and on an event loop: the same text and the same signals."""
+    chat, text = Gated(ChatOpenAI(**model), gate), Gated(OpenAI(**model), gate)
+    with pytest.raises(BadInputError):
+        gate.result_of(ChatOpenAI(**model).invoke(QUESTION))
+    message = chat.invoke(QUESTION, config("whole"))
+    expected = message.text
+
+    summed = None
+    for chunk in chat.stream(QUESTION, config("stream", task=expected)):
+        assert summed is None or "gatekeeper" not in summed.response_metadata
+        summed = chunk if summed is None else summed + chunk
+    assert summed.text == expected
+    assert summed.response_metadata["gatekeeper"] == {
+        "id": "stream",
+        "verify": True,
+        "reason": "warmup",
+        "propensity": 1.0,
+        "verdict": "passed",
+        "detail": "",
+    }
+    assert gate.result_of(chunk).id == "stream"
+
+    chain = RunnableLambda(lambda number: f"Compute {number} + 8.") | chat | StrOutputParser()
+    ids = [f"batch {i}" for i in range(7)]
+    texts = chain.batch([7] * 7, [config(id_) for id_ in ids])
+    assert texts == [expected] * 7
+    assert "".join(chain.stream(7, config("chain"))) == expected
+
+    async def calls() -> None:
+        answer = await chat.ainvoke(QUESTION, config("async"))
+        assert gate.result_of(answer).id == "async"
+        pieces = [chunk async for chunk in chat.astream(QUESTION, config("async stream"))]
+        assert pieces[-1].response_metadata["gatekeeper"]["id"] == "async stream"
+        await chain.abatch([7, 7], [config("abatch 0"), config("abatch 1")])
+        assert await text.ainvoke(QUESTION, config("async text"))
+
+    asyncio.run(calls())
+    with gate.task("", id="from task"):
+        chat.invoke(QUESTION)
+    ids += ["whole", "chain", "async", "async stream", "abatch 0", "abatch 1", "from task"]
+    reference = gate.find("stream")
+    assert reference is not None
+    for id_ in ids:
+        assert gate.verifier.given[id_] == expected, id_
+        assert gate.find(id_).signals == reference.signals, id_
+    assert reference.signals.state == "ok"
+    # The reader of a message without a gate in between says the same.
+    plain = ChatOpenAI(**model, logprobs=True, top_logprobs=5).invoke(QUESTION)
+    assert signals_of(as_generation(plain)) == reference.signals
+    assert signals_of(as_generation(json.loads(plain.model_dump_json()))) == reference.signals
+
+    whole = text.invoke(QUESTION, config("text"))
+    assert "".join(text.stream(QUESTION, config("text stream"))) == whole
+    for id_ in ("text", "text stream", "async text"):
+        assert gate.verifier.given[id_] == whole, id_
+        assert gate.find(id_).signals == gate.find("text").signals
+    assert gate.find("text").signals.state == "ok"
+
+
+def test_what_is_asked_for(gate: VerificationGate, model: dict[str, Any]) -> None:
+    """Never fewer alternatives than the model has, none against its will; of `n` the first."""
+    signals = {}
+    for id_, made in (
+        ("more", ChatOpenAI(**model, top_logprobs=9)),
+        ("false", ChatOpenAI(**model, logprobs=False)),
+        ("bound false", ChatOpenAI(**model).bind(logprobs=False)),
+        ("tools", ChatOpenAI(**model).bind_tools([]).with_retry()),
+        ("fallback", ChatOpenAI(**model).with_fallbacks([ChatOpenAI(**model)])),
+        ("other", FakeListChatModel(responses=["x"])),
+    ):
+        message = Gated(made, gate).invoke(QUESTION, config(id_))
+        signals[id_] = gate.result_of(message).signals.state
+        if id_ == "more":
+            entries = message.response_metadata["logprobs"]["content"]
+            assert {len(entry["top_logprobs"]) for entry in entries} == {9}
+    assert {id_ for id_, state in signals.items() if state == "missing"} == {
+        "false",
+        "bound false",
+        "other",
+    }
+
+    several = ChatOpenAI(**model, n=3, temperature=1.5, logprobs=True, top_logprobs=5)
+
+    class Results(BaseCallbackHandler):
+        def on_llm_end(self, response: Any, **more: Any) -> None:
+            self.response = response
+
+    results = Results()
+    question = "Define f(x) as the reverse of x."
+    message = Gated(several, gate).invoke(question, {**config("n"), "callbacks": [results]})
+    assert gate.verifier.given["n"] == message.text
+    assert gate.status().seen == len(signals) + 1
+    found = as_generations(results.response, id="all")
+    assert [g.id for g in found] == ["all/0", "all/1", "all/2"]
+    for generation, choice in zip(found, results.response.generations[0], strict=True):
+        entries = choice.message.response_metadata["logprobs"]["content"]
+        assert [entry["logprob"] for entry in entries] == generation.logprob.tolist()
+
+
+def test_errors(
+    gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the verifier, of the settings, of the endpoint; nothing is confused with a wrong one."""
+    chat = Gated(ChatOpenAI(**model), gate)
+    found = chat.invoke(QUESTION, config("away", task="raise")).response_metadata["gatekeeper"]
+    assert found["verdict"] == "infra_error"
+    assert "the checker is away" in found["detail"]
+    assert gate.status().spent == 0.0
+    with pytest.raises(VerifierUnavailableError):
+        Gated(ChatOpenAI(**model), gate, strict=True).invoke(QUESTION, config("b", task="raise"))
+
+    result = gate.result_of(chat.invoke(QUESTION, config("c", bogus=1)))
+    assert result.state is UndecidedState.GATE_ERROR
+    assert "a dict of task, id, verify, scope is needed" in result.error
+    with pytest.raises(BadInputError, match="task, id, verify, scope"):
+        Gated(ChatOpenAI(**model), gate, strict=True).invoke(QUESTION, config("c", bogus=1))
+    never = gate.result_of(chat.invoke(QUESTION, config("d", verify="never")))
+    assert never.state is UndecidedState.SKIPPED
+    nothing = Gated(RunnableLambda(lambda _: "no model"), gate)
+    assert nothing.invoke(QUESTION) == "no model"
+
+    seen = gate.status().seen
+    down = ChatOpenAI(**{**model, "base_url": "http://127.0.0.1:9/v1"}, max_retries=0)
+    for call in (lambda m: m.invoke(QUESTION), lambda m: list(m.stream(QUESTION))):
+        with pytest.raises(Exception, match="Connection error"):
+            call(Gated(down, gate))
+    abandoned = chat.stream(QUESTION, config("abandoned"))
+    next(abandoned)
+    abandoned.close()
+    assert gate.status().seen == seen
+    for wrong in ((QUESTION, gate), (ChatOpenAI(**model), None)):
+        with pytest.raises(BadInputError, match="give a"):
+            Gated(*wrong)  # type: ignore[arg-type]
+
+
+def test_a_provider_that_refuses_log_probabilities(
+    gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        caplog.at_level(logging.WARNING, "gatekeeper"),
+        serving(refuse_logprobs=True) as url,
+    ):
+        made = ChatOpenAI(**{**model, "base_url": url})
+        chat = Gated(made, gate)
+        for id_ in "ab":
+            assert chat.invoke(QUESTION, config(id_)).text
+        assert list(Gated(made, gate).stream(QUESTION, config("c")))
+
+        async def calls() -> None:
+            await Gated(made, gate).ainvoke(QUESTION, config("d"))
+            assert [chunk async for chunk in Gated(made, gate).astream(QUESTION, config("e"))]
+
+        asyncio.run(calls())
+    assert all(gate.find(id_).signals.state == "missing" for id_ in "abcde")
+    told = [r.message for r in caplog.records if "gives no log-probabilities" in r.message]
+    assert len(told) == 4  # one for each Gated
+    with serving(refuse_logprobs=True) as url:
+        asked = ChatOpenAI(**{**model, "base_url": url}, logprobs=True)
+        with pytest.raises(Exception, match="logprobs"):
+            Gated(asked, gate).invoke(QUESTION)
+
+
+def test_the_budget_holds(model: dict[str, Any]) -> None:
+    """A batch in threads: the cap, the propensities and the estimate of all."""
+    from gatekeeper.analysis.score import estimate_score
+
+    answers = [str(i % 2) for i in range(60)]
+    with VerificationGate(
+        goal="score", budget=Budget(fraction=0.3, horizon=60), verifier=Keeping()
+    ) as gate:
+        chat = Gated(FakeListChatModel(responses=answers), gate)
+        messages = chat.batch(["?"] * 60, [config(f"q{i}", task="1") for i in range(60)])
+        results = [gate.result_of(message) for message in messages]
+        status = gate.status()
+        assert status.verified == 18
+        assert status.spent <= status.cap
+        score = estimate_score(results)
+    assert (score.checks, score.outputs) == (18, 60)
+    assert score.low < 0.5 < score.high
+    for message, result in zip(messages, results, strict=True):
+        found = message.response_metadata["gatekeeper"]
+        assert found["propensity"] == result.decision.propensity
+        assert (found["verdict"] is None) is not found["verify"]
