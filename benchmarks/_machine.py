@@ -1,4 +1,4 @@
-"""What a benchmark ran on, for the first line of what it prints."""
+"""What a benchmark ran on, for the first line of what it prints, and where it keeps things."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["machine"]
+__all__ = ["CACHE", "machine"]
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gatekeeper"
 
 
 def machine() -> str:

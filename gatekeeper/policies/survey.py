@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.policies.descriptor import Goal, Learns, Need
 from gatekeeper.stats.error_model import KNOWN, RECENT, Raw, raw_of
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.sequential_draws import SequentialDraws
 from gatekeeper.stats.spread_model import SpreadModel
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
@@ -74,7 +75,8 @@ class Survey:
         self._recent.append(raw)
         if self._labels >= self._next_fit:
             self._next_fit = int(self._labels * GROWTH) + 1
-            self._model = SpreadModel.fit(self._recent, *zip(*self._known, strict=True))
+            known, values = zip(*self._known, strict=True)
+            self._model = SpreadModel.fit(RawTable.of(self._recent), RawTable.of(known), values)
         relative = 1.0 if self._model is None else self._model(raw)
         p = self._propensity(relative)
         self._seen += 1

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.types import FloatArray
 
-__all__ = ["SLAB", "FeatureTerms"]
+__all__ = ["SLAB", "FeatureTerms", "table_of"]
 
 Features = Mapping[str, float]
 LINE, ABSENT, CURVE = 0, 1, 2  # kinds of columns
@@ -43,8 +43,15 @@ class FeatureTerms:
     def of(cls, seen: Sequence[Features]) -> FeatureTerms:
         """The terms of all features that were seen and that varied."""
         names = sorted(set[str]().union(*seen))
+        return cls.of_table(names, table_of(seen, names))
+
+    @classmethod
+    def of_table(cls, names: Sequence[str], table: FloatArray) -> FeatureTerms:
+        """The same from values (n, number of names), NaN absent."""
         terms = []
-        for name, column in zip(names, _table(seen, names).T, strict=True):
+        for name, column in zip(names, table.T, strict=True):
+            if np.isnan(column).all():  # never seen
+                continue
             scale = RankScale.of(column)
             varied = (LINE, CURVE) if len(scale.values) > 2 else (LINE,)
             kinds: tuple[int, ...] = varied if len(scale.values) > 1 else ()
@@ -81,14 +88,20 @@ class FeatureTerms:
 
     def of_rows(self, rows: Sequence[Features]) -> FloatArray:
         """The same for many at once, (n, m)."""
-        table = _table(rows, [term.name for term in self._terms])
+        names = [term.name for term in self._terms]
+        return self.of_rows_of_table(names, table_of(rows, names))
+
+    def of_rows_of_table(self, names: Sequence[str], table: FloatArray) -> FloatArray:
+        """The same from values (n, number of names), NaN absent."""
+        at = {name: i for i, name in enumerate(names)}
         columns = []
-        for (_, scale, kinds), values in zip(self._terms, table.T, strict=True):
+        for name, scale, kinds in self._terms:
+            values = table[:, at[name]] if name in at else np.full(len(table), nan)
             absent = np.isnan(values)
             z = np.where(absent, 0.0, scale.of_rows(values))
             by_kind = (z, absent.astype(np.float64), np.where(absent, 0.0, z * z - 1.0))
             columns += [by_kind[kind] for kind in kinds]
-        return np.column_stack(columns) if columns else np.zeros((len(rows), 0))
+        return np.column_stack(columns) if columns else np.zeros((len(table), 0))
 
     def state(self) -> list[Any]:
         return [[t.name, t.scale.values, t.scale.scores, list(t.kinds)] for t in self._terms]
@@ -98,8 +111,8 @@ class FeatureTerms:
         return cls([_Term(n, RankScale(v, s), tuple(kinds)) for n, v, s, kinds in state])
 
 
-def _table(rows: Sequence[Features], names: Sequence[str]) -> FloatArray:
-    """Values (n, number of names); NaN absent."""
+def table_of(rows: Sequence[Features], names: Sequence[str]) -> FloatArray:
+    """Values of features (n, number of names); NaN absent."""
     if len(names) > 1:
         try:  # several times as fast, where no value is absent
             present = chain.from_iterable(map(itemgetter(*names), rows))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gatekeeper.stats.error_model import Raw
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.value_model import Design, predict
 from gatekeeper.types import FloatArray
 
@@ -37,7 +38,7 @@ class SpreadModel:
 
     @classmethod
     def fit(
-        cls, recent: Sequence[Raw], known: Sequence[Raw], values: Sequence[float]
+        cls, recent: RawTable, known: RawTable, values: FloatArray | Sequence[float]
     ) -> SpreadModel:
         """Fit to known values, at least two.
 
@@ -48,7 +49,7 @@ class SpreadModel:
         known, values
             Outputs whose value is known, and the value.
         """
-        some = list(recent)[:: -(-len(recent) // SCALED)]
+        some = recent.take(slice(None, None, -(-len(recent.rows) // SCALED)))
         design = Design.of(some)
         columns, y = design.of_rows(known), np.array(values)
         every = np.arange(y.size)
@@ -67,6 +68,12 @@ class SpreadModel:
         z = self._design(raw)
         variance = self._intercept + sum(map(mul, self._slopes, z))
         deviation = sqrt(min(max(variance, LEAST), MOST))
+        return (CONSTANT + (1.0 - CONSTANT) * deviation) / self._mean
+
+    def of_rows(self, table: RawTable) -> FloatArray:
+        """The same for many at once, (n,)."""
+        variance = self._intercept + self._design.of_rows(table).z @ self._slope
+        deviation: FloatArray = np.sqrt(variance.clip(LEAST, MOST))
         return (CONSTANT + (1.0 - CONSTANT) * deviation) / self._mean
 
     def state(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.feature_terms import FeatureTerms
 from gatekeeper.stats.rank_scale import RankScale
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.types import FloatArray
 
 __all__ = ["Columns", "Design", "Predicted", "predict"]
@@ -55,11 +56,10 @@ class Design:
         )
 
     @classmethod
-    def of(cls, raws: Sequence[Raw]) -> Design:
+    def of(cls, seen: RawTable) -> Design:
         """The scales of these outputs, at least one."""
-        rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
-        terms = FeatureTerms.of([raw.features for raw in raws])
-        return cls([RankScale.of(column) for column in rows.T], terms)
+        terms = FeatureTerms.of_table(seen.names, seen.features)
+        return cls([RankScale.of(column) for column in seen.rows.T], terms)
 
     def __call__(self, raw: Raw) -> list[float]:
         """The columns of one output, (d,)."""
@@ -71,11 +71,10 @@ class Design:
         row = [u, u * u - 1.0, *off, s4(raw.size), s5(raw.positions)]
         return row + self._terms(raw.features) if self._terms else row
 
-    def of_rows(self, raws: Sequence[Raw]) -> Columns:
+    def of_rows(self, table: RawTable) -> Columns:
         """The same for many at once."""
-        rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
-        features = self._terms.of_rows([raw.features for raw in raws])
-        z = np.column_stack([s.of_rows(v) for s, v in zip(self._scales, rows.T, strict=True)])
+        features = self._terms.of_rows_of_table(table.names, table.features)
+        z = np.column_stack([s.of_rows(v) for s, v in zip(self._scales, table.rows.T, strict=True)])
         h = z[:, :3]
         has = ~np.isnan(h)
         u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)

@@ -27,6 +27,7 @@ from gatekeeper.io.records import load_records, write_records
 from gatekeeper.policies import Survey
 from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.mid_p import midp_interval
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.value_model import Columns, Design, predict
 from gatekeeper.testing import make_generation
 from gatekeeper.types import FloatArray
@@ -120,7 +121,8 @@ def test_predictions_leave_the_outputs_own_value_out() -> None:
     """Exactly those of fits without it, averaged with the same weights."""
     rng = np.random.default_rng(2)
     raws = [Raw(*rng.normal(size=5).tolist(), {"f": float(rng.random())}) for _ in range(40)]
-    columns = Design.of(raws).of_rows(raws)
+    table = RawTable.of(raws)
+    columns = Design.of(table).of_rows(table)
     y = rng.random(12)
     known = np.arange(12)
     found = predict(columns, known, y)
@@ -142,10 +144,11 @@ def test_a_design_of_one_output_is_that_of_many() -> None:
         Raw(*np.where(rng.random(5) < 0.2, nan, rng.normal(size=5)).tolist(), {"f": float(i % 3)})
         for i in range(50)
     ]
-    design = Design.of([r._replace(size=0.1 * i, positions=1.0) for i, r in enumerate(raws)])
+    seen = [r._replace(size=0.1 * i, positions=1.0) for i, r in enumerate(raws)]
+    design = Design.of(RawTable.of(seen))
     again = Design.restored(json.loads(json.dumps(design.state())))
     rows = [r._replace(size=1.0, positions=2.0) for r in raws]
-    many = design.of_rows(rows).z
+    many = design.of_rows(RawTable.of(rows)).z
     for row, raw in zip(many, rows, strict=True):
         assert design(raw) == again(raw) == pytest.approx(row.tolist())
 

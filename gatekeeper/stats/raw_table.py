@@ -1,0 +1,35 @@
+"""What is known of many candidates before verification, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gatekeeper.stats.error_model import Raw
+from gatekeeper.stats.feature_terms import table_of
+from gatekeeper.types import FloatArray
+
+__all__ = ["RawTable"]
+
+
+class RawTable(NamedTuple):
+    """Candidates as rows, and features as columns in the order of their names."""
+
+    rows: FloatArray  # (N, 5): the numbers of `Raw`
+    names: tuple[str, ...]  # of the features
+    features: FloatArray  # (N, number of names); NaN absent
+
+    @classmethod
+    def of(cls, raws: Sequence[Raw]) -> RawTable:
+        """The table of these candidates, with every feature that one of them has."""
+        rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
+        features = [raw.features for raw in raws]
+        names = tuple(sorted(set[str]().union(*features)))
+        return cls(rows, names, table_of(features, names))
+
+    def take(self, which: NDArray[np.intp] | slice) -> RawTable:
+        """Some of the candidates."""
+        return RawTable(self.rows[which], self.names, self.features[which])
