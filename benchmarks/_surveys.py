@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.policies.survey import ENOUGH, GROWTH
+from gatekeeper.policies.survey import ENOUGH, GROWTH, draws_within
 from gatekeeper.stats.error_model import KNOWN, RECENT
 from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.sequential_draws import EQUAL
@@ -39,7 +39,7 @@ def survey_of(runs: Runs) -> tuple[FloatArray, NDArray[np.bool_]]:
     uniform, y = np.ascontiguousarray(uniform.T), runs.y  # a step is a row
     relative, p_of = np.ones((n, count)), np.empty((n, count))
     drawn_of = np.zeros((n, count), dtype=bool)
-    total = np.floor(runs.budget * n + 0.5)
+    total = np.array([draws_within(budget, n) for budget in runs.budget.tolist()])
     mass, filled = np.zeros(count), np.zeros(count)
     served = np.zeros(count, dtype=bool)
     labels, next_fit = np.zeros(count, dtype=np.intp), np.full(count, ENOUGH)

@@ -14,7 +14,7 @@ from gatekeeper.stats.sequential_draws import SequentialDraws
 from gatekeeper.stats.spread_model import SpreadModel
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
-__all__ = ["Survey"]
+__all__ = ["Survey", "draws_within"]
 
 ENOUGH, GROWTH = 40, 1.5  # labels of the first fit; growth of their number between fits
 AHEAD = 0.5  # draws: most that may be expected beyond what a growing budget pays for
@@ -106,7 +106,7 @@ class Survey:
             left = self.beta * (self._seen + 1) - self._mass
             p = _tilted(self.beta + (left - self.beta) / CATCH_UP, relative)
             return round(min(max(p, self.beta / 2.0), left + AHEAD, (1.0 + self.beta) / 2.0), 12)
-        left = floor(self.beta * self.horizon + 0.5) - self._mass
+        left = draws_within(self.beta, self.horizon) - self._mass
         to_come = self.horizon - self._seen
         equal = left / to_come
         # Every later output keeps a chance, and none is certain where not all are.
@@ -133,6 +133,11 @@ class Survey:
         self._model = None if model is None else SpreadModel.restored(model)
         self._recent = deque((Raw(*row) for row in state["recent"]), maxlen=RECENT)
         self._known = deque(((Raw(*row[:6]), row[6]) for row in state["known"]), maxlen=KNOWN)
+
+
+def draws_within(beta: float, horizon: int) -> int:
+    """Whole draws that a budget pays for: a part of one would leave an output without a chance."""
+    return floor(beta * horizon + 1e-9)  # 0.3 * 10 is 3, not a little less
 
 
 def _tilted(p: float, relative: float) -> float:

@@ -260,6 +260,16 @@ def test_a_forced_verification_leaves_the_draws_within_the_budget() -> None:
         assert forced.status().budget_exhausted <= 1
 
 
+@pytest.mark.parametrize(("n", "budget"), [(25, 0.5), (13, 0.35), (10, 0.3), (77, 0.2), (10, 0.29)])
+def test_a_budget_of_a_part_of_a_draw_leaves_no_output_without_a_chance(
+    n: int, budget: float
+) -> None:
+    with gate(None, {f"q{i}": 1.0 for i in range(n)}, budget, n) as some:
+        results = [some.maybe_verify(make_generation(f"q{i}")) for i in range(n)]
+        assert some.status().verified == int(n * budget + 1e-9)
+    assert min(r.decision.propensity for r in results) > 0.0
+
+
 def test_each_goal_has_its_policies() -> None:
     with pytest.raises(BadInputError, match="policy='cst' with goal='score': this policy is for"):
         VerificationGate("cst", budget=Budget(fraction=0.2), goal="score")
