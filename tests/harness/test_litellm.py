@@ -7,10 +7,12 @@ import json
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,14 +33,16 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
 )
+from gatekeeper.bundled import TASKS
 from gatekeeper.bundled.serve import Server
+from gatekeeper.io.tasks import read_tasks
 from gatekeeper.maths import MathChecker
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # read at import: no download
 PAGE = (Path(__file__).parents[2] / "docs" / "litellm.md").read_text()
-SHORT, PROGRAM, PROXY, SYNC, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+SHORT, PROGRAM, SCORE, PROXY, SYNC, STREAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 QUESTION = [{"role": "user", "content": "What is 3/4 + 5/6?"}]
 
 
@@ -126,6 +130,72 @@ def test_the_program_of_the_page(
     assert {verdict for _, verdict, _ in told} <= {"passed", "failed", "no_answer"}
     exec(PROGRAM, {})
     assert capsys.readouterr().out == ""
+
+
+def score(base_url: str, program: str, *arguments: str, **more: Any) -> subprocess.Popen[str]:
+    """The page's second program."""
+    env = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_API_BASE": base_url}
+    words = [sys.executable, "-c", program, *arguments]
+    return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True, **more)
+
+
+def test_the_table_of_the_page(base_url: str, tmp_path: Path) -> None:
+    """Budgets of 0.2 and 1 on the same answers: the interval holds the score of all."""
+    rows = re.findall(r"\| ([\d.]+) \| ([\d.]+) \| (known|[\d. –]+) \| ([\d. –]+) \|", PAGE)
+    ends = []
+    for budget, *row in rows:
+        ran = score(base_url, SCORE, budget, str(tmp_path / f"{budget}.db"))
+        printed = re.findall(r"  [a-z ]+ ([\d.]+)   (.+)", ran.communicate()[0])
+        assert [printed[0][0], printed[0][1], printed[1][1]] == row
+        ends.append([float(value) for value in re.findall(r"[\d.]+", " ".join(printed[0]))])
+    (value, low, high), (known,) = ends
+    assert low < value < high
+    assert low <= known <= high
+
+
+NOTING = """
+import time
+
+
+def noting(output, task, checker=MathChecker()):
+    with open("calls.txt", "a") as calls:
+        calls.write(f"{output.id} {output.text!r}\\n")
+    time.sleep(0.1)
+    return checker.verify(output, task)
+
+"""
+
+
+def test_a_log_goes_on_after_kill_9(base_url: str, tmp_path: Path) -> None:
+    """At temperature 0.8: what was decided on is not asked again, nothing is verified twice."""
+    program = SCORE.replace("[:160]", "[:60]").replace("temperature=0,", "temperature=0.8,")
+    program = program.replace("=MathChecker()", "=noting")
+    program = program.replace("budget, log =", NOTING + "budget, log =")
+    calls = tmp_path / "calls.txt"
+
+    def called() -> list[str]:
+        return calls.read_text().splitlines() if calls.exists() else []
+
+    killed = score(base_url, program, "0.5", "run.db", cwd=tmp_path)
+    while killed.poll() is None and len(called()) < 4:
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
+    before = called()
+    again = score(base_url, program, "0.5", "run.db", cwd=tmp_path)
+    (printed, _) = again.communicate()
+    assert again.returncode == 0
+    ids = [line.split()[0] for line in called()]
+    tasks = [task for task in read_tasks(TASKS)[:60] if task["kind"] == "math"]
+    assert f"of all {len(tasks)} outputs, {len(set(ids))} of them checked" in printed
+    assert len(set(ids)) == len(tasks) // 2
+    # The one whose verification was under way is verified again: the same answer.
+    assert len(ids) <= len(set(ids)) + 1
+    assert len(set(called())) == len(set(ids)) > len(before)
+    once_more = score(base_url, program, "0.5", "run.db", cwd=tmp_path)
+    assert once_more.communicate()[0] == printed
+    assert len(called()) == len(ids)
 
 
 def of_the_adapter(caplog: pytest.LogCaptureFixture) -> list[str]:
