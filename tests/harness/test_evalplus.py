@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -113,11 +113,19 @@ def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
     assert told["outputs"] == N
     assert told["warmup"] == 0
     assert told["missing_signal"] == 0
-    assert told["verified"] == 0.3 * N
+    assert told["verified"] == 0.2 * N
     found = told["scores"]["plus"]["pass@1"]
     assert 0 < found["low"] < found["point"] < found["high"] < 1
     whole = run(place, [word.replace("run.db", "other.db") for word in words])
     assert json.loads(whole.stdout) == told
+    # The page's table: the interval of the part holds the score of all.
+    every = json.loads(run(place, [*command(WHOLE), "--json"]).stdout)["scores"]
+    table = re.findall(r"tests \| ([\d.]+), ([\d.]+) – ([\d.]+) \| ([\d.]+) \|", PAGE)
+    for kind, row in zip(("base", "plus"), table, strict=True):
+        part = told["scores"][kind]["pass@1"]
+        figures = [*(part[key] for key in ("point", "low", "high")), every[kind]["pass@1"]["point"]]
+        assert [f"{figure:.3f}" for figure in figures] == list(row)
+        assert part["low"] <= figures[-1] <= part["high"]
 
 
 def outcomes(place: Path) -> int:
@@ -218,6 +226,41 @@ def test_it_makes_the_samples_that_lack(place: Path, server: Server) -> None:
     without = run(place, [word.replace("new.db", "other.db") for word in [*words, "--json"]])
     assert json.loads(without.stdout)["missing_signal"] == 4, without.stderr
     assert "gives no log-probabilities" in without.stderr
+
+
+def test_killed_while_it_makes_and_while_it_checks(place: Path, server: Server) -> None:
+    """At temperature 0.8, two samples a problem: none is made or checked again."""
+    problems = (place / "problems.jsonl").read_text().splitlines(keepends=True)[:12]
+    (place / "problems.jsonl").write_text("".join(problems))
+    made = MADE.replace("http://127.0.0.1:8011/v1", server.base_url)
+    made = made.replace("--budget 0.3 --log new.db", "--budget 0.5 --log run.db --workers 1")
+    words = [*command(made), "--n-samples", "2", "--temperature", "0.8", "--json"]
+    env, quiet = environment(place), {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    samples = place / "new.jsonl"
+
+    def killed_when(far_enough: Callable[[], bool]) -> None:
+        with subprocess.Popen(words, cwd=place, env=env, **quiet) as process:
+            while process.poll() is None and not far_enough():
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+
+    def lines() -> list[str]:
+        return samples.read_text().splitlines(keepends=True) if samples.exists() else []
+
+    killed_when(lambda: len(lines()) >= 5)
+    whole = [line for line in lines() if line.endswith("\n")]
+    killed_when(lambda: outcomes(place) >= 3)
+    assert lines()[: len(whole)] == whole
+    every, before = lines(), outcomes(place)
+    done = run(place, words)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout)
+    assert (told["outputs"], told["verified"], told["missing_signal"]) == (24, 12, 0)
+    assert 3 <= before < outcomes(place) == 12
+    assert lines() == every
+    assert run(place, words).stdout == done.stdout
+    assert outcomes(place) == 12
 
 
 @pytest.mark.parametrize(
