@@ -34,7 +34,7 @@ def recognises(response: Any) -> bool:
 
 def ends(event: Any) -> bool:
     """Whether an event is the last one of its stream."""
-    return field(event, "type") == "message_stop"
+    return bool(field(event, "type") == "message_stop")
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:

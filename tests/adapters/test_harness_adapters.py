@@ -14,6 +14,7 @@ import pytest
 
 from gatekeeper.adapters import lm_eval
 from gatekeeper.adapters.evalplus.samples import Dataset, read_samples
+from gatekeeper.adapters.harness import release
 from gatekeeper.adapters.harness.gate import GateOptions, add_options, options_of
 from gatekeeper.adapters.lm_eval.grading import Grading, mean_of_documents
 from gatekeeper.adapters.lm_eval.session import Session
@@ -225,3 +226,11 @@ def test_without_the_harness_it_says_what_to_install(
     assert run() == 2
     name = package.replace("_", "-")
     assert f"(extra {name}): pip install '{name}" in capsys.readouterr().err
+
+
+def test_another_release_of_the_harness_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "version", {"lm-eval": "9.9"}.__getitem__)
+    moved = ImportError("cannot import name 'TaskManager'", name="lm_eval.tasks")
+    said = str(release.unusable("lm-eval", "0.4.13", extra="lm-eval", error=moved))
+    assert said.startswith("lm-eval 9.9 is installed, and this plug-in was made for 0.4.13: ")
+    assert said.endswith("pip install 'lm-eval==0.4.13'")
