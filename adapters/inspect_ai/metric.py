@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import replace
 from pathlib import Path
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
@@ -30,12 +32,13 @@ def _whole_set() -> Metric:
         logs = {gate["log"] for gate in gates if "log" in gate}
         if len(logs) != 1 or not Path(log := logs.pop()).exists():
             return {}
-        records = list(records_of_log(log))
         values: dict[str, dict[str, float]] = {}
         for gate, score in zip(gates, scores, strict=True):
             for key, value in numbers(score.score.value).items():
                 if value == value and gate.get("verify"):
                     values.setdefault(key, {})[gate["id"]] = value
+        scored = {id_ for of_key in values.values() for id_ in of_key}
+        records = [_with_verdict(record, scored) for record in records_of_log(log)]
         found: dict[str, float] = {}
         for key, of_key in values.items():
             found |= _rows(f"{key}_" if key else "", records, of_key)
@@ -43,6 +46,14 @@ def _whole_set() -> Metric:
         return {**found, "verified": verified / len(records)}
 
     return compute
+
+
+def _with_verdict(record: Record, scored: Container[str]) -> Record:
+    """A killed evaluation may have kept a score that the gate's log does not have yet; a retry
+    takes it over. What the score says is in the values."""
+    if record.error is not None or record.id not in scored:
+        return record
+    return replace(record, error=0, verified=True)
 
 
 def _rows(prefix: str, records: list[Record], values: dict[str, float]) -> dict[str, float]:

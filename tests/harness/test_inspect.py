@@ -28,7 +28,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Inspect's own
 PAGE = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text()
 PROGRAM, IN_ONE_GO = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 (COMMANDS,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
-TASK = PROGRAM.replace("size: int = 120", "size: int = 80")  # Inspect takes its time
 SLOW = '''
 
 import asyncio
@@ -96,7 +95,7 @@ class Evaluation:
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
     """The page's task, generated, scored and reported on by its commands."""
     folder = tmp_path_factory.mktemp("inspect")
-    (folder / "arithmetic.py").write_text(TASK + SLOW)
+    (folder / "arithmetic.py").write_text(PROGRAM + SLOW)
     server = Server()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     evaluation = Evaluation(folder, server.base_url)
@@ -143,6 +142,25 @@ def test_the_commands_of_the_page(done: Evaluation) -> None:
         assert gate[sample.id]["propensity"] > 0
         json.dumps(score.metadata, allow_nan=False)
     assert f"Score of all {len(gate)} outputs, {len(verified)} of them checked:" in done.printed
+
+
+def test_the_table_of_the_page(done: Evaluation) -> None:
+    """Budgets of 0.2 and 1 on the same outputs: the interval holds the scorer's own metric."""
+    ran = done.run(
+        f"inspect score {done.log} --scorer gatekeeper/gated -S scorer=match -S budget=1 "
+        "-S log=whole.db --action overwrite --output-file whole.eval --overwrite"
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    found = []
+    for path in (done.log, done.folder / "whole.eval"):
+        metrics = {n: m.value for s in read(path).results.scores for n, m in s.metrics.items()}
+        found.append([metrics[name] for name in ("estimate", "low", "high")])
+    accuracy = metrics["accuracy"]
+    table = re.findall(r"\| [\d.]+ \| ([\d.]+) \| ([\d.]+) – ([\d.]+) \| ([\d.]*) ?\|", PAGE)
+    assert [[f"{value:.3f}" for value in row] for row in found] == [list(row[:3]) for row in table]
+    assert f"{accuracy:.3f}" == table[1][3]
+    assert found[0][1] <= accuracy <= found[0][2]
+    assert found[1] == [accuracy] * 3
 
 
 def test_killed_and_run_again(done: Evaluation) -> None:
@@ -295,6 +313,102 @@ def test_models_epochs_and_a_retry_after_kill_9(done: Evaluation, tmp_path: Path
         parts = [s.scores["gated"].value["part"] for s in log.samples]
         assert found["part"]["mean"].value == pytest.approx(sum(parts) / 40)
         assert found["gated"]["part_low"].value == pytest.approx(sum(parts) / 40)
+
+
+MARKED = """
+import asyncio
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import get_model
+from inspect_ai.scorer import CORRECT, INCORRECT, PARTIAL, Score, Scorer, accuracy, scorer, stderr
+from inspect_ai.solver import generate
+
+from gatekeeper.adapters.inspect_ai import gated
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def marked() -> Scorer:
+    async def score(state, target):
+        with open("calls.txt", "a") as calls:
+            calls.write(f"{get_model()} {target.text} {state.sample_id}/{state.epoch}\\n")
+        await asyncio.sleep(0.05)
+        answer = state.output.completion
+        partly = target.text[-1] in answer
+        value = CORRECT if f"{{{target.text}}}" in answer else PARTIAL if partly else INCORRECT
+        return Score(value=value, answer=answer)
+    return score
+
+
+def of(sign: str, results: list[int], budget: float) -> Task:
+    samples = [
+        Sample(id=n, input=f"What is {n} {sign} {n}?", target=str(result))
+        for n, result in enumerate(results, 10)
+    ]
+    return Task(dataset=samples, solver=generate(), scorer=gated("marked", budget=budget))
+
+
+@task
+def sums(budget: float = 0.5) -> Task:
+    return of("+", [n + n for n in range(10, 20)], budget)
+
+
+@task
+def differences(budget: float = 0.5) -> Task:
+    return of("-", [0 for n in range(10, 20)], budget)
+"""
+
+
+def test_an_eval_set_of_tasks_and_models_with_partial_credit(
+    done: Evaluation, tmp_path: Path
+) -> None:
+    """Killed and run again at temperature 0.8; then everything, which is the scorer itself."""
+    (tmp_path / "marks.py").write_text(MARKED)
+    there = Evaluation(tmp_path, done.env["LOCAL_BASE_URL"])
+    there.env |= {"OTHER_BASE_URL": done.env["LOCAL_BASE_URL"], "OTHER_API_KEY": "none"}
+    calls = tmp_path / "calls.txt"
+    command = (
+        "inspect eval-set marks.py --temperature 0.8 --epochs 2 --max-samples 4 --log-dir set "
+        "--model openai-api/local/gatekeeper-bundled,openai-api/other/gatekeeper-bundled"
+    )
+    killed = subprocess.Popen(
+        ["bash", "-c", f"exec {command}"],
+        cwd=tmp_path,
+        env=there.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while killed.poll() is None and not (calls.exists() and len(calls.read_text().split()) > 20):
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    again = there.run(command)
+    assert again.returncode == 0, again.stdout + again.stderr
+    once = Counter(calls.read_text().splitlines())
+    assert len(once) == 40  # half of two tasks, two models, two epochs, ten samples
+    assert once.total() <= len(once) + 8  # under way when it was killed
+    assert len(list((tmp_path / "set").glob("*.db"))) == 4
+    logs = {path: read(path) for path in (tmp_path / "set").glob("*.eval")}
+    ended = {path: log for path, log in logs.items() if log.status == "success"}
+    assert len({(log.eval.task, log.eval.model) for log in ended.values()}) == 4
+    for log in ended.values():
+        (score,) = log.results.scores
+        values = {name: metric.value for name, metric in score.metrics.items()}
+        assert values["low"] <= values["estimate"] <= values["high"]
+        assert values["verified"] == 0.5
+    some = next(path for path, log in ended.items() if log.eval.task == "sums")
+    whole = there.run(
+        f"inspect score {some} --scorer gatekeeper/gated -S scorer=marked -S budget=1 "
+        "-S log=whole.db --action overwrite --output-file whole.eval --overwrite"
+    )
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    log = read(tmp_path / "whole.eval")
+    found = {n: m.value for score in log.results.scores for n, m in score.metrics.items()}
+    marks = [{"C": 1.0, "P": 0.5, "I": 0.0}[s.scores["gated"].value] for s in log.samples]
+    assert 0.5 in marks
+    assert found["accuracy"] == sum(marks) / 20
+    assert {found["estimate"], found["low"], found["high"]} == {found["accuracy"]}
+    assert found["low_questions"] < found["accuracy"] < found["high_questions"]
 
 
 def test_what_is_wrong_is_said_in_one_line(done: Evaluation) -> None:
