@@ -178,8 +178,9 @@ class Session:
     def _decide_all(self) -> None:
         """Decide on the documents of all tasks, the first time that the harness applies filters.
 
-        The tasks take turns in proportion to their sizes, so that the warm-up and the draws are
-        spread over all of them.
+        For a score one task comes after the other: draws are spread over the stream, so that each
+        task has its share of them. To find errors the tasks take turns in proportion to their
+        sizes, so that all have a share of the warm-up.
         """
         if self._gate is not None:
             return
@@ -187,11 +188,13 @@ class Session:
         for task in self._tasks.values():
             task.prepare(gate)
         turns = [
-            ((at + 0.5) / len(task.documents()), number, task, doc)
-            for number, task in enumerate(self._tasks.values())
+            ((at + 0.5) / len(task.documents()), task, doc)
+            for task in self._tasks.values()
             for at, doc in enumerate(task.documents())
         ]
-        for _, _, task, doc in sorted(turns, key=lambda turn: turn[:2]):
+        if self._options.goal == "errors":
+            turns.sort(key=lambda turn: turn[0])
+        for _, task, doc in turns:
             task.decide(gate, doc)
 
     def _open(self) -> VerificationGate:

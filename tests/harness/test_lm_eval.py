@@ -114,6 +114,19 @@ def test_the_page_runs_and_goes_on_after_kill_9(url: str, tmp_path: Path) -> Non
         assert 0 < low < value < high < 1
     assert results["n-samples"][TASK] == {"original": 300, "effective": 300, "verified": 60}
     assert "exact_match,boxed" not in results["results"][TASK]
+    # The page's table, and the harness's own score of the same answers.
+    kept_answers = str(tmp_path / "run.db.responses")
+    whole = evaluate(url, GateOptions(budget=1.0), limit=None, use_cache=kept_answers)
+    table = re.findall(
+        r"\| `exact_match` \| (\S+) \| ([\d.]+), ([\d.]+) – ([\d.]+) \| ([\d.]+)", PAGE
+    )
+    assert [pipeline for pipeline, *_ in table] == ["boxed", "last-number"]
+    for pipeline, *figures in table:
+        found = [rows[f"exact_match@{k},{pipeline}"] for k in ("all", "low", "high")]
+        found.append(whole["results"][TASK][f"exact_match,{pipeline}"])
+        # Answers that were made before the kill have no log-probabilities any more.
+        assert found == pytest.approx([float(figure) for figure in figures], abs=0.01)
+        assert found[1] <= found[3] <= found[2]
 
 
 def answered(folder: Path) -> int:
@@ -192,6 +205,68 @@ def test_a_run_stopped_while_it_verifies_goes_on(url: str, answers: str, tmp_pat
     assert len(calls) == 2 * (whole["gatekeeper"]["tasks"][TASK]["verified"] - 25)
 
 
+NOTED = """
+import time
+
+def noted(doc, results):
+    with open("{calls}", "a") as calls:
+        calls.write(doc["id"] + " " + repr(results[0]) + "\\n")
+    time.sleep(0.05)
+    return {{"exact_match": float(results[0] == doc["gold"])}}
+"""
+
+
+def test_killed_at_temperature_0_8_and_run_again(url: str, tmp_path: Path) -> None:
+    """`--use_cache`, which keeps no sampled answers: those of the gate's log count."""
+    example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
+    head, _, _ = example.partition("metric_list:")
+    metric = "process_results: !function utils.noted\nmetric_list:\n  - {metric: exact_match}\n"
+    (tmp_path / "noted.yaml").write_text(head.replace(TASK, "noted") + metric)
+    utils = (ROOT / "examples" / "lm_eval" / "utils.py").read_text()
+    calls = tmp_path / "calls.txt"
+    (tmp_path / "utils.py").write_text(utils + NOTED.format(calls=calls))
+
+    def command(seed: int) -> list[str]:
+        """With another seed the endpoint gives other answers, as one without seeds does."""
+        model = f"model=gatekeeper-bundled,base_url={url},seed={seed},num_concurrent=4"
+        return [
+            *(sys.executable, "-m", "gatekeeper.adapters.lm_eval", "run", "--model", "gated-chat"),
+            *("--model_args", model, "--tasks", "noted", "--include_path", str(tmp_path)),
+            *(
+                "--apply_chat_template",
+                "--limit",
+                "30",
+                "--gen_kwargs",
+                "temperature=0.8,do_sample=true",
+            ),
+            *("--use_cache", str(tmp_path / "answers"), "--gate_log", str(tmp_path / "run.db")),
+            *("--gate_budget", "0.5", "--output_path", str(tmp_path / "out")),
+        ]
+
+    def called() -> list[str]:
+        return calls.read_text().splitlines() if calls.exists() else []
+
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command(1), **quiet) as first:
+        while first.poll() is None and len(called()) < 7:  # two pipelines of filters for each
+            time.sleep(0.01)
+        first.send_signal(signal.SIGKILL)
+    assert first.returncode == -signal.SIGKILL
+    before = called()
+    assert 7 <= len(before) < 30
+    again = subprocess.run(command(2), capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr[-3000:]
+    ids = [line.split()[0] for line in called()]
+    assert len(set(ids)) == 15
+    # Once each; the document whose metrics were under way has them again, of the same answer.
+    assert len(ids) <= 2 * 15 + 2
+    assert len(set(called())) <= 2 * 15
+    (file,) = (tmp_path / "out").rglob("results*.json")
+    results = json.loads(file.read_text())
+    assert results["gatekeeper"]["run"]["verified"] == 15
+    assert results["results"]["noted"]["exact_match@low,boxed"] < 1
+
+
 GRADED = """
 def overlap(doc, results):
     gold, text = set(doc["gold"]), set(str(results[0]))
@@ -216,7 +291,7 @@ metric_list:
   - {metric: corpus, aggregation: !function utils.corpus, higher_is_better: true}
 """
 GROUP = """group: both
-task: [large, small]
+task: [large, small, twice]
 aggregate_metric_list:
   - {metric: f1, weight_by_size: false}
   - {metric: percent, weight_by_size: true, filter_list: boxed}
@@ -224,13 +299,21 @@ aggregate_metric_list:
 
 
 def graded(folder: Path) -> TaskManager:
-    """A group of two tasks with graded metrics, one of them for all documents together."""
+    """A group of three tasks with graded metrics, one of them for all documents together; one task
+    asks for two responses to a document."""
     example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
     head, _, _ = example.partition("metric_list:")
     utils = (ROOT / "examples" / "lm_eval" / "utils.py").read_text()
     (folder / "utils.py").write_text(utils + GRADED)
-    for name, documents in (("large", "only_math"), ("small", "a_few")):
+    for name, documents in (("large", "only_math"), ("small", "a_few"), ("twice", "a_few")):
         text = head.replace(TASK, name).replace("only_math", documents) + METRICS
+        if name == "twice":
+            text = text.replace("function: take_first", "function: majority_vote")
+            text = text.replace(
+                "- function: majority_vote",
+                "- function: majority_vote\n      - function: take_first",
+            )
+            text += "repeats: 2\n"
         (folder / f"{name}.yaml").write_text(text)
     (folder / "both.yaml").write_text(GROUP)
     return TaskManager(include_path=str(folder), include_defaults=False)
@@ -260,13 +343,13 @@ def test_graded_metrics_filters_tasks_and_groups(
             outside += not found[0] <= value <= found[1]
             higher = part["higher_is_better"][name]
             assert higher[f"{metric}@all"] == (metric != "spurious")
-    assert inside + outside == 15
+    assert inside + outside == 21
     assert outside <= 1
     assert "corpus@verified,boxed" in part["results"]["large"]
     assert not {"corpus@all,boxed", "corpus,boxed"} & part["results"]["large"].keys()
-    verified = {n: part["n-samples"][n]["verified"] for n in ("large", "small")}
-    assert sum(verified.values()) == round(0.3 * 140)
-    assert 8 <= verified["small"] <= 16  # the draws are spread over the tasks
+    verified = {n: part["n-samples"][n]["verified"] for n in ("large", "small", "twice")}
+    assert sum(verified.values()) == round(0.3 * 180)
+    assert 11 <= verified["small"] <= 13  # the draws are spread over the tasks
     assert "math@all" not in part["results"]["both"]
     with pytest.raises(GatekeeperError, match=r"--gate_metric corpus: .*all documents together"):
         evaluate(url, GateOptions(), grading=Grading(metric="corpus"), **more)
