@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from loopback import PATIENCE
 from openai import OpenAI
-from openai_server import PATIENCE, Server
+from openai_server import Server
 from wrapped_calls import make_gate
 
 from gatekeeper import VerificationGate

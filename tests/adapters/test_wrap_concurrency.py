@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 import trio
+from loopback import PATIENCE
 from openai import OpenAI
 from openai.resources.chat.completions import Completions
-from openai_server import PATIENCE, Server, chat_chunks, expected_signals, response_events, text_of
+from openai_server import Server, chat_chunks, expected_signals, response_events, text_of
 from wrapped_calls import AsyncChecker, Checker, ask, chat_call, make_gate, new_client
 
 from gatekeeper import (

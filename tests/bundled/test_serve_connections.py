@@ -7,11 +7,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from time import monotonic
 from typing import Any
 
 import pytest
+from serving import running
 
 import gatekeeper.bundled.chat
 from gatekeeper.adapters.bundled import BundledModel
@@ -26,18 +27,6 @@ ASKED = {
     "messages": [{"role": "user", "content": "What is 12 + 30?"}],
     "temperature": 0,
 }
-
-
-@contextmanager
-def running(**limits: Any) -> Iterator[Server]:
-    with Server(**limits) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="module")

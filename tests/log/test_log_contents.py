@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from openai import OpenAI
+from serving import running
 
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
-from gatekeeper.bundled.serve import Server
 from gatekeeper.log import Learned, SQLiteLog
 
 KEY = "sk-live-0123456789abcdef"  # stands wherever a client or a verifier may have one
@@ -50,30 +49,24 @@ class Remote:
 def test_no_key_reaches_the_log(tmp_path: Path) -> None:
     """Of the client, its headers, a request's headers, a URL, a failed request, the verifier."""
     path = tmp_path / "run.db"
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            with (
-                VerificationGate(
-                    "cst",
-                    budget=Budget(fraction=1.0),
-                    verifier=Remote(f"https://me:{KEY}@example.org", KEY),
-                    log=path,
-                ) as gate,
-                OpenAI(
-                    base_url=server.base_url,
-                    api_key=KEY,
-                    organization=KEY,
-                    default_headers={"X-Api-Key": KEY},
-                    default_query={"key": KEY},
-                    max_retries=0,
-                ) as client,
-            ):
-                _ask(gate, client)
-        finally:
-            server.shutdown()
-            thread.join()
+    with (
+        running() as server,
+        VerificationGate(
+            "cst",
+            budget=Budget(fraction=1.0),
+            verifier=Remote(f"https://me:{KEY}@example.org", KEY),
+            log=path,
+        ) as gate,
+        OpenAI(
+            base_url=server.base_url,
+            api_key=KEY,
+            organization=KEY,
+            default_headers={"X-Api-Key": KEY},
+            default_query={"key": KEY},
+            max_retries=0,
+        ) as client,
+    ):
+        _ask(gate, client)
     held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"the verifier's own words" in held  # it is this file that was looked through
     assert b"12+30=42" in held

@@ -10,15 +10,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_upstream import Request, ScriptedUpstream, completion, reply
 
 from gatekeeper.io.records import read_records
 from gatekeeper.log import SQLiteLog
@@ -96,49 +96,20 @@ def charges(log: Path) -> Counter[str]:
         return Counter(event.id for event in opened.events() if event.kind == "outcome")
 
 
-class Endpoint(BaseHTTPRequestHandler):
-    """Answers as `answer(model, messages)` says, with log-probabilities."""
-
-    answer: Callable[[str, list[Any]], str]
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        text = type(self).answer(request["model"], request["messages"])
-        token = {"token": text, "bytes": None, "logprob": -0.01 * len(text)}
-        other = {"token": "?", "bytes": None, "logprob": -1.9}
-        message = {"role": "assistant", "content": text, "refusal": None}
-        logprobs = {"content": [{**token, "top_logprobs": [token, other]}], "refusal": None}
-        choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": logprobs}
-        head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
-        body = json.dumps(head | {"choices": [choice]}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def serve() -> Iterator[Callable[[Callable[[str, list[Any]], str]], str]]:
-    """Starts an endpoint that answers so; returns its base URL."""
-    servers = []
+    """Starts an endpoint that answers as `answer(model, messages)` says; returns its base URL."""
+    with ExitStack() as servers:
 
-    def start(answer: Callable[[str, list[Any]], str]) -> str:
-        handler = type("Handler", (Endpoint,), {"answer": staticmethod(answer)})
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        servers.append((server, thread))
-        return f"http://127.0.0.1:{server.server_port}/v1"
+        def start(answer: Callable[[str, list[Any]], str]) -> str:
+            def script(request: Request) -> list[bytes]:
+                asked = json.loads(request.body)
+                text = answer(asked["model"], asked["messages"])
+                return [reply(json.dumps(completion(text, logprob=-0.01 * len(text))).encode())]
 
-    yield start
-    for server, thread in servers:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+            return servers.enter_context(ScriptedUpstream(script)).url
+
+        yield start
 
 
 def answers_of(tasks: Path) -> dict[str, str]:

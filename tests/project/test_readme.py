@@ -9,12 +9,11 @@ import random
 import re
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_upstream import Request, ScriptedUpstream, completion, reply
 from serving import serving
 
 from gatekeeper.bundled import TASKS
@@ -25,54 +24,18 @@ ROOT = Path(__file__).parents[2]
 PYTHON = os.environ.get("GATEKEEPER_TEST_PYTHON", sys.executable)
 
 
-def completion(text: str) -> dict:
-    """A chat completion as OpenAI sends it, one token long."""
-    token = {"token": text, "bytes": list(text.encode()), "logprob": -0.2}
-    other = {"token": "?", "bytes": [63], "logprob": -1.9}
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "gpt-4o-mini-2024-07-18",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": text, "refusal": None},
-                "logprobs": {"content": [{**token, "top_logprobs": [token, other]}]},
-            }
-        ],
-        "usage": {"prompt_tokens": 21, "completion_tokens": 1, "total_tokens": 22},
-    }
-
-
-class Server(BaseHTTPRequestHandler):
-    """Answers the README's two questions, the second one wrongly."""
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        assert request["logprobs"] is True
-        first = "3/4" in request["messages"][0]["content"]
-        body = json.dumps(completion(r"\boxed{19/12}" if first else r"\boxed{6}")).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
+def answer(request: Request) -> list[bytes]:
+    """To the README's two questions, the second one wrongly."""
+    asked = json.loads(request.body)
+    assert asked["logprobs"] is True
+    first = "3/4" in asked["messages"][0]["content"]
+    return [reply(json.dumps(completion(r"\boxed{19/12}" if first else r"\boxed{6}")).encode())]
 
 
 @pytest.fixture
 def base_url():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with ScriptedUpstream(answer) as server:
+        yield server.url
 
 
 README = (ROOT / "README.md").read_text()

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-PATIENCE = 300.0  # seconds: only against hanging for ever, on a machine that is busy
+from loopback import LoopbackServer, path_of
+
 HEADERS = {"content-type": "application/json", "retry-after-ms": "1"}
 
 
@@ -238,60 +238,25 @@ ENDPOINTS = {
 }
 
 
-class Server:
-    """HTTP/1.1 with kept-alive connections, in a thread of its own."""
+class Server(LoopbackServer):
+    """Answers as OpenAI's API does."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.requests: list[tuple[str, dict[str, Any]]] = []
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._seen: Counter[str] = Counter()
-
-    def __enter__(self) -> Server:
-        self._thread.start()
-        assert self._ready.wait(PATIENCE)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(PATIENCE)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def sent(self) -> dict[str, Any]:
         """The body of the last request."""
         return self.requests[-1][1]
 
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._handle, "127.0.0.1", 0, backlog=2000)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        handlers = asyncio.all_tasks() - {asyncio.current_task()}
-        for handler in handlers:
-            handler.cancel()
-        await asyncio.gather(*handlers)
-        await asyncio.sleep(0.01)  # for the transports to close
-
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-                path = head.split(" ", 2)[1].partition("?")[0]
-                size = int(head.partition("content-length:")[2].split("\r\n")[0] or 0)
-                body = json.loads(await reader.readexactly(size) or b"{}")
-                path = "/" + path.partition("/v1/")[2] if "/v1/" in path else path
-                self.requests.append((path, body))
-                await self._answer(path, body, writer)
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
+    async def answer(self, head: bytes, body: bytes, writer: asyncio.StreamWriter) -> None:
+        path = path_of(head).lower().partition("?")[0]
+        path = "/" + path.partition("/v1/")[2] if "/v1/" in path else path
+        asked = json.loads(body or b"{}")
+        self.requests.append((path, asked))
+        await self._answer(path, asked, writer)
 
     async def _answer(self, path: str, body: Any, writer: asyncio.StreamWriter) -> None:
         path = "/chat/completions" if path.endswith("/chat/completions") else path  # Azure's

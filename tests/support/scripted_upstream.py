@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-PATIENCE = 120.0  # seconds: only against hanging for ever
+from loopback import LoopbackServer, header_of, path_of
 
 CUT = "cut"  # in a script: the connection is reset
 Script = Sequence[bytes | float | str]  # bytes to send, seconds to wait, CUT
@@ -20,14 +19,10 @@ class Request(NamedTuple):
 
     @property
     def path(self) -> str:
-        return self.head.split(b" ", 2)[1].decode()
+        return path_of(self.head)
 
     def header(self, name: str) -> str | None:
-        for line in self.head.split(b"\r\n")[1:]:
-            key, _, value = line.partition(b":")
-            if key.decode().lower() == name:
-                return value.strip().decode()
-        return None
+        return header_of(self.head, name)
 
 
 def reply(
@@ -53,10 +48,12 @@ def event_stream(*pieces: bytes | float | str, ends: bool = True) -> list[bytes 
     return [*script, b"0\r\n\r\n"] if ends else script
 
 
-def completion(text: str = "7", *, tokens: int = 1, logprobs: bool = True) -> dict[str, Any]:
+def completion(
+    text: str = "7", *, tokens: int = 1, logprobs: bool = True, logprob: float = -0.25
+) -> dict[str, Any]:
     """A chat completion."""
     other = {"token": "?", "bytes": [63], "logprob": -1.5}
-    entry = {"token": text, "bytes": list(text.encode()), "logprob": -0.25}
+    entry = {"token": text, "bytes": list(text.encode()), "logprob": logprob}
     entry = entry | {"top_logprobs": [entry, other]}
     choice = {
         "index": 0,
@@ -69,28 +66,13 @@ def completion(text: str = "7", *, tokens: int = 1, logprobs: bool = True) -> di
     return head | {"choices": [choice], "usage": usage}
 
 
-class ScriptedUpstream:
-    """Listens on loopback, in a thread of its own, while it is entered; port 0 picks a free one."""
+class ScriptedUpstream(LoopbackServer):
+    """Answers each request with the bytes of a script."""
 
     def __init__(self, script: Callable[[Request], Script], *, port: int = 0) -> None:
+        super().__init__(port)
         self.requests: list[Request] = []
-        self.port = port
         self.script = script
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-
-    def __enter__(self) -> ScriptedUpstream:
-        self._thread.start()
-        assert self._ready.wait(PATIENCE)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(PATIENCE)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def wire(self) -> bytes:
@@ -102,37 +84,16 @@ class ScriptedUpstream:
         """The body of the last request."""
         return json.loads(self.requests[-1].body)
 
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._handle, "127.0.0.1", self.port, backlog=2000)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        handlers = asyncio.all_tasks() - {asyncio.current_task()}
-        for handler in handlers:
-            handler.cancel()
-        await asyncio.gather(*handlers, return_exceptions=True)
-        await asyncio.sleep(0.01)  # for the transports to close
-
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                size = Request(head, b"").header("content-length")
-                body = await reader.readexactly(int(size or 0))
-                self.requests.append(Request(head, body))
-                for step in self.script(self.requests[-1]):
-                    if isinstance(step, bytes):
-                        writer.write(step)
-                        await writer.drain()
-                    elif step == CUT:
-                        await asyncio.sleep(0.05)  # for what was sent to arrive before the reset
-                        writer.transport.abort()
-                        return
-                    else:
-                        await asyncio.sleep(float(step))
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
+    async def answer(self, head: bytes, body: bytes, writer: asyncio.StreamWriter) -> None:
+        request = Request(head, body)
+        self.requests.append(request)
+        for step in self.script(request):
+            if isinstance(step, bytes):
+                writer.write(step)
+                await writer.drain()
+            elif step == CUT:
+                await asyncio.sleep(0.05)  # for what was sent to arrive before the reset
+                writer.transport.abort()
+                raise ConnectionError
+            else:
+                await asyncio.sleep(float(step))

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+from loopback import PATIENCE
 from openai import (
     AsyncAzureOpenAI,
     AsyncOpenAI,
@@ -15,7 +16,7 @@ from openai import (
     OpenAI,
 )
 from openai.types.chat import ChatCompletion
-from openai_server import PATIENCE, Server
+from openai_server import Server
 from pydantic import BaseModel
 
 from gatekeeper import (
