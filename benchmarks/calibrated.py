@@ -30,7 +30,8 @@ from time import perf_counter
 import numpy as np
 from _machine import machine
 
-from gatekeeper.analysis.experiment import METRICS, Contender, PolicyRun, Protocol, runs
+from gatekeeper.analysis.experiment import Protocol, runs
+from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.paper.settings import SETTINGS

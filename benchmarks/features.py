@@ -32,8 +32,9 @@ from _machine import machine
 from off_policy import logged
 
 from gatekeeper.adapters.generate import bundled_generator
-from gatekeeper.analysis.experiment import METRICS, Protocol, compare
+from gatekeeper.analysis.experiment import Protocol, compare
 from gatekeeper.analysis.feature_worth import feature_worth
+from gatekeeper.analysis.policy_run import METRICS
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.bundled import TASKS
 from gatekeeper.costs import output_length

@@ -20,7 +20,8 @@ from time import perf_counter
 
 import numpy as np
 
-from gatekeeper.analysis.experiment import Contender, Protocol, compare
+from gatekeeper.analysis.experiment import Protocol, compare
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.paper.settings import SETTINGS
 from gatekeeper.paper.streams import draw

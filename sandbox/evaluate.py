@@ -18,9 +18,10 @@ from typing import Literal
 from gatekeeper.sandbox.inside.codec import decode
 from gatekeeper.sandbox.inside.wire import MalformedError
 from gatekeeper.sandbox.literal import LiteralTest
+from gatekeeper.sandbox.printed import same_output
 from gatekeeper.sandbox.reprs import short_repr
 from gatekeeper.sandbox.run_loop import End, Finished, Job, Terms, run_jobs
-from gatekeeper.sandbox.suite import Suite, same_output
+from gatekeeper.sandbox.suite import Suite
 from gatekeeper.sandbox.worker import LostError, Worker
 from gatekeeper.types import Verdict
 

@@ -10,7 +10,6 @@ import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gatekeeper.errors import BadInputError
@@ -19,7 +18,7 @@ from gatekeeper.sandbox.inside.counting import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read_tests
 
-__all__ = ["Case", "Suite", "read_suite", "same_output"]
+__all__ = ["Case", "Suite", "read_suite"]
 
 _MODULES = frozenset({"solution", "candidate", "submission", "answer", "main"})
 
@@ -341,32 +340,6 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {k if isinstance(k, str) else str(k): _as_json(v) for k, v in value.items()}
     return value
-
-
-def same_output(printed: str, expected: str) -> bool:
-    """Equal line by line but for outer blanks; numbers by value ("1.0" is "1")."""
-    lines, wanted = (
-        [line.strip() for line in text.strip().splitlines()] for text in (printed, expected)
-    )
-    if lines == wanted:
-        return True
-    if len(lines) != len(wanted):
-        return False
-    # Decimals of what a candidate printed are made for as many words as are wanted, no more.
-    return all(
-        len(a.split(None, len(b.split()))) == len(b.split())
-        and _numbers(a) == _numbers(b) is not None
-        for a, b in zip(lines, wanted, strict=True)
-        if a != b
-    )
-
-
-def _numbers(line: str) -> list[Decimal] | None:
-    try:
-        numbers = [Decimal(word) for word in line.split()]
-    except InvalidOperation:
-        return None
-    return numbers if all(number.is_finite() for number in numbers) else None
 
 
 @contextlib.contextmanager

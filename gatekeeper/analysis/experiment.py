@@ -8,15 +8,16 @@ and Baselines").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from gatekeeper.analysis.parallel import in_processes
+from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.replay import Evaluate, Feedback, evaluation_start
 from gatekeeper.analysis.vectorised import Decisions, Stream
 from gatekeeper.arguments import check_beta, check_count
@@ -30,31 +31,15 @@ from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 
 __all__ = [
-    "METRICS",
     "Comparison",
-    "Contender",
     "Label",
-    "PolicyRun",
     "Protocol",
     "compare",
     "needs_second_half",
     "runs",
 ]
 
-METRICS = ("hit_rate", "audit_rate", "utilisation", "recall", "yield", "value")
 Label = Literal["error", "benefit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A policy by name, with options of its own: `Contender("cst", {"strata": 6})`."""
-
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
-        return f"{self.name}({options})" if options else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,34 +96,6 @@ class Protocol:
     @property
     def each_seed(self) -> range:
         return range(self.first_seed, self.first_seed + self.seeds)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicyRun:
-    """One policy on one seed's stream under one budget."""
-
-    contender: Contender
-    beta: float
-    seed: int
-    rows: np.typing.NDArray[np.intp]  # of the table, the evaluated ones in stream order
-    decisions: Decisions
-    error: FloatArray  # clean labels of `rows`
-    cost: FloatArray
-
-    def metrics(self) -> list[float]:
-        """In the order of METRICS; NaN for 0/0."""
-        verified = self.decisions.verified
-        found = float(self.error[verified].sum())
-        spent = float(self.cost[verified].sum())
-        n = int(verified.sum())
-        return [
-            _ratio(found, n),
-            n / verified.size,
-            _ratio(spent, self.decisions.budget),
-            _ratio(found, float(self.error.sum())),
-            _ratio(found, spent),
-            found / verified.size,
-        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -401,7 +358,3 @@ def _spread(column: FloatArray) -> float:
     """Standard deviation of what is finite; 0 for a signal that is absent."""
     finite = column[np.isfinite(column)]
     return float(finite.std()) if finite.size else 0.0
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")

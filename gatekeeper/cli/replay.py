@@ -15,15 +15,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gatekeeper.analysis.experiment import (
-    METRICS,
-    Comparison,
-    Contender,
-    Label,
-    PolicyRun,
-    Protocol,
-    compare,
-)
+from gatekeeper.analysis.experiment import Comparison, Label, Protocol, compare
+from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names

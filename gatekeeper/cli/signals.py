@@ -18,7 +18,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import lines_of, read_jsonl
 from gatekeeper.io.providers import response_names
 from gatekeeper.io.responses import as_generations
-from gatekeeper.log.events import json_number
+from gatekeeper.log.json_values import json_number
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (

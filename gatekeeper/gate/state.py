@@ -20,10 +20,9 @@ from gatekeeper.log.events import (
     Learned,
     Released,
     WarmupRepeated,
-    outcome_data,
-    outcome_of,
 )
 from gatekeeper.log.fold import LogState, Output
+from gatekeeper.log.json_values import outcome_data, outcome_of
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Generation, PolicyHealth, Reason, Verdict
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from gatekeeper.adapters.openai.attachment import Result
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gateway.outputs import Decided
-from gatekeeper.log.events import json_number
+from gatekeeper.log.json_values import json_number
 from gatekeeper.types import Undecided
 
 __all__ = ["as_json", "comment", "find", "headers", "id_header", "summary"]

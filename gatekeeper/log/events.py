@@ -27,6 +27,7 @@ import numpy as np
 
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.errors import LogError
+from gatekeeper.log.json_values import json_number, number_of, outcome_data, outcome_of
 from gatekeeper.types import (
     Candidate,
     Decision,
@@ -35,7 +36,6 @@ from gatekeeper.types import (
     PolicyHealth,
     Reason,
     Signals,
-    Verdict,
 )
 
 __all__ = [
@@ -51,14 +51,10 @@ __all__ = [
     "Settled",
     "WarmupRepeated",
     "decode",
-    "json_number",
-    "outcome_data",
-    "outcome_of",
 ]
 
 _NO_POSITIONS = np.empty(0)
 _REASONS = {reason.value: reason for reason in Reason}  # quicker than Reason(value)
-_VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
 class Row(NamedTuple):
@@ -144,9 +140,9 @@ class Decided:
             features,
         )
         signals = Signals(
-            _number(data["h1"]),
-            _number(data["h2"]),
-            _number(data["h3"]),
+            number_of(data["h1"]),
+            number_of(data["h2"]),
+            number_of(data["h3"]),
             data["n_tokens"],
             data["n_margins"],
         )
@@ -154,8 +150,8 @@ class Decided:
         decision = Decision(
             data["verify"],
             reason,
-            _number(data["score"]),
-            _number(data["threshold"]),
+            number_of(data["score"]),
+            number_of(data["threshold"]),
             data["stratum"],
             data["propensity"],
             data["version"],
@@ -176,10 +172,10 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class ReservedAgain:
-    """Budget was reserved again, for an output whose reservation had been released."""
+class _OfOutput:
+    """Happened to an output; nothing else is known of it."""
 
-    kind: ClassVar[str] = "reserved"
+    kind: ClassVar[str]
 
     id: str
 
@@ -190,6 +186,13 @@ class ReservedAgain:
     @classmethod
     def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
         return cls(id_)
+
+
+class ReservedAgain(_OfOutput):
+    """Budget was reserved again, for an output whose reservation had been released."""
+
+    __slots__ = ()
+    kind = "reserved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,21 +236,11 @@ class Released:
         return cls(id_, data["why"], None if outcome is None else outcome_of(outcome))
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(_OfOutput):
     """The policy was updated with the output's outcome."""
 
-    kind: ClassVar[str] = "learned"
-
-    id: str
-
-    def row(self) -> Row:
-        """The event as it is stored."""
-        return Row(self.kind, self.id, {})
-
-    @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        return cls(id_)
+    __slots__ = ()
+    kind = "learned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,39 +363,3 @@ def decode(kind: str, id_: str, data: Mapping[str, Any]) -> Event:
         return event.of(id_, data)
     except KeyError as e:
         raise LogError(f"event {kind!r} of id={id_!r:.80} has no valid field {e}") from e
-
-
-def json_number(value: float) -> float | str | None:
-    """A number as a JSON value: NaN as null, infinities as strings."""
-    if isfinite(value):
-        return value
-    return None if value != value else str(value)
-
-
-def _number(value: float | str | None) -> float:
-    return nan if value is None else float(value)
-
-
-def outcome_data(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as JSON values."""
-    value = {} if outcome.value is None else {"value": outcome.value}
-    return value | {
-        "verdict": outcome.verdict,
-        "error": outcome.error,
-        "cost": outcome.cost,
-        "seconds": outcome.seconds,
-        "detail": outcome.detail,
-        "meta": dict(outcome.meta),
-    }
-
-
-def outcome_of(data: Mapping[str, Any]) -> Outcome:
-    """The outcome that was stored as these JSON values."""
-    return Outcome(
-        _VERDICTS[data["verdict"]],
-        data["cost"],
-        data["seconds"],
-        data["detail"],
-        data["meta"],
-        data.get("value"),
-    )

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from gatekeeper.analysis.diagnosis import diagnose
-from gatekeeper.analysis.experiment import Contender
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.paper import published
 from gatekeeper.paper.replays import Grid, Replays
 from gatekeeper.paper.settings import SETTINGS

@@ -12,15 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.analysis.experiment import (
-    Comparison,
-    Contender,
-    Label,
-    Protocol,
-    compare,
-    runs,
-)
+from gatekeeper.analysis.experiment import Comparison, Label, Protocol, compare, runs
 from gatekeeper.analysis.parallel import WorkerPool
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable
 from gatekeeper.paper import published

@@ -12,15 +12,8 @@ import slow_reference as slow
 from scipy import stats
 
 from gatekeeper.analysis import vectorised
-from gatekeeper.analysis.experiment import (
-    METRICS,
-    Comparison,
-    Contender,
-    PolicyRun,
-    Protocol,
-    compare,
-    runs,
-)
+from gatekeeper.analysis.experiment import Comparison, Protocol, compare, runs
+from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.replay import replay
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable

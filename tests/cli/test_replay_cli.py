@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import slow_reference as slow
 
-from gatekeeper.analysis.experiment import Comparison, Contender, Protocol
+from gatekeeper.analysis.experiment import Comparison, Protocol
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.cli import main, replay
 from gatekeeper.io.records import read_records
 from gatekeeper.types import Record

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from gatekeeper import HGA, BadInputError, Reason
-from gatekeeper.analysis.experiment import Contender, Protocol, compare
+from gatekeeper.analysis.experiment import Protocol, compare
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.replay import replay
 from gatekeeper.paper.stress import Recipe, make_stream
 from gatekeeper.policies.hga import CalibrationSample, GateEvidence, Rule, weigh

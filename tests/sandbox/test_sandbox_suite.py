@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.sandbox.suite import Case, read_suite, same_output
+from gatekeeper.sandbox.printed import same_output
+from gatekeeper.sandbox.suite import Case, read_suite
 
 CHECK = (
     "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(3) == 9, 'three'\n"

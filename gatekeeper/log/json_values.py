@@ -1,0 +1,50 @@
+"""Numbers and outcomes as JSON values, in which a log stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite, nan
+from typing import Any
+
+from gatekeeper.types import Outcome, Verdict
+
+__all__ = ["json_number", "number_of", "outcome_data", "outcome_of"]
+
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}  # quicker than Verdict(value)
+
+
+def json_number(value: float) -> float | str | None:
+    """A number as a JSON value: NaN as null, infinities as strings."""
+    if isfinite(value):
+        return value
+    return None if value != value else str(value)
+
+
+def number_of(value: float | str | None) -> float:
+    """The number that was stored as this JSON value."""
+    return nan if value is None else float(value)
+
+
+def outcome_data(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as JSON values."""
+    value = {} if outcome.value is None else {"value": outcome.value}
+    return value | {
+        "verdict": outcome.verdict,
+        "error": outcome.error,
+        "cost": outcome.cost,
+        "seconds": outcome.seconds,
+        "detail": outcome.detail,
+        "meta": dict(outcome.meta),
+    }
+
+
+def outcome_of(data: Mapping[str, Any]) -> Outcome:
+    """The outcome that was stored as these JSON values."""
+    return Outcome(
+        _VERDICTS[data["verdict"]],
+        data["cost"],
+        data["seconds"],
+        data["detail"],
+        data["meta"],
+        data.get("value"),
+    )
