@@ -138,7 +138,10 @@ def _read_dicts(logprobs: Any, tokens: Sequence[int]) -> Positions:
 
 
 def _columns(dicts: Any, tokens: Sequence[int]) -> Iterator[FloatArray]:
-    """The log-probabilities of the sampled tokens, and the two largest: one pass, for speed."""
+    """The log-probabilities of the sampled tokens, and the two largest.
+
+    One pass, which `benchmarks/adapters.py` compares with the plain definition.
+    """
     chosen, top1, top2 = [], [], []
     for entries, token in zip(dicts, tokens, strict=True):
         chosen.append(entries[token].logprob)

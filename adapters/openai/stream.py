@@ -129,7 +129,8 @@ class StreamReader:
         """The fast path for most chunks: an object with a piece of one text and its entries.
 
         Returns False, and changes nothing, for any other chunk; `_add_chunk` is the plain reading.
-        `benchmarks/adapters.py` measures this path.
+        `benchmarks/adapters.py` measures this path; tests/adapters/test_openai_streams.py compares
+        it with the definition.
         """
         try:
             (part,) = chunk.choices

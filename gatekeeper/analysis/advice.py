@@ -1,4 +1,4 @@
-"""Which policy to use: the one place that decides it, for every command and page that says so.
+"""Which policy to use. Every command and page that advises one takes it from here.
 
 All built-in policies are replayed on the outputs of the file, as `gatekeeper.analysis.off_policy`
 does, and their recalls in the next run of such outputs are compared by draws (Bayesian bootstrap;
@@ -41,7 +41,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The policy to use, and how sure that is.
+    """The policy to use, and how certain that is.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class Advice:
 
     @property
     def level(self) -> tuple[Rival, ...]:
-        """Those that the file cannot tell from the advised policy, `random` apart."""
+        """Policies that may find as much as the advised one, `random` apart."""
         return tuple(r for r in self._others if r.less.low <= 0.0)
 
     @property
     def beats_random(self) -> bool | None:
-        """Whether it finds more than random draws; None where the file cannot tell."""
+        """Whether it finds more than random draws; None where the file does not show it."""
         for rival in self.rivals:
             if rival.policy == Random.name:
                 if rival.less.low > 0.0:

@@ -27,7 +27,7 @@ from gatekeeper.stats.quantile import RunningQuantile
 from gatekeeper.stats.strata import CostStrata
 from gatekeeper.types import FloatArray
 
-__all__ = ["LOOPS", "MOST", "LearnerStream", "Run", "Steps", "by_distance"]
+__all__ = ["LOOPS", "MOST", "LearnerStream", "ReplaySettings", "Steps", "by_distance"]
 
 MOST = 6000  # candidates for CST+Memory: their neighbours take 36 MB if all are of one stratum
 BLOCK = 256  # candidates whose neighbours are sorted at once
@@ -35,7 +35,7 @@ BLOCK = 256  # candidates whose neighbours are sorted at once
 Indices = NDArray[np.intp]
 
 
-class Run(NamedTuple):
+class ReplaySettings(NamedTuple):
     """How a stream is replayed once."""
 
     beta: float  # share of the full cost to spend, in (0, 1)
@@ -157,22 +157,24 @@ class LearnerStream:
         self._neighbours[k] = found
         return found
 
-    def lots(self, run: Run) -> Iterator[bool]:
+    def draws(self, run: ReplaySettings) -> Iterator[bool]:
         """The draws for the candidates without signals, after the warm-up."""
         missing = int(np.isnan(self.score[self.warmup :]).sum())
-        draws: list[bool] = (np.random.default_rng(run.seed).random(missing) < run.beta).tolist()
-        return iter(draws)
+        drawn: list[bool] = (np.random.default_rng(run.seed).random(missing) < run.beta).tolist()
+        return iter(drawn)
 
 
-def _mp_adapt(stream: LearnerStream, run: Run) -> Steps:
+def _mp_adapt(stream: LearnerStream, run: ReplaySettings) -> Steps:
     return _mirror_prox(stream, run, MPAdapt.floor, None)
 
 
-def _mp_strat(stream: LearnerStream, run: Run, *, strata: int = 4) -> Steps:
+def _mp_strat(stream: LearnerStream, run: ReplaySettings, *, strata: int = 4) -> Steps:
     return _mirror_prox(stream, run, MPStrat.floor, stream.strata(strata))
 
 
-def _mirror_prox(stream: LearnerStream, run: Run, floor: float, strata: Indices | None) -> Steps:
+def _mirror_prox(
+    stream: LearnerStream, run: ReplaySettings, floor: float, strata: Indices | None
+) -> Steps:
     """With strata there is a teacher, which decides, beside the student, which learns."""
     beta, full = run.beta, run.full
     warmup, first, budget, mean_estimate = (
@@ -190,7 +192,7 @@ def _mirror_prox(stream: LearnerStream, run: Run, floor: float, strata: Indices 
     student = [stream.fitted.weights] * parts
     teacher = student if strata is None else list(student)
     rate_of_price = 0.25 * beta
-    lots = stream.lots(run)
+    draws = stream.draws(run)
     steps = Steps([], [], [], [], [])
     spent = 0.0
     for t, ((x1, x2, x3, estimate, cost, charged, y, rate), k) in enumerate(
@@ -201,7 +203,7 @@ def _mirror_prox(stream: LearnerStream, run: Run, floor: float, strata: Indices 
         charge = price * estimate
         u = s - charge
         has = s == s
-        wanted = u > 0.0 if has else next(lots)
+        wanted = u > 0.0 if has else next(draws)
         verify = wanted and (t < first or spent + cost <= budget)
         if t >= first:
             if verify:
@@ -230,7 +232,7 @@ def _mirror_prox(stream: LearnerStream, run: Run, floor: float, strata: Indices 
 
 def _cst_memory(
     stream: LearnerStream,
-    run: Run,
+    run: ReplaySettings,
     *,
     weight: float = 0.2,
     neighbours: int = 5,
@@ -245,7 +247,7 @@ def _cst_memory(
     sparse = True  # a stratum has fewer than two values, and needs those of all
     known = [-1] * len(stream)  # labels of the candidates in the memory
     members, wrong = [0] * parts, [0] * parts
-    lots = stream.lots(run)
+    draws = stream.draws(run)
     steps = Steps([], [], [], [], [])
     spent = 0.0
     columns = (stream.score, stream.cost_estimate, stream.cost, stream.observed, strata_of)
@@ -272,7 +274,7 @@ def _cst_memory(
                 everywhere.add(z)
                 sparse = min(map(len, histories)) < 2
         elif t >= warmup:
-            wanted = next(lots)
+            wanted = next(draws)
         verify = wanted and (t < first or spent + cost <= budget)
         if t >= first:
             if verify:

@@ -229,7 +229,7 @@ def _value(
     row: OutputRow, values: Mapping[str, float] | None, bounds: tuple[float, float]
 ) -> float:
     value = row.value if values is None else values.get(row.id, nan)
-    if row.label != row.label:  # no verdict: what a metric gives is not known to be right
+    if row.label != row.label:  # no verdict: a value of the metric would be unchecked
         return nan
     if value == value and not bounds[0] <= value <= bounds[1]:
         raise BadInputError(
@@ -270,7 +270,7 @@ class _Scale:
 
 
 class _Sample:
-    """The outputs of a run as a sample: what is known, and what it says about the others."""
+    """The outputs of a run as a sample: what is known, and what follows for the others."""
 
     def __init__(self, rows: list[OutputRow], y: FloatArray, weight: FloatArray) -> None:
         self._rows, self._y, self._weight = rows, y, weight
@@ -290,7 +290,7 @@ class _Sample:
         self.with_chance = [row for row, c in zip(rows, chance.tolist(), strict=True) if c]
 
     def possible(self) -> Interval:
-        """The worst cases: every verdict counts, also one from outside."""
+        """The least and the most that is possible: every verdict counts, also one from outside."""
         there = np.isfinite(self._y)
         whole = self._weight.sum()
         low = float(self._weight[there] @ self._y[there] / whole)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.analysis.learners import LOOPS, MOST, LearnerStream, Run
+from gatekeeper.analysis.learners import LOOPS, MOST, LearnerStream, ReplaySettings
 from gatekeeper.analysis.replay import (
     Evaluate,
     Feedback,
@@ -160,7 +160,7 @@ class Stream:
         """
         if rule := _RULES.get(policy):
             return rule(self, beta, seed, **options)
-        run = Run(beta, seed, self.budget(beta), feedback == "full")
+        run = ReplaySettings(beta, seed, self.budget(beta), feedback == "full")
         steps = LOOPS[policy](self.learners, run, **options)
         return Decisions(
             np.array(steps.wanted, dtype=bool),

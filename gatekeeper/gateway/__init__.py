@@ -2,7 +2,7 @@
 
 application   routes, the gateway's key, what is under way
 calls         a request for outputs: what it asks of the gateway, what goes upstream
-logprobs      what is requested on the caller's behalf, and taken out of the answer
+logprobs      what is requested on the caller's behalf, and removed from the answer
 json_edit     edits of JSON that keep every other byte
 answer_edit   the same, of large answers
 gated         answers to such requests, in one piece or as a stream

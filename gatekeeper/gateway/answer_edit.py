@@ -1,6 +1,6 @@
 """Edits of answers, which are large: msgspec reads them in half the time of the standard library.
 
-It also finds where the values to edit stand, and builds nothing for what it skips.
+It also finds the positions of the values to edit, and makes no objects of the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gatekeeper.gateway.json_edit import EACH, Paths, edited
 __all__ = ["NO_EDITS", "Edits"]
 
 _decode = msgspec.json.Decoder().decode
-_NONE = msgspec.Raw()  # of a member that is missing: no value has no bytes
+_NONE = msgspec.Raw()  # stands for a member that is missing: every value has bytes
 
 
 class Edits:
@@ -92,7 +92,7 @@ def _changes(found: Any, paths: Any) -> Iterator[tuple[int, int, str]]:
 
 
 def _address(buffer: Any) -> int:
-    """In memory. A `Raw` is a part of the message's own bytes, so it says where the part stands."""
+    """In memory. A `Raw` is a view of the message's own bytes, so addresses give positions."""
     address: int = np.frombuffer(buffer, np.uint8).__array_interface__["data"][0]
     return address
 

@@ -1,4 +1,4 @@
-"""The gateway as an application of aiohttp: its routes, its key, and what is under way."""
+"""The gateway as an application of aiohttp: routes, the check of the key, the end."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Gateway:
             ]
         )
         app.cleanup_ctx.append(self._connected)
-        app.on_response_prepare.append(_unsigned)
+        app.on_response_prepare.append(_remove_server_header)
         if self._page is not None:
             app.on_shutdown.append(self._page.end)
         return app
@@ -115,7 +115,7 @@ class Gateway:
                 413, "body_too_large", f"a request for outputs may have {MAX_BODY >> 20} MiB"
             ).response()
         except CutError:
-            # The caller meets what the gateway did: a connection that ends too early.
+            # As the upstream's connection did, the caller's ends before the answer does.
             if request.transport is not None:
                 request.transport.close()
             raise asyncio.CancelledError from None
@@ -139,7 +139,7 @@ class Gateway:
                 401, "invalid_gatekeeper_key", f"send the gateway's key in the header {KEY_HEADER}"
             )
 
-    # -- what passes ------------------------------------------------------------------------------
+    # -- requests that pass -----------------------------------------------------------------------
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         begun = perf_counter()
@@ -201,7 +201,7 @@ class Gateway:
         return web.Response(status=201 if is_new else 204)
 
 
-async def _unsigned(request: web.Request, response: web.StreamResponse) -> None:
-    """Without the name of aiohttp, which it adds where the upstream does not name itself."""
+async def _remove_server_header(request: web.Request, response: web.StreamResponse) -> None:
+    """Remove the header `Server` that aiohttp adds where the upstream sent none."""
     if response.headers.get("Server") == SERVER_SOFTWARE:
         del response.headers["Server"]

@@ -97,7 +97,7 @@ class GatedCalls:
         removes: bool,
         begun: float,
     ) -> web.Response:
-        """`begun`: when the request came, later by what the upstream took."""
+        """`begun`: when the request came, plus the time that the upstream took."""
         headers = self.upstream.headers(answer, same_body=False)
         if answer.status != 200:
             self.metrics.answered(call.endpoint, answer.status)
@@ -179,11 +179,11 @@ class GatedCalls:
             decided = await self.outputs.decide(found, settings)
         if call.waits:
             await self.outputs.verdicts(decided)
-        said = results.comment(str(settings.id), decided)
+        comment = results.comment(str(settings.id), decided)
         if call.blocks and (wrong := _wrong(decided)):
             error = envelope(422, "verification_failed", wrong)
-            return said, b"event: error\ndata: " + error + b"\n\n"
-        return said, last
+            return comment, b"event: error\ndata: " + error + b"\n\n"
+        return comment, last
 
 
 def _is_stream(answer: aiohttp.ClientResponse) -> bool:
@@ -201,7 +201,7 @@ def _read(body: bytes, edits: Edits) -> tuple[Any, bytes]:
 
 
 def _wrong(decided: Iterable[Decided]) -> str:
-    """What a blocked caller is told; "" where no output was found wrong."""
+    """The message for a blocked caller; "" where no output was found wrong."""
     for each in decided:
         outcome = each.result.outcome
         if outcome is not None and outcome.error == 1:

@@ -176,5 +176,5 @@ def _expect(text: str, at: int, character: str) -> int:
 
 def _space(text: str, at: int) -> int:
     found = _skip_space(text, at)
-    assert found is not None  # it matches nothing, too
+    assert found is not None  # no space is a match, too
     return found.end()

@@ -1,7 +1,7 @@
-"""The log-probabilities that are requested on the caller's behalf, and taken out of the answer.
+"""The log-probabilities that are requested on the caller's behalf, and removed from the answer.
 
-How they are requested is OpenAI's adapter's (`adapters.openai.logprobs`). What is taken out leaves
-what the APIs return where nobody asked: null in chat and text completions, an empty list in the
+`adapters.openai.logprobs` has the parameters that request them. What is removed leaves what the
+APIs return where nobody asked: null in chat and text completions, an empty list in the
 Responses API. A caller who asked for fewer alternatives gets that many.
 """
 
@@ -19,13 +19,13 @@ from gatekeeper.gateway.json_edit import EACH, Edit, first_items
 __all__ = ["ENDPOINTS", "NOTHING", "Requested", "endpoint_of", "requested"]
 
 ENDPOINTS = tuple(PARAMETERS)
-"""The paths that are gated, after whatever stands before them; the first that fits counts."""
+"""The ends of the paths that are gated; the first that fits counts."""
 
 NEEDED = "message.output_text.logprobs"
 
 
 class Requested(NamedTuple):
-    """What is requested beside what the caller asked for, and how the answer loses it again."""
+    """What is requested beside what the caller asked for, and the edits that remove it again."""
 
     parameters: Mapping[str, Any]
     answer: Edits
@@ -79,8 +79,8 @@ def _chat_edits(k: int | None) -> tuple[Edits, Edits]:
 
 
 def _completions(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
-    # Which of a caller's few alternatives a server adds to its dicts is its own affair. With
-    # `echo`, log-probabilities of the prompt would be computed, which is slow.
+    # Servers differ in which alternatives their dicts have, so a caller's few cannot be cut out
+    # of more. With `echo`, log-probabilities of the prompt would be computed, which is slow.
     if body.get("logprobs") is not None or body.get("echo"):
         return None
     return _chat_edits(None)

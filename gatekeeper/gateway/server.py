@@ -1,4 +1,4 @@
-"""Serve a gateway until it is told to end."""
+"""Serve a gateway until SIGTERM."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ async def serve(
             except OSError as error:
                 raise BadInputError(f"host={host!r}, port={port}: cannot listen: {error}") from None
             on_ready(_url(runner))
-            # Half of the time for parsing an answer would go into visiting, again and again, what
-            # was made before: benchmarks/gateway.py.
+            # The garbage collector would visit all earlier objects again and again, which takes
+            # half of the time of parsing an answer: benchmarks/gateway.py.
             gc.freeze()
             await terminated.get()
             await site.stop()

@@ -23,7 +23,7 @@ class GatewaySettings:
     Parameters
     ----------
     upstream : str
-        Base URL of the API behind the gateway, as a client of it has it: mostly ending in /v1.
+        Base URL of the API behind the gateway, as its clients take it; most end in /v1.
     wait : {"background", "verdict"}
         Whether an answer passes when it is decided on, or when its verdict is known.
     on_failed : {"return", "block"}
@@ -32,7 +32,7 @@ class GatewaySettings:
     upstream_key : str or None
         Sent to the upstream in place of the callers' Authorization.
     own_key : str or None
-        That callers have to send as `x-gatekeeper-key`.
+        Callers have to send it as `x-gatekeeper-key`; None: anyone may call.
     grace : float
         Seconds at the end for verifications under way, at least 0; those that have not begun by
         then return their reservations.
@@ -65,5 +65,5 @@ class GatewaySettings:
 
     @property
     def root(self) -> str:
-        """What a path at the gateway is put behind: the upstream without its final /v1."""
+        """The upstream without its final /v1; a path at the gateway is appended to it."""
         return self.upstream.rstrip("/").removesuffix("/v1")

@@ -1,4 +1,4 @@
-"""The tasks that outputs are verified against: from a file, or put there by callers."""
+"""The tasks that outputs are verified against: from a file, or sent by callers."""
 
 from __future__ import annotations
 

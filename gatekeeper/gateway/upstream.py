@@ -1,4 +1,4 @@
-"""The API behind the gateway: requests as they came, answers as they come."""
+"""Connections to the API behind the gateway."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOP_BY_HOP = {
     "transfer-encoding",
     "upgrade",
 }
-OF_THE_GATEWAY = "x-gatekeeper-"
+OWN_HEADERS = "x-gatekeeper-"  # between caller and gateway; they do not pass
 KEEP = 4.0  # seconds: some servers (uvicorn, Node.js) close an idle connection after 5
 
 
@@ -49,7 +49,7 @@ class Upstream:
         self._root = settings.root
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP),
-            # How long an answer may take is the caller's to say, by ending the connection.
+            # No limit on the whole: a caller ends its connection when it has waited enough.
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -85,7 +85,7 @@ class Upstream:
         if plain:
             headers["Accept-Encoding"] = "identity"
         if isinstance(body, bytes):
-            headers.popall("Content-Length", None)  # aiohttp counts
+            headers.popall("Content-Length", None)  # aiohttp sets it
         url = URL(self._root + request.raw_path, encoded=True)
         try:
             answer = await self._session.request(
@@ -120,7 +120,7 @@ def _passed(headers: Mapping[str, Any], stops: Callable[[str], bool]) -> CIMulti
     passed: CIMultiDict[str] = CIMultiDict()
     for name, value in headers.items():
         lower = name.lower()
-        if lower in HOP_BY_HOP or lower in named or lower.startswith(OF_THE_GATEWAY):
+        if lower in HOP_BY_HOP or lower in named or lower.startswith(OWN_HEADERS):
             continue
         if not stops(lower):
             passed.add(name, value)

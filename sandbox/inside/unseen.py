@@ -1,4 +1,4 @@
-"""Errors that end a thread, a future or a task of the tests, and that nobody takes from it.
+"""Errors that end a thread, a future or a task of the tests, and that no code retrieves.
 
 Python goes on without them, so the tests would hold although an assertion of theirs failed, or
 although the candidate raised before they could assert anything.
@@ -16,7 +16,7 @@ __all__ = ["Unseen"]
 
 
 class Unseen:
-    """Takes note of such errors.
+    """Records such errors.
 
     Parameters
     ----------
@@ -46,13 +46,15 @@ class Unseen:
     def check(self) -> None:
         """Raises AssertionError where there was such an error."""
         if self._tasks:
-            gc.collect()  # a task says that nobody took its error when it is collected
+            gc.collect()  # only then asyncio reports an error that was not retrieved
         for future in self._futures.values():
             self._note(future._exception)
         self._futures.clear()
         if self._error is not None:
             kind = type(self._error).__name__
-            raise AssertionError(f"{kind} in a thread or task of the tests, which nobody noticed")
+            raise AssertionError(
+                f"{kind} in a thread or task of the tests, which no code retrieved"
+            )
 
     def finish(self) -> None:
         """Wait for the threads of the tests, as Python does before it ends. Raises as `check`."""
@@ -66,24 +68,24 @@ class Unseen:
 
     def _watch_futures(self) -> None:
         future = importlib.import_module("concurrent.futures").Future
-        ends, result, exception = future.set_exception, future.result, future.exception
+        set_error, result, exception = future.set_exception, future.result, future.exception
 
         def set_exception(made: Any, error: BaseException | None) -> None:
             self._futures[id(made)] = made
-            ends(made, error)
+            set_error(made, error)
 
-        def taking(function: Callable[..., Any]) -> Callable[..., Any]:
-            def taken(made: Any, timeout: float | None = None) -> Any:
+        def retrieving(function: Callable[..., Any]) -> Callable[..., Any]:
+            def retrieve(made: Any, timeout: float | None = None) -> Any:
                 try:
                     return function(made, timeout)
                 finally:
                     if made.done():
                         self._futures.pop(id(made), None)
 
-            return taken
+            return retrieve
 
         future.set_exception = set_exception
-        future.result, future.exception = taking(result), taking(exception)
+        future.result, future.exception = retrieving(result), retrieving(exception)
 
     def _watch_tasks(self) -> None:
         loop = importlib.import_module("asyncio.base_events").BaseEventLoop
