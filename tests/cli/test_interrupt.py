@@ -56,6 +56,7 @@ class Command:
     def __init__(self, *arguments: object) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gatekeeper", *map(str, arguments)],
+            stdin=subprocess.PIPE,  # in which nothing comes
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -104,6 +105,31 @@ def test_replay_ends_with_its_workers(records: Path, everywhere: bool) -> None:
 def test_paper_ends_with_its_workers() -> None:
     command = Command("paper", "--seeds", 100)
     assert command.loaded("_multiarray_umath", 2)
+    command.interrupted()
+
+
+SERVE = ("serve", "--upstream", "http://127.0.0.1:9/v1", "--port", 0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("diagnose", "RECORDS"),
+        ("plan", "RECORDS"),
+        ("compare", "RECORDS", "--budget", 0.2),
+        ("report", "RECORDS", "-o", "report.html"),
+        ("signals", "-"),
+        ("verify", "math", "-", "-o", "-"),
+        SERVE,
+    ],
+    ids=str,
+)
+def test_other_commands_end(records: Path, arguments: tuple[object, ...], tmp_path: Path) -> None:
+    """While they compute, wait for standard input, or serve."""
+    words = [records if word == "RECORDS" else word for word in arguments]
+    command = Command(*[tmp_path / word if word == "report.html" else word for word in words])
+    assert command.loaded("_multiarray_umath")
+    time.sleep(random.Random(str(arguments)).random())
     command.interrupted()
 
 
