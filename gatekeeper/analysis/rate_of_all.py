@@ -113,12 +113,11 @@ def by_propensity(p: FloatArray) -> NDArray[np.intp]:
     """The number of each output's part, shape (N,): outputs certain to be verified are one part,
     the others are divided by propensity `p`, shape (N,)."""
     edges: list[float] = []
-    values = np.unique(p[p < 1.0]).tolist()
-    start = values[0] if values else 1.0
-    for value in values:
-        if value > WITHIN * start:
-            edges.append(value)
-            start = value
+    values = np.sort(p[p < 1.0])
+    i = 0
+    while i < values.size:
+        i = int(np.searchsorted(values, WITHIN * values[i], side="right"))
+        edges += values[i : i + 1].tolist()
     return np.searchsorted([*edges, 1.0], p, side="right")
 
 
@@ -127,9 +126,6 @@ def _part(
 ) -> tuple[float, float]:
     """Rate of one part from its drawn outputs (n,), and their effective number of labels;
     `of_all` (N,) are predictions."""
-    from scipy.optimize import brentq
-    from scipy.special import expit
-
     total = float(weight.sum())
     # Where all agree exactly that: a rate an ulp below 1 has no finite log odds.
     rate = float(label[0]) if np.ptp(label) == 0.0 else float(weight @ label) / total
@@ -139,17 +135,29 @@ def _part(
         return rate, inf
     labels = total**2 / float(spread.sum())
     if 0.0 < label.sum() < label.size:
-
-        def misfit(shift: float) -> float:
-            return float(weight @ (label - expit(log_odds + shift)))
-
-        shift = brentq(misfit, -50.0, 50.0)
-        rate = float(expit(of_all + shift).mean())
-        left = float(spread @ (label - expit(log_odds + shift)) ** 2)
+        predicted: FloatArray | float = rate  # without predictions
+        if np.ptp(of_all) > 0.0:
+            predicted, rate = _shifted(weight, label, log_odds, of_all)
+        left = float(spread @ (label - predicted) ** 2)
         left /= float(spread.sum()) * rate * (1.0 - rate)  # of the variance without prediction
         n = total**2 / float(weight @ weight)
         labels *= (n + CAUTION) / (n * left + CAUTION)
     return rate, labels
+
+
+def _shifted(
+    weight: FloatArray, label: FloatArray, log_odds: FloatArray, of_all: FloatArray
+) -> tuple[FloatArray, float]:
+    """Predictions for the drawn outputs, shifted so that they agree with the labels, and the mean
+    of those for all. Parameters as of `_part`."""
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
+    def misfit(shift: float) -> float:
+        return float(weight @ (label - expit(log_odds + shift)))
+
+    shift = brentq(misfit, -50.0, 50.0)
+    return expit(log_odds + shift), float(expit(of_all + shift).mean())
 
 
 def _interval(part: Part) -> Interval:

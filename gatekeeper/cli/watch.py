@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
     from gatekeeper.page.watcher import Watcher
 
     watcher = Watcher(log, read_only=READ_ONLY)
-    watcher.open()
+    watcher.advance()
     page = LivePage(watcher, Access(hosts=[args.host]), report=None)
 
     def ready(url: str) -> None:

@@ -18,6 +18,7 @@ from gatekeeper.types import Outcome, Verdict
 __all__ = ["PATH", "LivePage"]
 
 PATH = "/gatekeeper/"
+FIRST = 0.1  # seconds of reading before a page is sent
 TICK = 0.25  # seconds between looks at the log, while somebody watches
 ALIVE = 15.0  # seconds after which a silent stream says that it is still there
 RETRY = 500  # milliseconds after which a browser connects again
@@ -119,7 +120,7 @@ class LivePage:
         self._access.check_read(request)
         rendered = self._watcher.latest if self._listeners else None
         if rendered is None:
-            rendered = await asyncio.to_thread(self._watcher.advance)
+            rendered = await asyncio.to_thread(self._watcher.advance, FIRST)
         text = rendered.page(writable=self._writes(request))
         return _answer(text, kind="text/html")
 

@@ -15,7 +15,7 @@ from gatekeeper.types import FloatArray, Reason
 __all__ = ["Part", "found_over_stream", "rate_over_stream"]
 
 PARTS = 24  # at most
-LABELS = 30  # verdicts in a part, on average, at least
+LABELS = 60  # verdicts in a part, on average, at least
 POINTS = 160
 
 

@@ -23,7 +23,7 @@ from gatekeeper.report.labels import POLICY_HEALTH, REASONS
 __all__ = ["follow_on_terminal", "screen"]
 
 TICK = 0.25
-REST = 2.0  # at least so many times as long as a screen took, until the next
+REST = 1.0  # at least so many times as long as a screen took, until the next
 LEVELS = "▁▂▃▄▅▆▇█"
 FIXED = 22  # lines of a screen without the last decisions
 

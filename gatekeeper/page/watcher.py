@@ -21,7 +21,7 @@ __all__ = ["READ_ONLY", "Rendered", "Watcher"]
 READ_ONLY = "Verdicts can be given with the link that was printed when the page was started."
 QUEUE = 20  # outputs that wait for a person, shown at once
 PIECE = 0.2  # seconds of reading at a time
-REST = 2.0  # at least so many times as long as rendering took, until the next
+REST = 1.0  # at least so many times as long as rendering took, until the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +70,26 @@ class Watcher:
         self._error = ""
         self._starts: dict[int, str] = {}  # of the texts in the queue
 
-    def open(self) -> None:
-        """Open the log.
+    def advance(self, seconds: float = PIECE, *, at_once: bool = False) -> Rendered:
+        """Read what is new and render it if that is due.
+
+        Parameters
+        ----------
+        seconds : float
+            For reading, about, at most.
+        at_once : bool
+            Render what is new even if that is not due.
 
         Raises
         ------
         LogError
-            For a file that is no log or has no run in it yet.
-        """
-        with self._lock:
-            self._opened()
-
-    def advance(self, *, at_once: bool = False) -> Rendered:
-        """Read what is new, for a fifth of a second at most, and render it if that is due.
-
-        Parameters
-        ----------
-        at_once : bool
-            Render what is new even if that is not due.
+            For a file that is no log or has no run in it yet. A log that cannot be read any more
+            is a line of the page.
         """
         with self._lock:
             follower = self._opened()
             try:
-                self._changed |= follower.advance(PIECE)
+                self._changed |= follower.advance(seconds)
                 self._error = ""
             except LogError as error:
                 self._changed |= self._error != str(error)
