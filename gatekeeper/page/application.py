@@ -118,7 +118,7 @@ class LivePage:
             self._access.admit(request, response, PATH)
             return response
         self._access.check_read(request)
-        rendered = self._watcher.latest if self._listeners else None
+        rendered = self._watcher.latest if self._listeners else self._watcher.fresh
         if rendered is None:
             rendered = await asyncio.to_thread(self._watcher.advance, FIRST)
         text = rendered.page(writable=self._writes(request))

@@ -12,7 +12,7 @@ from gatekeeper.report.figures.style import COLOURS
 __all__ = ["Band", "Line", "bar", "chart"]
 
 WIDTH, HEIGHT = 460, 250
-LEFT, RIGHT, TOP, BOTTOM = 54, 16, 34, 48
+LEFT, RIGHT, TOP, BOTTOM = 54, 24, 34, 48
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ __all__ = ["READ_ONLY", "Rendered", "Watcher"]
 READ_ONLY = "Verdicts can be given with the link that was printed when the page was started."
 QUEUE = 20  # outputs that wait for a person, shown at once
 PIECE = 0.2  # seconds of reading at a time
-REST = 1.0  # at least so many times as long as rendering took, until the next
+REST, REST_BEHIND = 1.0, 4.0  # times as long as rendering took, until the next; while it reads
+FRESH = 1.0  # seconds for which what was rendered will do for a page that is opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Watcher:
         self._lock = Lock()
         self._follower: Follower | None = None
         self._rendered: Rendered | None = None
-        self._due, self._changed = 0.0, True
+        self._due, self._changed, self._at = 0.0, True, 0.0
         self._error = ""
         self._starts: dict[int, str] = {}  # of the texts in the queue
 
@@ -101,13 +102,19 @@ class Watcher:
             ):
                 self._rendered = self._render(follower)
                 end = time.monotonic()
-                self._due, self._changed = end + REST * (end - now), False
+                rest = REST_BEHIND if follower.behind else REST
+                self._due, self._changed, self._at = end + rest * (end - now), False, end
             return self._rendered
 
     @property
     def latest(self) -> Rendered | None:
         """What was rendered last."""
         return self._rendered
+
+    @property
+    def fresh(self) -> Rendered | None:
+        """The same if it is not older than a second."""
+        return self._rendered if time.monotonic() < self._at + FRESH else None
 
     @property
     def is_behind(self) -> bool:
