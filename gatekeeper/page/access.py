@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Collection
 from hmac import compare_digest
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from aiohttp import web
 
@@ -68,15 +68,18 @@ class Access:
         self.token = secrets.token_urlsafe(32)
         self._hosts, self.private = frozenset(hosts), private
 
-    def check_read(self, request: web.Request) -> None:
-        """Raise RefusedError for a request that may not read."""
-        name = urlsplit(f"//{request.host}").hostname or ""
+    def check_host(self, request: web.Request) -> None:
+        """Raise RefusedError for a request to a name that is not this machine's."""
+        name = _split(f"//{request.host}").hostname or ""
         if not (name == "localhost" or name in self._hosts or _is_address(name)):
             raise RefusedError(
                 403,
                 f"the host {name!r:.80} is not this machine's name: open the page by its "
                 "address, or give this name as --host",
             )
+
+    def check_read(self, request: web.Request) -> None:
+        """Raise RefusedError for a request that may not read."""
         if self.private and not self.may_write(request):
             raise RefusedError(
                 401, "open the page with the link that was printed when it was started"
@@ -92,7 +95,7 @@ class Access:
             raise RefusedError(
                 403, "no token: open the page with the link that was printed when it was started"
             )
-        origin = urlsplit(request.headers.get("origin", ""))
+        origin = _split(request.headers.get("origin", ""))
         if origin.scheme not in ("http", "https") or origin.netloc != request.host:
             raise RefusedError(403, "a verdict is given on the page itself")
 
@@ -110,6 +113,13 @@ class Access:
 def _cookie(request: web.Request) -> str:
     """With the port: browsers send the cookies of one server of a machine to all its servers."""
     return f"gatekeeper-{request.url.port}"
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 def _is_address(name: str) -> bool:

@@ -93,6 +93,7 @@ class LivePage:
     def _guarded(self, handler: Handler) -> Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
             try:
+                self._access.check_host(request)
                 return await handler(request)
             except RefusedError as error:
                 return _answer(f"gatekeeper: {error}", status=error.status)

@@ -139,8 +139,9 @@ def test_who_may_read(tmp_path: Path) -> None:
             assert status == (404 if path in paths[-2:] else 200), path
             assert {name: headers[name] for name in HEADERS} == HEADERS
             assert "http" not in re.sub(r"http://www\.w3\.org|127\.0\.0\.1", "", text), path
-        for path in ("", "updates", f"outputs/{seq}"):
-            for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""):
+        hosts = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "[", "")
+        for path in ("", f"?token={running.token}", "updates", f"outputs/{seq}", "page.js"):
+            for host in hosts:
                 assert ask(running, "GET", f"/gatekeeper/{path}", host=host)[0] == 403, host
         for host in ("localhost", "[::1]:8080", "10.0.0.7"):
             assert ask(running, "GET", "/gatekeeper/", host=host)[0] == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -23,6 +24,7 @@ from gatekeeper.page.follower import Follower
 from gatekeeper.policies import CST
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
+CAPTURED = Path(__file__).parents[1] / "log" / "captured"
 OUTPUTS = [make_generation(f"g{i}", seed=i, prompt_tokens=20 + i) for i in range(90)]
 
 
@@ -106,6 +108,17 @@ def test_a_long_run(tmp_path: Path) -> None:
         assert random[-1] == pytest.approx(figures.summary.random_found)
         assert 0 < len(found) < 200
     followers[0].close()
+
+
+@pytest.mark.parametrize("captured", sorted(CAPTURED.glob("*.db.gz")), ids=lambda path: path.stem)
+def test_earlier_logs(captured: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    path.write_bytes(gzip.decompress(captured.read_bytes()))
+    follower = Follower(path)
+    follower.advance(60.0)
+    assert follower.state.ledger.seen > 0
+    check(follower, path)
+    follower.close()
 
 
 def test_a_file_in_place_of_another(tmp_path: Path) -> None:
