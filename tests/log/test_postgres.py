@@ -249,6 +249,35 @@ def test_a_session_that_is_ended_cannot_write(place: PostgresRun) -> None:
     assert_each_once(place)
 
 
+# -- doctor --------------------------------------------------------------------------------------
+
+
+def test_doctor_tries_the_database(postgres: Server, capfd: Any) -> None:
+    import psycopg
+
+    def finding(address: str) -> dict[str, Any]:
+        code = main(["doctor", "--json", "--log", address])
+        out, err = capfd.readouterr()
+        (found,) = [f for f in json.loads(out) if f["part"] == "log (PostgreSQL)"]
+        assert code == int(not found["works"])
+        assert "p%" not in out + err
+        return dict(found)
+
+    address = postgres.database()
+    found = finding(address)
+    assert found["works"]
+    assert found["version"][0].isdigit()
+    assert "ms for each change" in found["detail"]
+    with psycopg.connect(address) as db:
+        for table in ("runs", "events"):
+            assert db.execute(f"SELECT count(*) FROM gatekeeper.{table}").fetchone() == (0,)
+    from postgres import PASSWORD
+
+    assert "authentication failed" in finding(postgres.guarded(f"{PASSWORD}x"))["detail"]
+    assert main(["doctor", "--log", "run.db"]) == 2
+    assert "for files it is --logs" in capfd.readouterr().err
+
+
 # -- commands ------------------------------------------------------------------------------------
 
 
