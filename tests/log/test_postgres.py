@@ -313,3 +313,29 @@ def test_the_commands_read_a_run(place: PostgresRun, tmp_path: Path, capfd: Any)
     assert "host=" not in page
     assert main(["replay", *where]) == 2
     assert "have no 'error' label" in capfd.readouterr().err
+
+
+def test_the_command_run_resumes_and_plans(place: PostgresRun, capfd: Any) -> None:
+    """`--dry-run` before there is a run makes none; the same command with the same name continues;
+    with other settings it is refused."""
+    command = ["run", str(TASKS), "--warmup", "3", "--sandbox", "local", "--json"]
+    where = ["--log", place.dsn, "--run", place.name]
+
+    def ran(*more: str, limit: int = 6, code: int = 0) -> tuple[str, str]:
+        assert main([*command, "--limit", str(limit), *where, *more]) == code
+        out, err = capfd.readouterr()
+        return str(out), str(err)
+
+    assert json.loads(ran("--dry-run")[0])["answered"] == 0
+    with pytest.raises(LogError, match="does not exist"):
+        read_run(place)
+    first = json.loads(ran()[0])
+    assert first["log"] == str(place)
+    assert first["outputs"] == 6
+    assert json.loads(ran("--dry-run")[0])["answered"] == 6
+    again, err = ran()
+    assert f"6 are in {place}" in err
+    assert json.loads(again) == first
+    assert len(read_run(place).outputs) == 6
+    error = ran("--seed", "5", code=2)[1]
+    assert f"--log {place} was written with --seed 0 (now 5)" in error
