@@ -17,7 +17,8 @@ from evalplus.gen.util import openai_request
 from evalplus.provider.openai import OpenAIChatDecoder
 from evalplus.sanitize import sanitize
 
-from gatekeeper.adapters.evalplus.samples import ARRAYS, Dataset
+from gatekeeper.adapters.evalplus.samples import Dataset
+from gatekeeper.adapters.harness.generation import ARRAYS
 from gatekeeper.adapters.openai import ALTERNATIVES, REFUSALS, generations_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl

@@ -7,22 +7,17 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from gatekeeper.adapters.evalplus.harness import evalplus_module
+from gatekeeper.adapters.harness.generation import generation_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
-from gatekeeper.io.responses import as_generation
 from gatekeeper.types import Generation
 
-__all__ = ["ARRAYS", "Dataset", "Sample", "read_samples"]
-
-ARRAYS = ("logprob", "top1", "top2")
-NOTHING = np.empty(0)
+__all__ = ["Dataset", "Sample", "read_samples"]
 
 Name = Literal["humaneval", "mbpp"]
 
@@ -116,7 +111,9 @@ def read_samples(path: str | Path, dataset: Dataset) -> list[Sample]:
         id_ = f"{task_id}/{counts[task_id]}"
         counts[task_id] += 1
         prompt = dataset.problems[task_id]["prompt"]
-        return Sample(task_id, _generation(id_, solution, prompt, logprobs))
+        # The prompt's tokens, estimated at four characters each for samples of every source.
+        about = max(len(prompt) // 4, 1)
+        return Sample(task_id, generation_of(id_, solution, logprobs, prompt_tokens=about))
 
     if Path(path).is_dir():
         files = _of_folder(Path(path))
@@ -140,24 +137,3 @@ def _of_folder(folder: Path) -> Iterator[tuple[str, str]]:
 
     for file in sorted(files, key=order):
         yield file.parent.name.replace("_", "/"), file.read_text(encoding="utf-8")
-
-
-def _generation(id_: str, solution: str, prompt: str, logprobs: Any) -> Generation:
-    """The sample's output; without `logprobs` it has no signals.
-
-    `logprobs` is an object of arrays, or that of a choice of OpenAI's APIs. Raises BadInputError
-    for anything else.
-    """
-    # The prompt's tokens, estimated at four characters each for samples of every source.
-    about: dict[str, Any] = {"text": solution, "prompt_tokens": max(len(prompt) // 4, 1)}
-    if logprobs is None:
-        return Generation(id_, logprob=NOTHING, top1=NOTHING, top2=NOTHING, **about)
-    if not isinstance(logprobs, dict):
-        raise BadInputError(f"field 'logprobs' is {logprobs!r:.80}: an object is needed")
-    if set(ARRAYS) <= logprobs.keys():
-        return Generation(id_, **{name: logprobs[name] for name in ARRAYS}, **about)
-    if "token_logprobs" in logprobs:
-        choice: dict[str, Any] = {"index": 0, "text": solution, "logprobs": logprobs}
-    else:
-        choice = {"index": 0, "message": {"content": solution}, "logprobs": logprobs}
-    return replace(as_generation({"choices": [choice]}, id=id_), **about)
