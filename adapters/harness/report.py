@@ -26,8 +26,8 @@ class Report:
     pass_rate: ScoreEstimate
     error_rate: Estimates | None  # with the goal "errors"
 
-    def lines(self) -> list[str]:
-        """The report in sentences."""
+    def lines(self, name: str = "pass rate of all") -> list[str]:
+        """The report in sentences; `name` is that of the rate."""
         s = self.summary
         wrong = s.warmup_errors + s.errors_found
         how = (
@@ -36,7 +36,7 @@ class Report:
         verified = s.warmup_verified + s.verified
         lines = [f"verified {verified} of {s.outputs}{how}; {wrong} of them wrong"]
         if self.error_rate is None:
-            lines.append(sentence("pass rate of all", self.pass_rate))
+            lines.append(sentence(name, self.pass_rate))
             lines += self.pass_rate.notes
         if s.could_not_tell:
             lines.append(f"{s.could_not_tell} selected outputs have no verdict; try them again")

@@ -30,6 +30,7 @@ COMMANDS = {
     "paper": "replay the paper's tables, beside the paper's figures",
     "verify": "verify a file of outputs, all of them",
     "evalplus": "check samples for HumanEval+ or MBPP+ within a budget",
+    "swebench": "evaluate predictions for SWE-bench within a budget",
     "sandbox": "prepare the Docker sandbox",
     "signals": "the signals h1, h2, h3 of a file of responses",
     "doctor": "test what works on this machine",

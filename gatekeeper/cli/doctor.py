@@ -90,6 +90,7 @@ def main(args: argparse.Namespace) -> int:
         _extra("LiteLLM", "litellm", "litellm"),
         _extra("pydantic-evals", "pydantic-evals", "pydantic-evals"),
         _extra("LangChain", "langchain", "langchain-core"),
+        _extra("SWE-bench", "swebench", "swebench"),
         _extra("data sets of the hub", "datasets", "datasets"),
         _try("sandboxes", "local", None, _local_sandbox),
         _try("sandboxes", "docker", "docker", _docker_sandbox),

@@ -215,6 +215,8 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     ((*EVALPLUS, "--base-url", "http://x/v1"), ("http://x/v1", "needs --model")),
     (("evalplus", "--samples", "nowhere", "--dataset", "mbpp"), ("nowhere", "--model")),
     (("evalplus", "--samples", "records", "--dataset", "apps"), ("'apps'", "humaneval, mbpp")),
+    (("swebench", "--predictions", "records"), ("--dataset", "--reports")),
+    (("swebench", "--predictions", "nowhere", "--reports", "."), ("nowhere", "No such file")),
     # files to read
     (("run", "nowhere"), ("nowhere", "No such file")),
     (("run", "a folder"), ("a folder", "Is a directory")),

@@ -1,0 +1,182 @@
+"""The evaluation of instances by SWE-bench itself, each in a container."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.adapters.harness.release import unusable
+from gatekeeper.adapters.swebench.predictions import Prediction
+from gatekeeper.adapters.swebench.reports import check_patches, outcome_of
+from gatekeeper.errors import BadInputError, SandboxUnavailableError
+from gatekeeper.sandbox.engine import connect
+from gatekeeper.types import Outcome, Verdict
+
+__all__ = ["Evaluation", "swebench"]
+
+TESTED = "5.0.2"
+RUN_INSTANCE = ("test_spec", "pred", "client", "run_id", "timeout")  # what is passed to it
+ANSWER = 1800.0  # seconds: SWE-bench's own limit of the engine, which may pull an image
+
+
+def swebench(name: str) -> Any:
+    """The object `swebench.<name>`. Raises MissingDependencyError without SWE-bench, and
+    BadInputError for a release that lacks it."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return getattr(importlib.import_module(f"swebench.{module}"), attribute)
+    except (ImportError, AttributeError) as e:
+        raise unusable("swebench", TESTED, extra="swebench", error=e) from e
+
+
+class Evaluation:
+    """SWE-bench's `run_instance`: one container for each prediction.
+
+    Its files are `logs/run_evaluation/RUN_ID/MODEL/INSTANCE` in the working directory. An instance
+    that has a report there is not run again.
+
+    Parameters
+    ----------
+    dataset, split : str
+        A name of SWE-bench's or of Hugging Face's, or a local `.json`, `.jsonl` or `.parquet` file.
+    predictions : sequence of Prediction
+    run_id : str
+        Name of the folder, and of the containers.
+    timeout : int
+        Seconds for the tests of an instance.
+
+    Raises
+    ------
+    BadInputError
+        For a data set that cannot be loaded, or that lacks an instance; for a run id that no
+        container can have; and where the folder has reports of other patches.
+    SandboxUnavailableError
+        No engine answers, or there is no command `docker`, by which SWE-bench stops containers.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        split: str,
+        predictions: Sequence[Prediction],
+        *,
+        run_id: str,
+        timeout: int,
+    ) -> None:
+        if not re.fullmatch(r"[a-zA-Z0-9_.-]+", run_id):
+            raise BadInputError(
+                f"--run-id {run_id!r} is part of the names of containers: give letters, digits and "
+                "any of _ . -"
+            )
+        self._run_instance = _known(swebench("harness.run_evaluation.run_instance"))
+        self._report = swebench("harness.reporting.make_run_report")
+        self._logs: Path = swebench("harness.constants.RUN_EVALUATION_LOG_DIR") / run_id
+        found = _instances(dataset, split)
+        self.total = len(found)  # instances of the data set
+        missing = [p.instance for p in predictions if p.instance not in found]
+        if missing:
+            raise BadInputError(
+                f"{len(missing)} predictions are for instances that --dataset {dataset} (--split "
+                f"{split}) lacks, the first for {missing[0]!r}"
+            )
+        check_patches(
+            [(p, self._place(p)) for p in predictions], f"give another --run-id than {run_id}"
+        )
+        self._instances = [found[p.instance] for p in predictions]
+        self._specs = {p.instance: _spec(found[p.instance]) for p in predictions}
+        self._run_id, self._timeout = run_id, timeout
+        if shutil.which("docker") is None:
+            raise SandboxUnavailableError(
+                "there is no command `docker` on the PATH: SWE-bench stops its containers by it"
+            )
+        self._client = connect(seconds=ANSWER)
+        self._remove({p.instance for p in predictions})  # of a run that was killed
+        self._stopped = threading.Event()
+        self._running: set[str] = set()
+
+    def check(self, prediction: Prediction) -> Outcome:
+        """Evaluate one prediction. Called from several threads."""
+        if self._stopped.is_set():
+            return Outcome(Verdict.INFRA_ERROR, detail="stopped")
+        spec = self._specs[prediction.instance]
+        given = (spec, prediction.as_dict(), self._client, self._run_id, self._timeout)
+        self._running.add(prediction.instance)
+        try:
+            self._run_instance(**dict(zip(RUN_INSTANCE, given, strict=True)))
+        finally:
+            self._running.discard(prediction.instance)
+        return outcome_of(self._place(prediction), prediction)
+
+    def write_report(self, predictions: Sequence[Prediction]) -> Path:
+        """SWE-bench's own file of results, `MODEL.RUN_ID.json`, in the working directory."""
+        by_instance = {p.instance: p.as_dict() for p in predictions}
+        written: Path = self._report(by_instance, self._instances, self._run_id, self._client)
+        return written
+
+    def stop(self) -> None:
+        """Remove the containers that are at work: what runs in them has no verdict."""
+        self._stopped.set()
+        self._remove(set(self._running))
+
+    def close(self) -> None:
+        """Close the connection to the engine."""
+        self._client.close()
+
+    def _remove(self, instances: set[str]) -> None:
+        """Remove the containers of these instances that are there, in this run's name."""
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        names = {f"/sweb.eval.{instance.lower()}.{self._run_id}" for instance in instances}
+        with contextlib.suppress(DockerException, RequestException):  # another may be quicker
+            for found in self._client.api.containers(all=True, filters={"name": "sweb.eval."}):
+                if names & set(found["Names"]):
+                    self._client.api.remove_container(found["Id"], force=True)
+
+    def _place(self, prediction: Prediction) -> Path:
+        return self._logs / prediction.folder / prediction.instance
+
+
+def _known(run_instance: Any) -> Any:
+    """`run_instance`, if it takes what is passed to it."""
+    takes = inspect.signature(run_instance).parameters
+    needs = {name for name, p in takes.items() if p.default is p.empty}
+    if not set(RUN_INSTANCE) <= takes.keys() or needs - set(RUN_INSTANCE):
+        error = AttributeError(f"run_instance takes {', '.join(takes)}", name="swebench")
+        raise unusable("swebench", TESTED, extra="swebench", error=error)
+    return run_instance
+
+
+def _instances(dataset: str, split: str) -> dict[str, dict[str, Any]]:
+    """The instances of a data set, by id."""
+    name = swebench("cli._datasets.resolve_dataset")(dataset)
+    load = swebench("harness.utils.load_swebench_dataset")
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return {each["instance_id"]: each for each in load(name, split)}
+    except Exception as e:  # of a download or a file: SWE-bench documents none
+        reason = " ".join(f"{type(e).__name__}: {e}".split())
+        raise BadInputError(
+            f"--dataset {dataset} (--split {split}) cannot be loaded: {reason}. It may also be a "
+            "local .json, .jsonl or .parquet file"
+        ) from e
+
+
+def _spec(instance: dict[str, Any]) -> Any:
+    try:
+        return swebench("harness.utils.make_test_spec")(instance)
+    except (LookupError, ValueError, TypeError, AttributeError) as e:
+        raise BadInputError(
+            f"instance {instance['instance_id']!r} of the data set has no usable field {e}: "
+            f"SWE-bench {TESTED} needs image, eval_script, log_parser and eval_type, as the data "
+            "sets SWE-bench/… on Hugging Face have them"
+        ) from e

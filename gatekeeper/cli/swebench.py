@@ -1,0 +1,236 @@
+"""`gatekeeper swebench --predictions preds.jsonl`: SWE-bench within a budget."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gatekeeper.adapters.harness.gate import GateOptions, add_options, open_gate, options_of
+from gatekeeper.adapters.harness.report import Report, report_of
+from gatekeeper.adapters.harness.scores import sentence
+from gatekeeper.adapters.swebench.harness import Evaluation
+from gatekeeper.adapters.swebench.predictions import Prediction, fingerprint, read_predictions
+from gatekeeper.adapters.swebench.reports import EMPTY, Recorded, counts
+from gatekeeper.adapters.swebench.scores import resolve_rate
+from gatekeeper.errors import BadInputError
+from gatekeeper.programs.interrupt import set_interrupt_message
+from gatekeeper.programs.progress import progress
+from gatekeeper.programs.values import (
+    check_output,
+    input_file,
+    open_output,
+    summary_stream,
+    whole,
+)
+from gatekeeper.types import GateResult
+
+__all__ = ["add", "main"]
+
+# Decisions before their verdicts are learned. An evaluation takes minutes, and the last ones of a
+# block leave processors idle: larger blocks than where checks take seconds.
+BLOCK = 100
+SHOWN = 5  # instances without a verdict
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Selects the instances that SWE-bench evaluates, each in a container, and estimates the "
+        "resolve rate of all predictions. After an interruption the same command with the same "
+        "log continues."
+    )
+    parser.add_argument(
+        "--predictions",
+        type=input_file,
+        required=True,
+        metavar="FILE",
+        help="SWE-bench's predictions, .json or JSON Lines; - is standard input",
+    )
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--dataset",
+        metavar="NAME",
+        help="what to evaluate them on: verified, full, multilingual, multimodal, a name of "
+        "Hugging Face's, or a local .json, .jsonl or .parquet file",
+    )
+    source.add_argument(
+        "--reports",
+        type=Path,
+        metavar="DIR",
+        help="evaluate nothing: take the reports of an earlier run from this folder, "
+        "logs/run_evaluation/RUN_ID",
+    )
+    add_options(parser)
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        help="JSONL (or .jsonl.gz) to write: the decision and the verdict for each instance with "
+        "a patch; - is standard output",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    run = parser.add_argument_group("evaluation, with --dataset")
+    run.add_argument("--split", default="test", help="of the data set (default: %(default)s)")
+    run.add_argument(
+        "--run-id",
+        default="gatekeeper",
+        metavar="NAME",
+        help="names the folder logs/run_evaluation/NAME (default: %(default)s)",
+    )
+    run.add_argument(
+        "--workers", type=whole(), default=4, metavar="N", help="evaluations at the same time"
+    )
+    run.add_argument(
+        "--timeout",
+        type=whole(),
+        default=1800,
+        metavar="SECONDS",
+        help="for the tests of an instance (default: %(default)s)",
+    )
+    parser.set_defaults(run=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Returns 0, or 1 if selected instances have no verdict. Raises BadInputError."""
+    if args.out is not None:
+        check_output("--out", args.out, source=args.predictions)
+    options = options_of(args)
+    predictions = read_predictions(args.predictions)
+    if not any(p.patch for p in predictions):
+        raise BadInputError(f"{args.predictions}: every patch is empty, so that none is resolved")
+    with redirect_stdout(sys.stderr), _source(args, predictions) as source:  # SWE-bench prints
+        results = _gate(args, options, predictions, source)
+        notes = _notes(source, predictions, results)
+    score = resolve_rate(predictions, results)
+    report = replace(report_of(results, options.goal), pass_rate=score)
+    if args.out is not None:
+        with open_output("--out", args.out) as out:
+            for result in results:
+                out.write(json.dumps(_line(result)) + "\n")
+    with redirect_stdout(summary_stream(args.out)):
+        if args.json:
+            print(json.dumps(_as_json(predictions, results, report), indent=2))
+        else:
+            print(*_lines(predictions, results, report), *notes, sep="\n")
+    return 1 if report.summary.could_not_tell else 0
+
+
+@contextmanager
+def _source(
+    args: argparse.Namespace, predictions: Sequence[Prediction]
+) -> Iterator[Evaluation | Recorded]:
+    """What gives the verdicts."""
+    source: Evaluation | Recorded
+    if args.reports is not None:
+        source = Recorded(args.reports, predictions)
+    else:
+        source = Evaluation(
+            args.dataset, args.split, predictions, run_id=args.run_id, timeout=args.timeout
+        )
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+def _gate(
+    args: argparse.Namespace,
+    options: GateOptions,
+    predictions: Sequence[Prediction],
+    source: Evaluation | Recorded,
+) -> list[GateResult]:
+    """The results of all predictions with a patch."""
+    patched = [p for p in predictions if p.patch]
+    settings: dict[str, Any] = {"predictions": fingerprint(predictions)}
+    if args.reports is None:
+        settings |= {"dataset": args.dataset, "split": args.split, "timeout": args.timeout}
+        if options.log is not None:
+            set_interrupt_message("interrupted; the same command continues")
+    results: list[GateResult] = []
+    with (
+        open_gate(options, horizon=len(patched), settings=settings, workers=args.workers) as gate,
+        progress("decide, evaluate", len(patched)) as advance,
+    ):
+        for start in range(0, len(patched), BLOCK):
+            block = patched[start : start + BLOCK]
+            pairs = [(p.generation, partial(source.check, p)) for p in block]
+            try:
+                results += gate.verify_batch(pairs)
+            except BaseException:
+                source.stop()
+                raise
+            advance(len(block), "")
+    return results
+
+
+def _notes(
+    source: Evaluation | Recorded,
+    predictions: Sequence[Prediction],
+    results: Sequence[GateResult],
+) -> list[str]:
+    """SWE-bench's own report where everything was evaluated, and what has no prediction."""
+    if isinstance(source, Recorded):
+        return []
+    notes = []
+    if absent := source.total - len(predictions):
+        notes.append(
+            f"{absent} of {source.total} instances have no prediction and are not counted."
+        )
+    if all(result.decision.verify for result in results):
+        notes.append(f"SWE-bench's own report is {source.write_report(predictions)}.")
+    return notes
+
+
+def _line(result: GateResult) -> dict[str, Any]:
+    return {
+        "id": result.id,
+        "verify": result.decision.verify,
+        "reason": result.decision.reason.value,
+        "propensity": result.decision.propensity,
+        "verdict": result.outcome.verdict.value if result.outcome else None,
+        "detail": result.outcome.detail if result.outcome else "",
+    }
+
+
+def _counts(predictions: Sequence[Prediction], results: Sequence[GateResult]) -> dict[str, int]:
+    """How many of those evaluated SWE-bench counts as what; empty patches are all known."""
+    empty = [EMPTY for p in predictions if not p.patch]
+    return dict(counts([*(result.outcome for result in results), *empty]))
+
+
+def _as_json(
+    predictions: Sequence[Prediction], results: Sequence[GateResult], report: Report
+) -> dict[str, Any]:
+    found = report.as_json()
+    rate = found.pop("pass_rate")
+    return {"resolve_rate": rate, "swebench": _counts(predictions, results), **found}
+
+
+def _lines(
+    predictions: Sequence[Prediction], results: Sequence[GateResult], report: Report
+) -> list[str]:
+    if report.error_rate is None:
+        lines = report.lines("resolve rate")
+    else:
+        lines = [sentence("resolve rate", report.pass_rate), *report.lines()]
+    unknown = [r for r in results if r.decision.verify and not r.verified]
+    for result in unknown[:SHOWN]:
+        lines.append(f"  {result.id}: {result.outcome.detail if result.outcome else 'no verdict'}")
+    if len(unknown) > SHOWN:
+        lines.append(f"  and {len(unknown) - SHOWN} more: --out FILE has all")
+    found = _counts(predictions, results)
+    told = ", ".join(f"{name} {number}" for name, number in sorted(found.items()))
+    lines.append(f"SWE-bench's counts of these and of all empty patches: {told}")
+    if unknown and all(result.decision.verify for result in results):
+        resolved = found.get("resolved", 0)
+        lines.append(
+            "SWE-bench counts instances without a verdict as not resolved: "
+            f"{resolved} of {len(predictions)} are, {resolved / len(predictions):.4f}"
+        )
+    return lines
