@@ -1,0 +1,237 @@
+"""docs/swebench.md with SWE-bench itself, in an environment of its own: `make test-harness`.
+
+The instance and its image are our own (own_instance.py), so that no registry is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if find_spec("swebench") is None:
+    pytest.skip("swebench is not installed: run `make test-harness`", allow_module_level=True)
+
+import own_instance
+from swebench.harness import run_evaluation
+
+from gatekeeper.cli import main
+from gatekeeper.errors import GatekeeperError
+from gatekeeper.sandbox.engine import connect
+
+pytestmark = pytest.mark.filterwarnings("default")  # the harness's own
+
+PAGE = (Path(__file__).parents[2] / "docs" / "swebench.md").read_text()
+GATED = shlex.split(re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)[0])
+LOGS = Path("logs", "run_evaluation")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    for program in ("docker", "git", "ldd", "patch"):
+        if shutil.which(program) is None:
+            pytest.skip(f"there is no {program} here, of which the instance's image is made")
+    try:
+        client = connect()
+    except GatekeeperError as e:
+        pytest.skip(f"docker: {e}")
+    with closing(client):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def repository(
+    client: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[own_instance.Repository]:
+    made = own_instance.Repository(tmp_path_factory.mktemp("repository"))
+    try:
+        own_instance.build(client, made)
+        yield made
+    finally:
+        for container in client.containers.list(all=True, filters={"name": "sweb.eval.ours__"}):
+            container.remove(force=True)
+        for image in client.images.list(own_instance.REPOSITORY):
+            for tag in image.tags:
+                if tag.startswith(own_instance.REPOSITORY):
+                    client.images.remove(tag, force=True)
+
+
+def write(
+    place: Path, repository: own_instance.Repository, patches: Sequence[str | None]
+) -> list[dict[str, Any]]:
+    """The data set and the predictions of the page's command, one instance for each patch."""
+    instances = [repository.instance(f"ours__numbers-{i}") for i in range(len(patches))]
+    (place / "data.json").write_text(json.dumps(instances))
+    with (place / "preds.jsonl").open("w") as file:
+        for instance, patch in zip(instances, patches, strict=True):
+            line = {"instance_id": instance["instance_id"], "model_patch": patch}
+            file.write(json.dumps(line | {"model_name_or_path": "our/model"}) + "\n")
+    return instances
+
+
+def command(**options: str) -> list[str]:
+    """The page's command, with options in the place of its own."""
+    words = GATED[1:]
+    for name, value in {"dataset": "data.json", **options}.items():
+        flag = f"--{name.replace('_', '-')}"
+        if flag in words:
+            words = [*words[: words.index(flag)], *words[words.index(flag) + 2 :]]
+        words += [flag, value]
+    return words
+
+
+def test_what_the_harness_finds(
+    repository: own_instance.Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Right, wrong, one that does not apply, an empty one, no image: and the harness's counts."""
+    monkeypatch.chdir(tmp_path)
+    right = repository.patch(own_instance.RIGHT)
+    wrong = repository.patch("    return min(values)\n")
+    foreign = right.replace("len(values)", "size(values)")
+    instances = write(tmp_path, repository, [right, wrong, foreign, "", None, right, wrong])
+    instances[5]["image"] = "127.0.0.1:9/none:latest"  # no registry is there
+    Path("data.json").write_text(json.dumps(instances))
+    assert main([*command(budget="1", workers="3"), "--json", "--out", "out.jsonl"]) == 1
+    found = json.loads(capsys.readouterr().out or "{}") or pytest.fail("nothing printed")
+    lines = map(json.loads, Path("out.jsonl").read_text().splitlines())
+    verdicts = {line["id"][-1]: line for line in lines}
+    assert {number: line["verdict"] for number, line in verdicts.items()} == {
+        number: ("passed", "failed", "failed", "", "", "infra_error", "failed")[int(number)]
+        for number in "01256"
+    }
+    assert verdicts["0"]["detail"] == "FAIL_TO_PASS 1 of 1, PASS_TO_PASS 2 of 2"
+    assert verdicts["1"]["detail"] == "FAIL_TO_PASS 0 of 1, PASS_TO_PASS 1 of 2"
+    assert verdicts["2"]["detail"] == "the patch does not apply"
+    assert "Error creating container" in verdicts["5"]["detail"]
+    theirs = json.loads(Path("our__model.gatekeeper.json").read_text())
+    counts = {name: len(theirs[f"{name}_ids"]) for name in found["swebench"]}
+    assert found["swebench"] == counts
+    assert counts == {"resolved": 1, "unresolved": 2, "error": 2, "empty_patch": 2}
+    assert theirs["unstopped_containers"] == []
+    # Again, with the image there: only that instance is evaluated, and all is known.
+    Path("data.json").write_text(
+        json.dumps([repository.instance(i["instance_id"]) for i in instances])
+    )
+    kept = {file: file.stat().st_mtime_ns for file in LOGS.rglob("report.json")}
+    assert main([*command(budget="1"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {file: file.stat().st_mtime_ns for file in kept} == kept
+    theirs = json.loads(Path("our__model.gatekeeper.json").read_text())
+    rate = found["resolve_rate"]
+    assert rate["low"] == rate["high"] == rate["point"]
+    assert rate["point"] == theirs["resolved_instances"] / theirs["total_instances"] == 2 / 7
+    # The reports of the run say the same, without an evaluation.
+    recorded = ["swebench", "--predictions", "preds.jsonl", "--json", "--budget", "1"]
+    assert main([*recorded, "--reports", str(LOGS / "gatekeeper")]) == 0
+    assert json.loads(capsys.readouterr().out)["resolve_rate"] == rate
+    # Reports of other patches are not taken for these.
+    write(tmp_path, repository, [wrong, right])
+    assert main(command(log="other.db")) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "another patch" in said
+    assert "--run-id" in said
+
+
+def test_tests_that_do_not_end_are_not_a_verdict(
+    repository: own_instance.Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    endless = repository.patch("    while True: pass\n")
+    write(tmp_path, repository, [endless])
+    assert main([*command(budget="1", timeout="3", run_id="endless"), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["resolve_rate"]["bounds"] == {"low": 0.0, "high": 1.0}
+    assert main(command(budget="1", timeout="3", run_id="endless")) == 1
+    assert "Test timed out after 3 seconds" in capsys.readouterr().out
+
+
+def test_the_page_s_command_goes_on_after_kill_9(
+    client: Any,
+    repository: own_instance.Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, repository, [repository.patch(own_instance.RIGHT)] * 8)
+    words = command(budget="0.5", workers="1", run_id="killed")
+    program = [str(Path(sys.executable).with_name("gatekeeper")), *words]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(program, **quiet) as first:
+        while first.poll() is None and not list(LOGS.rglob("report.json")):
+            time.sleep(0.02)
+        first.send_signal(signal.SIGKILL)
+    assert first.returncode == -signal.SIGKILL
+    kept = {file: file.stat().st_mtime_ns for file in LOGS.rglob("report.json")}
+    assert 1 <= len(kept) < 4
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {file: file.stat().st_mtime_ns for file in kept} == kept
+    assert len(list(LOGS.rglob("report.json"))) == found["verified"] == 4
+    assert not client.containers.list(all=True, filters={"name": "sweb.eval.ours__"})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"dataset": "none.json"}, "--dataset none.json (--split test) cannot be loaded"),
+        ({"dataset": "bare.json"}, "no usable field 'image'"),
+        ({"dataset": "other.json"}, "1 predictions are for instances that --dataset other.json"),
+        ({"run_id": "a/b"}, "--run-id 'a/b' is part of the names of containers"),
+    ],
+)
+def test_bad_input_is_one_line_and_2(
+    options: dict[str, str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bare = {"instance_id": "a", "repo": "x/y", "FAIL_TO_PASS": [], "PASS_TO_PASS": []}
+    Path("bare.json").write_text(json.dumps([bare]))
+    Path("other.json").write_text(json.dumps([bare | {"instance_id": "b"}]))
+    line = {"instance_id": "a", "model_name_or_path": "m", "model_patch": "x"}
+    Path("preds.jsonl").write_text(json.dumps(line) + "\n")
+    given = {"dataset": "bare.json", **options}
+    assert main(command(**given)) == 2
+    assert said in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_another_release_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SWE-bench 4's `run_instance` took other arguments."""
+
+    def run_instance(  # its own signature
+        test_spec: Any, pred: Any, rm_image: bool, force_rebuild: bool, client: Any, run_id: str
+    ) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(run_evaluation, "run_instance", run_instance)
+    monkeypatch.chdir(tmp_path)
+    line = {"instance_id": "a", "model_name_or_path": "m", "model_patch": "x"}
+    Path("preds.jsonl").write_text(json.dumps(line) + "\n")
+    assert main(command()) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "this plug-in was made for 5.0.2" in said
+    with suppress(FileNotFoundError):
+        assert not list(LOGS.iterdir())
