@@ -39,20 +39,23 @@ class Recorded:
     ----------
     folder : Path
         Of one run, with `MODEL/INSTANCE/report.json` as SWE-bench writes it under
-        `logs/run_evaluation/RUN_ID`, or with `INSTANCE/report.json`.
+        `logs/run_evaluation/RUN_ID`, or with `INSTANCE/report.json`. An empty one is of a run to
+        come.
     predictions : sequence of Prediction
         Of which the reports are.
 
     Raises
     ------
     BadInputError
-        The folder has nothing about any of them, or its reports are of other patches.
+        The folder is not there, what it has is about none of them, or it is about other patches.
     """
 
     def __init__(self, folder: Path, predictions: Sequence[Prediction]) -> None:
         self._folder = folder
         there = [p for p in predictions if p.patch and self._place(p).is_dir()]
-        if not there and any(p.patch for p in predictions):
+        if not folder.is_dir():
+            raise BadInputError(f"--reports {folder} is no folder: make it for a run to come")
+        if not there and any(folder.iterdir()):
             first = next(p for p in predictions if p.patch)
             raise BadInputError(
                 f"--reports {folder} has no folder {first.folder}/{first.instance}, nor one for "

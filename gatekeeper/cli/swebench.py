@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from gatekeeper.programs.values import (
     summary_stream,
     whole,
 )
-from gatekeeper.types import GateResult
+from gatekeeper.types import GateResult, Outcome
 
 __all__ = ["add", "main"]
 
@@ -64,7 +65,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="evaluate nothing: take the reports of an earlier run from this folder, "
-        "logs/run_evaluation/RUN_ID",
+        "logs/run_evaluation/RUN_ID; of a run to come where it is empty",
     )
     add_options(parser)
     parser.add_argument(
@@ -157,9 +158,16 @@ def _gate(
         open_gate(options, horizon=len(patched), settings=settings, workers=args.workers) as gate,
         progress("decide, evaluate", len(patched)) as advance,
     ):
+        evaluated = count(1)
+
+        def check(prediction: Prediction) -> Outcome:
+            outcome = source.check(prediction)
+            advance(0, f"{next(evaluated)} evaluated")
+            return outcome
+
         for start in range(0, len(patched), BLOCK):
             block = patched[start : start + BLOCK]
-            pairs = [(p.generation, partial(source.check, p)) for p in block]
+            pairs = [(p.generation, partial(check, p)) for p in block]
             try:
                 results += gate.verify_batch(pairs)
             except BaseException:

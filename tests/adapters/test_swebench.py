@@ -123,6 +123,23 @@ def test_a_log_goes_on_and_keeps_to_its_predictions(
     assert "predictions" in said
 
 
+def test_an_empty_folder_is_of_a_run_to_come(
+    place: Path, simulated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Decide, evaluate the chosen ones elsewhere, and go on with their reports."""
+    (place / "reports").unlink()
+    (place / "reports").mkdir()
+    code, before = run(capsys, "--log", "run.db")
+    assert (code, before["verified"], before["resolve_rate"]["point"]) == (1, 0, None)
+    for id_ in before["selected"]:
+        (place / "reports" / id_).symlink_to(simulated / "reports" / "simulated__agent" / id_)
+    code, after = run(capsys, "--log", "run.db")
+    assert (code, after["selected"]) == (0, before["selected"])
+    assert after["verified"] == len(after["selected"]) == int(0.2 * after["outputs"])
+    rate = after["resolve_rate"]
+    assert rate["low"] < rate["point"] < rate["high"] < rate["low"] + 0.35
+
+
 def test_what_is_not_known_is_not_unresolved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,6 +299,7 @@ def test_bad_input_is_one_line_and_2(
     assert main(["swebench", "--predictions", "p.json", "--reports", "."]) == 2
     (last,) = capsys.readouterr().err.strip().splitlines()
     assert said in last
+    assert main(["swebench", "--predictions", "p.json", "--reports", "nowhere"]) == 2
 
 
 @pytest.mark.skipif(find_spec("swebench") is not None, reason="SWE-bench is installed here")
