@@ -14,11 +14,13 @@ import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from gatekeeper.sandbox import image
 
 REPOSITORY = "gatekeeper-test-swebench"
-IMAGE = f"{REPOSITORY}:latest"
+MARK = uuid4().hex[:8]  # another process may test with the same engine
+IMAGE = f"{REPOSITORY}:{MARK}"
 PROGRAMS = ("bash", "cat", "git", "kill", "mkdir", "patch", "rm", "tail")
 GIT = ("-c", "user.name=test", "-c", "user.email=test@example.org")
 MODULE = '''\
@@ -119,7 +121,7 @@ git checkout {self.commit} test_numbers.py
 
 def build(client: Any, repository: Repository) -> None:
     """Build the image, with the repository at /testbed."""
-    base = image.build(client, tag=f"{REPOSITORY}:base")
+    base = image.build(client, tag=f"{IMAGE}-base")
     paths = [shutil.which(program) for program in PROGRAMS]
     listed = subprocess.run(
         ["ldd", *filter(None, paths)],

@@ -41,6 +41,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # the harness's own
 PAGE = (Path(__file__).parents[2] / "docs" / "swebench.md").read_text()
 GATED = shlex.split(re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)[0])
 LOGS = Path("logs", "run_evaluation")
+CONTAINERS = f"sweb.eval.ours-{own_instance.MARK}"  # how their names begin
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +66,11 @@ def repository(
         own_instance.build(client, made)
         yield made
     finally:
-        for container in client.containers.list(all=True, filters={"name": "sweb.eval.ours__"}):
+        for container in client.containers.list(all=True, filters={"name": CONTAINERS}):
             container.remove(force=True)
         for image in client.images.list(own_instance.REPOSITORY):
             for tag in image.tags:
-                if tag.startswith(own_instance.REPOSITORY):
+                if tag.startswith(own_instance.IMAGE):
                     client.images.remove(tag, force=True)
 
 
@@ -77,7 +78,9 @@ def write(
     place: Path, repository: own_instance.Repository, patches: Sequence[str | None]
 ) -> list[dict[str, Any]]:
     """The data set and the predictions of the page's command, one instance for each patch."""
-    instances = [repository.instance(f"ours__numbers-{i}") for i in range(len(patches))]
+    instances = [
+        repository.instance(f"ours-{own_instance.MARK}__numbers-{i}") for i in range(len(patches))
+    ]
     (place / "data.json").write_text(json.dumps(instances))
     with (place / "preds.jsonl").open("w") as file:
         for instance, patch in zip(instances, patches, strict=True):
@@ -202,7 +205,7 @@ def test_the_page_s_command_goes_on_after_kill_9(
     found = json.loads(run(capsys, *words, "--json"))
     assert {file: file.stat().st_mtime_ns for file in kept} == kept
     assert len(list(LOGS.rglob("report.json"))) == found["verified"] == 3
-    assert not client.containers.list(all=True, filters={"name": "sweb.eval.ours__"})
+    assert not client.containers.list(all=True, filters={"name": CONTAINERS})
 
 
 def test_stopping_removes_the_containers(
@@ -224,7 +227,7 @@ def test_stopping_removes_the_containers(
         found = under_way.result(), evaluation.check(predictions[1])
     assert [outcome.verdict for outcome in found] == [Verdict.INFRA_ERROR] * 2
     assert not list(LOGS.rglob("report.json"))
-    assert not client.containers.list(all=True, filters={"name": "sweb.eval.ours__"})
+    assert not client.containers.list(all=True, filters={"name": CONTAINERS})
 
 
 @pytest.mark.parametrize(
