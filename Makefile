@@ -21,7 +21,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 # Each eval harness gets an environment of its own, with its current release; uv makes them in
 # seconds. tests/harness/NAME.txt says what is in it.
-HARNESSES := lm-eval evalplus inspect litellm pydantic-evals langchain swebench
+HARNESSES := lm-eval evalplus inspect litellm pydantic-evals langchain swebench langfuse phoenix mlflow
 UV := .venv-harness/uv/bin/uv
 SOURCES := $(shell find gatekeeper adapters sandbox -name '*.py') pyproject.toml
 
@@ -50,6 +50,9 @@ test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
 	PYTHONPATH=. $(PYTHON_VLLM) tests/live/check.py
 
 test-harness: $(HARNESSES:%=test-harness-%)
+
+# Phoenix's plug-in of pytest warns while it is imported.
+test-harness-phoenix: export PYTEST_DISABLE_PLUGIN_AUTOLOAD := 1
 
 # Its own pytest and not `python -m pytest`: what is tested is what was installed.
 $(HARNESSES:%=test-harness-%): test-harness-%: .venv-harness/%/ready

@@ -193,7 +193,7 @@ def test_the_same_file_for_a_run(
     for more, says in (
         ((), "8 tasks: the first 2 are verified to warm up, then at most 1 of the other 6"),
         (("--budget", "1"), "8 tasks, all of them verified"),
-        ((other, "--budget", "1"), "1 tasks, all of them verified"),
+        ((other, "--budget", "1"), "1 task, all of them verified"),
     ):
         assert main(["run", "--config", str(path), *map(str, more)]) == 0
         assert says in capsys.readouterr().out

@@ -1,0 +1,52 @@
+"""Phoenix: verdicts as annotations of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gatekeeper.telemetry.scores import Place, Score, ScoreSink, current_span
+
+__all__ = ["PhoenixAnnotations"]
+
+
+class PhoenixAnnotations(ScoreSink):
+    """Sends verdicts to Phoenix.
+
+    An annotation's identifier is the output's id: sent again, it replaces the first.
+
+    Parameters
+    ----------
+    client : phoenix.client.Client
+    name, most
+        As of `ScoreSink`.
+    """
+
+    def __init__(self, client: Any, name: str = "correctness", *, most: int = 10_000) -> None:
+        super().__init__(name, most=most)
+        self._client = client
+
+    def place(self) -> Place | None:
+        """The current span."""
+        return current_span()
+
+    def send(self, scores: Sequence[Score]) -> None:
+        """In one request."""
+        self._client.spans.log_span_annotations(
+            span_annotations=[
+                {
+                    "name": self.name,
+                    "annotator_kind": "CODE",
+                    "span_id": score.place.span,
+                    "identifier": score.output,
+                    "result": _result(score),
+                    "metadata": score.metadata,
+                }
+                for score in scores
+            ]
+        )
+
+
+def _result(score: Score) -> dict[str, Any]:
+    explanation = {"explanation": score.explanation} if score.explanation else {}
+    return {"score": score.value, "label": score.label, **explanation}

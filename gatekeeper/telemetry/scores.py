@@ -1,0 +1,211 @@
+"""Verdicts as scores of traces: what a tracing tool gets of one, and the queue to it."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Condition, Thread
+from typing import Any, NamedTuple
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import Observation
+
+__all__ = ["Place", "Score", "ScoreSink", "current_span"]
+
+_LOG = logging.getLogger("gatekeeper")
+BATCH = 100  # scores that a tool gets in one go
+WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before a batch that failed is sent again
+GRACE = 5.0  # seconds for what is queued when the process ends
+
+
+class Place(NamedTuple):
+    """Where a score belongs: a span of a trace, by the tool's ids."""
+
+    trace: str
+    span: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A verdict, as tracing tools have it.
+
+    Attributes
+    ----------
+    place
+        The span in which the output was handed in.
+    output
+        Its id in the gate.
+    value
+        1.0 for a right output, 0.0 for a wrong one; of a graded metric its value.
+    label
+        "pass" or "fail".
+    explanation
+        The verifier's words.
+    metadata
+        What an average over scores has to know, the propensity first: JSON values.
+    """
+
+    place: Place
+    output: str
+    value: float
+    label: str
+    explanation: str
+    metadata: dict[str, Any]
+
+    @classmethod
+    def of(cls, seen: Observation, place: Place) -> Score:
+        """The score of an outcome with a verdict."""
+        result, gate = seen.result, seen.gate
+        outcome, decision = result.outcome, result.decision
+        assert outcome is not None
+        assert outcome.grade is not None
+        metadata = {
+            "propensity": decision.propensity,
+            "reason": str(decision.reason),
+            "verdict": str(outcome.verdict),
+            "policy": gate.policy,
+            "policy_version": decision.version,
+            "cost": outcome.cost,
+            "unit": gate.unit,
+            "external": seen.external,
+        }
+        label = "fail" if outcome.error else "pass"
+        return cls(place, result.id, outcome.grade, label, outcome.detail, metadata)
+
+
+class ScoreSink(ABC):
+    """A sink that sends scores to a tool from a thread of its own, and never raises.
+
+    Outputs that were not verified, or of which the verifier could not tell, have no score.
+
+    Parameters
+    ----------
+    name : str
+        Of the scores.
+    most : int
+        Scores that wait at most; further ones are dropped.
+
+    Attributes
+    ----------
+    sent, dropped, failed, without_span : int
+        Scores that the tool took; that came while the queue was full, or were left at the end; that
+        the tool refused, five times; of outputs that were handed in outside of any span.
+    """
+
+    def __init__(self, name: str = "correctness", *, most: int = 10_000) -> None:
+        if type(most) is not int or most < 1:
+            raise BadInputError(f"most={most!r}: a whole number of scores, at least 1")
+        self.name = name
+        self.sent = self.dropped = self.failed = self.without_span = 0
+        self._most = most
+        self._waiting: deque[Score] = deque()
+        self._sending = 0
+        self._changed = Condition()
+        self._closed = False
+        self._warned = False
+        self._thread: Thread | None = None
+
+    @abstractmethod
+    def place(self) -> Place | None:
+        """The tool's current span; called in the context of whoever hands an output in."""
+
+    @abstractmethod
+    def send(self, scores: Sequence[Score]) -> None:
+        """Hand scores to the tool, again where an earlier try failed. May raise anything."""
+
+    def decided(self, seen: Observation) -> object:
+        """The place, which is kept until the verdict."""
+        return self.place()
+
+    def concluded(self, seen: Observation, kept: Any) -> None:
+        """Queue the score of a verdict."""
+        outcome = seen.result.outcome
+        if outcome is None or outcome.error is None:
+            return
+        with self._changed:
+            if kept is None:
+                self.without_span += 1
+            elif self._closed or len(self._waiting) >= self._most:
+                self.dropped += 1
+            else:
+                self._waiting.append(Score.of(seen, kept))
+                self._begin()
+                self._changed.notify_all()
+
+    def flush(self, seconds: float = 30.0) -> bool:
+        """Wait until the tool has everything; False where that takes longer."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: not self._waiting and not self._sending, timeout=seconds
+            )
+
+    def close(self, seconds: float = GRACE) -> None:
+        """Send what is queued, as far as that is possible in so many seconds."""
+        self.flush(seconds)
+        with self._changed:
+            self._closed = True
+            self.dropped += len(self._waiting)
+            self._waiting.clear()
+            self._changed.notify_all()
+        atexit.unregister(self.close)
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name=f"{type(self).__name__}", daemon=True)
+            self._thread.start()
+            atexit.register(self.close)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return
+                batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+                self._sending = len(batch)
+            is_sent = self._send(batch)
+            with self._changed:
+                self._sending = 0
+                if is_sent:
+                    self.sent += len(batch)
+                else:
+                    self.failed += len(batch)
+                self._changed.notify_all()
+
+    def _send(self, batch: Sequence[Score]) -> bool:
+        waits = [*WAITS]
+        while True:
+            try:
+                self.send(batch)
+                return True
+            except Exception as error:
+                if not waits:
+                    self._warn(error)
+                    return False
+            with self._changed:  # the end of the process does not wait for a tool that fails
+                if self._changed.wait_for(lambda: self._closed, timeout=waits.pop(0)):
+                    return False
+
+    def _warn(self, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "gatekeeper: %s took no scores: %s: %s. Further ones are counted as failed",
+                type(self).__name__,
+                type(error).__name__,
+                error,
+            )
+
+
+def current_span() -> Place | None:
+    """The current span of OpenTelemetry, which Langfuse and Phoenix name as it does."""
+    from opentelemetry import trace
+
+    about = trace.get_current_span().get_span_context()
+    if not about.is_valid:
+        return None
+    return Place(trace.format_trace_id(about.trace_id), trace.format_span_id(about.span_id))

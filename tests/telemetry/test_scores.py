@@ -1,0 +1,130 @@
+"""The queue between a gate and a tracing tool: bounded, counted, and never in the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gatekeeper import BadInputError, Budget, VerificationGate
+from gatekeeper.telemetry import scores as module
+from gatekeeper.telemetry.scores import Place, Score, ScoreSink
+from gatekeeper.testing import ScriptedVerifier, make_generation
+
+PATIENCE = 60.0
+
+
+class Tool(ScoreSink):
+    """A tool that takes what comes once `go` is set, and fails at first so many times."""
+
+    def __init__(self, *, failures: int = 0, most: int = 10_000) -> None:
+        super().__init__(most=most)
+        self.go = threading.Event()
+        self.got: list[Score] = []
+        self.failures = failures
+        self.here: Place | None = Place("t", "s")
+
+    def place(self) -> Place | None:
+        return self.here
+
+    def send(self, scores: Sequence[Score]) -> None:
+        assert self.go.wait(PATIENCE)
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("no route")
+        self.got += scores
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAITS", (0.0, 0.0, 0.0, 0.0))
+
+
+def hand_in(tool: Tool, count: int) -> None:
+    """Of 3 outputs one is right, one wrong, and of one the verifier cannot tell."""
+    labels = {f"g{i}": [0, 1, None][i % 3] for i in range(count)}
+    with VerificationGate(
+        "cst",
+        budget=Budget(fraction=1.0),
+        verifier=ScriptedVerifier(labels, cost=1.0),
+        telemetry=[tool],
+        on_unavailable="pass",
+    ) as gate:
+        for id_ in labels:
+            gate.maybe_verify(make_generation(id_))
+
+
+def test_each_verdict_is_one_score_with_its_propensity() -> None:
+    tool = Tool(failures=3)
+    hand_in(tool, 9)
+    tool.here = None
+    hand_in(tool, 3)
+    tool.go.set()
+    assert tool.flush(PATIENCE)
+    tool.close()
+    assert (tool.sent, tool.dropped, tool.failed, tool.without_span) == (6, 0, 0, 2)
+    assert [score.output for score in tool.got] == ["g0", "g1", "g3", "g4", "g6", "g7"]
+    assert [(s.value, s.label) for s in tool.got[:2]] == [(1.0, "pass"), (0.0, "fail")]
+    assert tool.got[0].metadata == {
+        "propensity": 1.0,
+        "reason": "warmup",
+        "verdict": "passed",
+        "policy": "cst",
+        "policy_version": 0,
+        "cost": 1.0,
+        "unit": "verifications",
+        "external": False,
+    }
+
+
+def test_a_tool_that_is_away_costs_a_bounded_queue(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing waits for it; every score is counted as sent, dropped or failed."""
+    tool = Tool(failures=10**9, most=50)
+    hand_in(tool, 600)
+    assert tool.dropped >= 400 - 50 - module.BATCH
+    assert not tool.flush(0.01)
+    tool.go.set()
+    assert tool.flush(PATIENCE)
+    assert (tool.sent, tool.dropped + tool.failed) == (0, 400)
+    tool.failures = 0
+    hand_in(tool, 3)
+    tool.close(PATIENCE)
+    assert tool.sent == 2
+    hand_in(tool, 3)
+    assert tool.dropped + tool.failed == 402
+    found = [r.getMessage() for r in caplog.records if "no route" in r.getMessage()]
+    assert found == [
+        "gatekeeper: Tool took no scores: ConnectionError: no route. Further ones are counted as "
+        "failed"
+    ]
+    for most in (0, True, 1.5):
+        with pytest.raises(BadInputError, match="most="):
+            Tool(most=most)  # type: ignore[arg-type]
+
+
+LAST = """
+from gatekeeper.telemetry.scores import Place, ScoreSink
+from gatekeeper.types import *
+
+class Tool(ScoreSink):
+    def place(self): return Place("t", "s")
+    def send(self, scores): print(*(score.output for score in scores), flush=True)
+
+tool = Tool()
+for i in range(5):
+    outcome = Outcome(Verdict.PASSED)
+    result = GateResult(f"g{i}", Signals(1.0, 1.0, 1.0), Decision(True, Reason.POLICY), outcome)
+    tool.concluded(Observation(result, GateFacts("cst", "verifications")), tool.place())
+"""
+
+
+def test_what_is_queued_at_the_end_of_the_process_is_sent() -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", LAST], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [f"g{i}" for i in range(5)]
