@@ -69,6 +69,7 @@ class OpenTelemetry:
         self._logger = get_logger(
             "gatekeeper", version("llm-gatekeeper"), logger_provider=logger_provider
         )
+        self._enabled = getattr(self._logger, "enabled", None)  # of opentelemetry-api 1.45 on
         # Not an empty one, which the API takes for the current one: a verdict's span is not that of
         # whoever reports it.
         self._nowhere = trace.set_span_in_context(trace.INVALID_SPAN, Context())
@@ -84,6 +85,8 @@ class OpenTelemetry:
 
     def concluded(self, seen: Observation, kept: Any) -> None:
         """The outcome as an event of the span in which the output was handed in."""
+        if self._enabled is not None and not self._enabled(event_name=EVENT):
+            return
         trace, context = self._trace, self._nowhere
         if kept is not None:
             context = trace.set_span_in_context(trace.NonRecordingSpan(kept), context)
