@@ -227,7 +227,8 @@ def test_an_upstream_that_dies_and_comes_back() -> None:
     def script(request: Request) -> Any:
         if b'"stream"' in request.body:
             last = frame("7", "stop")
-            return event_stream(frame("7"), 0.02, last, b"data: [DONE]\n\n")
+            # long enough that some streams are under way when the upstream dies
+            return event_stream(frame("7"), 0.3, last, b"data: [DONE]\n\n")
         return [reply(WHOLE)[:80], 0.02, reply(WHOLE)[80:]]
 
     async def load(url: str, found: Counter[str], stop: asyncio.Event) -> None:
