@@ -141,6 +141,19 @@ def test_workers_end_with_a_parent_that_was_killed(records: Path) -> None:
     assert eventually(lambda: not processes(command.process.pid))
 
 
+def test_a_worker_that_was_killed_is_named(records: Path) -> None:
+    """As the kernel does where memory runs out."""
+    command = Command("replay", records, "--seeds", 1000, "--workers", 2)
+    assert command.loaded("_multiarray_umath", 3)
+    group = command.process.pid
+    workers = [pid for pid in processes(group) if has_loaded(pid, "_multiarray_umath")]
+    os.kill(max(workers), signal.SIGKILL)
+    _, err = command.process.communicate(timeout=PATIENCE)
+    assert command.process.returncode == 2
+    assert err.splitlines()[-1].startswith("gatekeeper: a worker process was killed")
+    assert "Traceback" not in err
+
+
 def test_programs_that_never_end(tmp_path: Path) -> None:
     item = {"code": "def f():\n    while True: pass", "tests": ["assert f()"]}
     items, out = tmp_path / "items.jsonl", tmp_path / "out.jsonl"
