@@ -54,3 +54,26 @@ def test_a_run_without_an_estimate_prints_what_is_possible(
     for option in (["--warmup", "3"], ["--explore", "0.2"], ["--policy", "cst"]):
         assert main([*command, "--goal", "score", *option]) == 2
         assert f"{option[0]} {option[1]} with --goal score" in capsys.readouterr().err
+
+
+def test_what_reads_a_log_reads_that_of_a_run_for_the_score(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With tasks enough for a warm-up of another run: figures, or one line that says why not."""
+    tasks, log = Path(command[1]), str(tmp_path / "run.db")
+    maths = (line for line in TASKS.read_text().splitlines(keepends=True) if '"math"' in line)
+    tasks.write_text("".join(maths))
+    run = ["--goal", "score", "--limit", "110", "--max-tokens", "8", "--log", log]
+    assert main([*command, *run]) == 0
+    capsys.readouterr()
+    for arguments, codes, shows in (
+        (["plan", log], {0}, "Recall of 90% with calibrated"),
+        (["compare", log], {0}, "more than"),
+        (["diagnose", log, "--seeds", "2"], {0, 3, 4}, "No policy is replayed"),
+        (["replay", log], {2}, "a replay needs all of them"),
+        (["show", log], {0}, "77 without a verdict"),
+    ):
+        assert main(arguments) in codes
+        shown = capsys.readouterr()
+        assert shows in " ".join((shown.out + shown.err).split())
+        assert len(shown.err.splitlines()) == (2 in codes)
