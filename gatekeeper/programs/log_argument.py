@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 
 from gatekeeper.log.place import PostgresRun, is_address, place_of
-from gatekeeper.programs.values import input_file
+from gatekeeper.programs.values import input_file, named_file
 
 __all__ = ["add_run_name", "log_file", "log_or_records", "place_given"]
 
 
 def log_file(text: str) -> Path | str:
     """A file, or an address as it is given."""
-    return text if is_address(text) else Path(text)
+    return text if is_address(text) else named_file(text)
 
 
 def log_or_records(text: str) -> Path | str:
