@@ -120,7 +120,8 @@ def _rate(figures: Figures) -> Iterable[Markup]:
             chart(bands=bands, x_label="outputs seen", y_label="wrong, of all", percent=True),
             label="Error rate of all outputs over the stream, with intervals",
             caption="The error rate of all outputs, verified or not, in consecutive parts of the "
-            "stream: the estimate (line) and its 95 % interval (area).",
+            "stream: the estimate (line) and its 95 % interval (area). A part whose verdicts allow "
+            "no estimate is left out.",
             values=values,
         )
     caption = (
