@@ -59,8 +59,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log",
         type=log_file,
-        metavar="DSN",
-        help="postgresql://USER@HOST/DATABASE: try whether a run's log can be kept there",
+        metavar="FILE",
+        help="a database in place of a file, postgresql://USER@HOST/DATABASE: try whether a log "
+        "can be kept there",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=main)
