@@ -261,6 +261,8 @@ class GatedScore(ReportEvaluator):  # type: ignore[misc]
         if found.point is None:
             return [table]
         ends = f"95 % interval {found.low:.4f} to {found.high:.4f}"
+        if found.low == found.high:
+            ends = "known"
         return [ScalarResult(title=f"{name}, all", value=found.point, description=ends), table]
 
 
