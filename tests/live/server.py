@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pages import command_of_server
 from scenarios import ENGINE, MODEL_NAME
 
 import gatekeeper.bundled
@@ -60,20 +61,19 @@ def _free_port() -> int:
 
 
 def _command(port: int, *flags: str) -> list[str]:
+    """The command of docs/vllm.md, with what makes answers equal; two names for the model."""
     values = {
-        "model": gatekeeper.bundled.MODEL,
-        "served_model_name": MODEL_NAME,
-        "host": "127.0.0.1",
-        "port": port,
+        "served_model_name": [str(gatekeeper.bundled.MODEL), MODEL_NAME],
+        "host": ["127.0.0.1"],
         **ENGINE,
     }
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    command = command_of_server(port)
     for name, value in values.items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
             command.append(f"--{flag}" if value else f"--no-{flag}")
         else:
-            command += [f"--{flag}", str(value)]
+            command += [f"--{flag}", *map(str, value if isinstance(value, list) else [value])]
     return [*command, *flags]
 
 
