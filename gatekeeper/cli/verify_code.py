@@ -48,8 +48,8 @@ def add(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--timeout",
         type=number("(0, inf)"),
         default=5.0,
-        metavar="S",
-        help="seconds for each candidate",
+        metavar="SECONDS",
+        help="for each candidate",
     )
     parser.add_argument(
         "--memory-mb",

@@ -237,7 +237,10 @@ def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
         ),
         (["--generator", "openai", "--model", "x", "--api-key-env", "NO_KEY"], "no key in NO_KEY"),
         (["--max-tokens", "0"], "--max-tokens '0'"),
-        (["--generator", "openai", "--model", "x", "--base-url", "nowhere"], "nowhere cannot be"),
+        (
+            ["--generator", "openai", "--model", "x", "--base-url", "nowhere"],
+            "--base-url 'nowhere': give the base URL",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -247,6 +250,6 @@ def test_wrong_options(
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text('{"id": "a", "prompt": "What is 1 + 1?", "kind": "math", "gold": "2"}\n')
     assert main(["run", str(tasks), *arguments]) == 2
-    *plan, message = capsys.readouterr().err.splitlines()
+    *before, message = capsys.readouterr().err.splitlines()
     assert says in message
-    assert len(plan) == ("nowhere" in arguments)  # the others are refused before
+    assert all(line.startswith("usage: ") for line in before)  # refused before the run

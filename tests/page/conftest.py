@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, no other test may run an event loop
 def browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
