@@ -212,8 +212,10 @@ def test_a_log_that_was_written_with_other_tests_is_followed_and_then_tested() -
     for output in stream[1200:]:
         again.maybe_verify(output)
     assert again.status().drift in ("", UNDERSPENT)  # outputs have not changed since
-    assert repr(gate_of("cst", log=old, on_drift="report", explore=0.0).status()) == repr(
-        again.status()
+    resumed = gate_of("cst", log=old, on_drift="report", explore=0.0).status()
+    assert repr(resumed) == repr(
+        # how long verifications took is known in the process that made them
+        replace(again.status(), durations=resumed.durations, seconds=resumed.seconds)
     )
 
 
