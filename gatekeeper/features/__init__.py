@@ -41,6 +41,7 @@ BY_NAME: dict[str, tuple[Feature, ...]] = {
 
 
 AGREEMENT = "agreement"
+MOST_SAMPLES = 100  # of a prompt: more cost far more than a verification
 
 
 def features_of(names: str) -> list[Feature]:
@@ -76,16 +77,16 @@ def samples_of(names: str) -> int:
     Raises
     ------
     BadInputError
-        Where N is missing, no whole number of at least 1, or given twice.
+        Where N is missing, no whole number from 1 to 100, or given twice.
     """
     found = [name for name in _listed(names) if _is_agreement(name)]
     if not found:
         return 0
     number = found[0].partition(":")[2]
-    if len(found) > 1 or not (number.isascii() and number.isdigit() and int(number)):
+    if len(found) > 1 or number not in map(str, range(1, MOST_SAMPLES + 1)):
         raise BadInputError(
             f"features={','.join(found)!r}: give {AGREEMENT}:N once, where N is the number of "
-            f"further samples of each prompt, such as {AGREEMENT}:4"
+            f"further samples of each prompt, from 1 to {MOST_SAMPLES}, such as {AGREEMENT}:4"
         )
     return int(number)
 

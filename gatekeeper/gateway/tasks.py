@@ -75,7 +75,7 @@ class Tasks:
             found = ", ".join(map(repr, self._kinds)) or "none"
             raise BadInputError(
                 f"kind {task['kind']!r} has no verifier in this gateway; the kinds with one: "
-                f"{found}. Tasks of kind 'code' need --sandbox"
+                f"{found}. Tasks of kind 'code' need a sandbox, which the gateway's owner names"
             )
         return task
 

@@ -175,6 +175,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "tasks", "--features", "lenght"), ("--features 'lenght'", "choose from length")),
     (("run", "tasks", "--features", "agreement"), ("--features 'agreement'", "agreement:4")),
     (("run", "tasks", "--features", "agreement:0"), ("--features 'agreement:0'", "agreement:4")),
+    (("run", "tasks", "--features", "agreement:1000000"), ("'agreement:1000000'", "to 100")),
     (("run", "tasks", "--features", "agreement:1,agreement:2"), ("agreement:2'", "agreement:4")),
     (("run", ""), ("tasks '' is empty", "give the name")),
     (("run", "tasks", "--log", ""), ("--log '' is empty", "give the name")),

@@ -131,6 +131,7 @@ def test_names_of_the_command_line() -> None:
         "agreement:0",
         "agreement:-1",
         "agreement:²",
+        "agreement:101",
         "agreement:2,agreement:3",
     ):
         with pytest.raises(BadInputError, match="give agreement:N once"):
