@@ -17,6 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.testing import make_generation
+
 PATIENCE = 60.0  # seconds: every command here would run for longer
 TASKS = Path(__file__).parents[2] / "gatekeeper" / "bundled" / "tasks.jsonl"
 
@@ -109,6 +112,7 @@ def test_paper_ends_with_its_workers() -> None:
 
 
 SERVE = ("serve", "--upstream", "http://127.0.0.1:9/v1", "--port", 0)
+WATCH = ("watch", "LOG", "--port", 0)
 
 
 @pytest.mark.parametrize(
@@ -121,12 +125,16 @@ SERVE = ("serve", "--upstream", "http://127.0.0.1:9/v1", "--port", 0)
         ("signals", "-"),
         ("verify", "math", "-", "-o", "-"),
         SERVE,
+        WATCH,
     ],
     ids=str,
 )
 def test_other_commands_end(records: Path, arguments: tuple[object, ...], tmp_path: Path) -> None:
     """While they compute, wait for standard input, or serve."""
-    words = [records if word == "RECORDS" else word for word in arguments]
+    with VerificationGate("cst", budget=Budget(fraction=0.2), log=tmp_path / "run.db") as gate:
+        gate.maybe_verify(make_generation("a"))
+    files = {"RECORDS": records, "LOG": tmp_path / "run.db"}
+    words = [files.get(str(word), word) for word in arguments]
     command = Command(*[tmp_path / word if word == "report.html" else word for word in words])
     assert command.loaded("_multiarray_umath")
     time.sleep(random.Random(str(arguments)).random())
