@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,9 +13,10 @@ import numpy as np
 import pytest
 from busy_machine import settled
 from filelock import FileLock
+from sandboxes import STRONG, open_sandbox, tasks
 
 from gatekeeper.errors import GatekeeperError, SandboxUnavailableError
-from gatekeeper.sandbox import DockerSandbox, LocalSandbox, image, local
+from gatekeeper.sandbox import image
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.types import Generation, Outcome
@@ -24,49 +24,7 @@ from gatekeeper.types import Generation, Outcome
 TESTS = ("assert f(2) == 4", "assert f(3) == 9")
 HONEST = "def f(x):\n    return x * x\n"
 
-STRONG = ("docker", "namespaces")
-WEAKER = ("unshare", "landlock", "none")  # tried with fewer tests
-
-PATIENCE = 120.0  # seconds for a verdict: only against hanging, on a machine that is busy
-
 Open = Callable[..., contextlib.AbstractContextManager[Sandbox]]
-
-
-def tasks() -> int:
-    """How many this user has, and 64 that may come: the kernel counts them with a candidate's."""
-    total = 64
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            if process.stat().st_uid == os.getuid():
-                total += len(os.listdir(process / "task"))
-    return total
-
-
-@contextlib.contextmanager
-def open_sandbox(name: str, **limits: Any) -> Iterator[Sandbox]:
-    """A sandbox of one of the kinds above; skips where this machine has it not."""
-    with pytest.MonkeyPatch.context() as patch:
-        if name == "unshare":
-            patch.setattr(shutil, "which", lambda _: None)  # no bubblewrap
-        if os.getuid() and name in ("landlock", "none"):
-            limits["processes"] = limits.get("processes", 64) + tasks()
-        if name == "none":
-            patch.setattr(local, "_wrappers", lambda level: [])  # no better level
-        try:
-            sandbox: Sandbox
-            if name == "docker":
-                sandbox = DockerSandbox(**limits)
-            elif name == "none":
-                sandbox = LocalSandbox(allow_unsafe=True, **limits)
-            else:
-                level: Any = "namespaces" if name == "unshare" else name
-                sandbox = LocalSandbox(isolation=level, **limits)
-        except SandboxUnavailableError as error:
-            if name == "docker":  # `engine` has seen that there is one
-                raise
-            pytest.skip(f"{name}: {error}")
-    with sandbox:
-        yield sandbox
 
 
 @pytest.fixture(scope="session", params=STRONG)

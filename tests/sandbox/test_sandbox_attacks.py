@@ -19,7 +19,7 @@ import pytest
 from attacks import PROGRAMS, Program
 from attacks.program import SQUARES
 from busy_machine import settled
-from conftest import PATIENCE
+from sandboxes import PATIENCE
 
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.sandbox import DockerSandbox, LocalSandbox

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from conftest import open_sandbox
+from sandboxes import open_sandbox
 
 from gatekeeper.sandbox.inside import warmup
 from gatekeeper.sandbox.reading import read_tests

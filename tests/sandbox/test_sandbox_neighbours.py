@@ -21,7 +21,7 @@ import pytest
 from attacks import PROGRAMS
 from attacks.evasion import EVASIONS, TASKS
 from attacks.program import WRONG, Program
-from conftest import PATIENCE, open_sandbox
+from sandboxes import PATIENCE, open_sandbox
 
 from gatekeeper.sandbox import base, control, run_loop
 from gatekeeper.sandbox.base import Sandbox

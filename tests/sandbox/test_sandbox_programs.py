@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, WEAKER
+from sandboxes import PATIENCE, WEAKER
 
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.types import Generation, Outcome

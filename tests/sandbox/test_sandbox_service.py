@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import STRONG
 from docker.errors import NotFound
+from sandboxes import STRONG
 
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.protocols import AsyncVerifier, Verifier
@@ -39,6 +39,7 @@ TASK = {"tests": ["assert f(2) == 4", "assert f(3) == 9"]}
 
 
 SLEEP = "import time; time.sleep(300)"
+SUPPORT = str(Path(__file__).parents[1] / "support")
 
 
 def sleeper(marker: str) -> str:
@@ -204,8 +205,8 @@ def test_kill_of_the_parent_leaves_nothing(
         pass
     marker = f"300.75{os.getpid()}"
     program = (
-        f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import time\nimport numpy as np\nfrom conftest import open_sandbox\n"
+        f"import sys\nsys.path.insert(0, {SUPPORT!r})\n"
+        "import time\nimport numpy as np\nfrom sandboxes import open_sandbox\n"
         "from gatekeeper.types import Generation\n"
         f"with open_sandbox({backend!r}, timeout=60, workers=1) as sandbox:\n"
         f"    sandbox.verify(Generation('k', {HONEST!r}, *np.empty((3, 0))), {TASK!r})\n"
