@@ -200,7 +200,7 @@ def test_with_the_whole_budget_it_is_the_scorer_itself(done: Evaluation) -> None
     log.samples = log.samples[:60]
     own = score(log, match(), **how)
     for _ in range(2):  # the second time from the log
-        ours = score(log, gated("match", log="whole.db", budget=1), **how)
+        ours = score(log, gated("match", log="sixty.db", budget=1), **how)
         for mine, theirs in zip(ours.samples, own.samples, strict=True):
             a, b = mine.scores["gated"], theirs.scores["match"]
             assert (a.value, a.answer, a.explanation) == (b.value, b.answer, b.explanation)
@@ -334,9 +334,8 @@ def marked() -> Scorer:
             calls.write(f"{get_model()} {target.text} {state.sample_id}/{state.epoch}\\n")
         await asyncio.sleep(0.05)
         answer = state.output.completion
-        partly = target.text[-1] in answer
-        value = CORRECT if f"{{{target.text}}}" in answer else PARTIAL if partly else INCORRECT
-        return Score(value=value, answer=answer)
+        value = CORRECT if f"{{{target.text}}}" in answer else INCORRECT
+        return Score(value=value if state.sample_id % 3 else PARTIAL, answer=answer)
     return score
 
 
