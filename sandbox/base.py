@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.sandbox.control import undisturbed
+from gatekeeper.sandbox.control import DISTURBED, undisturbed
 from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
 from gatekeeper.sandbox.extract import extract_code
 from gatekeeper.sandbox.pool import Pool
@@ -195,11 +195,12 @@ class Sandbox:
             except UnjudgeableError as error:
                 return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
             except _CandidateLostError as error:
-                problem = str(error)
                 before, spared = spared, self._undisturbed(error, cancelled)
                 if before and spared:
                     return error.outcome()
-                lost = True
+                problem, lost = str(error), True
+                if not spared:
+                    problem += f"; {DISTURBED}, so the candidate may not be the cause"
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)
         return Outcome(Verdict.INFRA_ERROR, detail=problem, meta=_UNTRIED)

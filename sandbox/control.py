@@ -12,8 +12,9 @@ import threading
 from gatekeeper.sandbox.run_loop import End, Job, Terms, run_jobs
 from gatekeeper.sandbox.worker import LostError, Worker
 
-__all__ = ["undisturbed"]
+__all__ = ["DISTURBED", "undisturbed"]
 
+DISTURBED = "a control run was disturbed, too"
 BUSY_SECONDS = 0.2  # of processor time; it may wait as long for them
 _CODE = """
 import time

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Tests may send SIGINT: what runs in the background of a shell inherits that it is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -77,7 +77,7 @@ class AnyOrder(RuleBasedStateMachine):
     """See, settle, release and reserve again in any order, against a plain model.
 
     Charges and holds are compared to the tick. The cap, which rests on means of floats, is
-    worked out in fractions and compared to a few ticks; what was granted must fit the cap that
+    worked out in fractions and compared to a few ticks; what was admitted must fit the cap that
     the ledger itself shows, to the tick, and what was refused must not.
     """
 
@@ -158,12 +158,12 @@ class AnyOrder(RuleBasedStateMachine):
                     self.projected = Fraction(to_come * TICK)
                 elif known and not self.amount(warmup=True)[1]:
                     self.projected = Fraction(to_come * sum(known), len(known))
-        granted = see(self.ledger, id_, estimate, warmup=seen.warmup, verify=verify)
+        admitted = see(self.ledger, id_, estimate, warmup=seen.warmup, verify=verify)
         self.seen[id_] = seen
-        assert granted == (verify and self.room(warmup=seen.warmup))
+        assert admitted == (verify and self.room(warmup=seen.warmup))
         if self.budget.fraction == 1.0 and self.budget.total is None:
-            assert granted == verify  # who asked for everything is never turned away
-        if granted:
+            assert admitted == verify  # who asked for everything is never turned away
+        if admitted:
             self.held.append(id_)
 
     @precondition(lambda self: self.held)
@@ -360,8 +360,8 @@ def test_per_cents_are_exact(percent: int) -> None:
     """0.29 × 100 is 28.999999999999996 in floats; of 100 candidates 29 % are still 29 (and the
     first, which the start-up allowance lets through)."""
     ledger = Ledger(Budget(fraction=percent / 100), 1.0)
-    granted = sum(see(ledger, f"c{i}", 1.0, warmup=False, verify=True) for i in range(100))
-    assert granted == min(percent + 1, 100)
+    admitted = sum(see(ledger, f"c{i}", 1.0, warmup=False, verify=True) for i in range(100))
+    assert admitted == min(percent + 1, 100)
     assert ledger.cap == percent + 1
 
 
@@ -393,8 +393,8 @@ def test_what_a_verification_takes_beyond_its_reservation_shows_as_overrun(cost:
 def test_a_total_is_used_up_to_the_last_unit_and_no_further() -> None:
     """0.1 + 0.2 is 0.3 here: no verification is lost, and none gained, to binary fractions."""
     ledger = Ledger(Budget(total=0.3, unit="usd", max_cost=0.1), 0.1)
-    granted = [see(ledger, f"c{i}", 1.0, warmup=i == 0, verify=True) for i in range(5)]
-    assert granted == [True, True, True, False, False]
+    admitted = [see(ledger, f"c{i}", 1.0, warmup=i == 0, verify=True) for i in range(5)]
+    assert admitted == [True, True, True, False, False]
     for i in range(3):
         ledger.settle(f"c{i}", 0.1)
     assert (ledger.warmup_spent, ledger.spent, ledger.held) == (0.1, 0.2, 0.0)
@@ -406,8 +406,8 @@ def test_with_a_horizon_the_whole_streams_budget_is_there_from_the_start() -> No
     ledger = Ledger(Budget(fraction=0.2, horizon=60), 1.0)
     for i in range(10):
         assert see(ledger, f"w{i}", 1.0, warmup=True, verify=True)
-    granted = [see(ledger, f"c{i}", 1.0, warmup=False, verify=True) for i in range(50)]
-    assert granted == [True] * 10 + [False] * 40
+    admitted = [see(ledger, f"c{i}", 1.0, warmup=False, verify=True) for i in range(50)]
+    assert admitted == [True] * 10 + [False] * 40
 
 
 @pytest.mark.parametrize("horizon", [None, 1500])

@@ -29,6 +29,7 @@ from gatekeeper.policies.descriptor import Need
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
+from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 
 __all__ = [
     "Comparison",
@@ -326,12 +327,12 @@ def _plan(
     # Files are checked as they are read; this is for tables made by hand.
     for name, values, fine, rule in (
         (protocol.label, labels, np.isin(labels, (0.0, 1.0)), "0 or 1"),
-        ("cost", table.cost, _above_zero(table.cost), "a number above 0"),
+        ("cost", table.cost, _is_cost(table.cost), COST),
         (
             "cost_estimate",
             table.cost_estimate,
-            _above_zero(table.cost_estimate),
-            "a number above 0",
+            _is_cost(table.cost_estimate),
+            COST,
         ),
     ):
         if not fine.all():
@@ -342,8 +343,8 @@ def _plan(
     return _Plan(table, them, list(betas), protocol, evaluate)
 
 
-def _above_zero(values: FloatArray) -> np.typing.NDArray[np.bool_]:
-    return np.asarray((values > 0.0) & (values < np.inf))
+def _is_cost(values: FloatArray) -> np.typing.NDArray[np.bool_]:
+    return np.asarray((values >= LEAST_COST) & (values <= MOST_COST))
 
 
 def _labels(table: RecordTable, label: Label) -> FloatArray:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gatekeeper.errors import BadInputError
 from gatekeeper.stats.error_model import Raw
 from gatekeeper.types import GateResult, Record, Signals
+from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 
 __all__ = ["OutputRow", "row_of"]
 
@@ -48,9 +49,9 @@ def row_of(output: Record | GateResult) -> OutputRow:
 
 
 def _row_of_record(record: Record) -> OutputRow:
-    if not record.cost_estimate > 0.0:
+    if not LEAST_COST <= record.cost_estimate <= MOST_COST:
         raise BadInputError(
-            f"id={record.id!r:.80}: cost_estimate={record.cost_estimate!r} must be above 0"
+            f"id={record.id!r:.80}: cost_estimate={record.cost_estimate!r} must be {COST}"
         )
     p = nan if record.propensity is None else record.propensity
     drawn = record.error is not None and record.verified is not False

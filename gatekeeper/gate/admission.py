@@ -60,11 +60,20 @@ class Admission:
         if warmup or force:
             admitted, epsilon = room >= 0, 0.0
         else:
-            admitted = room >= ledger.spare() or (self._planned and not proposal.verify)
+            spare = ledger.spare()
+            admitted = room >= spare or (self._planned and not proposal.verify)
+            if not admitted and proposal.verify and room >= 0:
+                admitted = ledger.has_beside(spare)
             epsilon = self._epsilon if room >= 0 else 0.0
         decision = decision_of(proposal, admitted=admitted, explored=explored, epsilon=epsilon)
+        if decision.reason is Reason.BUDGET_EXHAUSTED and not ledger.reachable:
+            decision = replace(decision, reason=Reason.BUDGET_UNAVAILABLE)
         coverage = _coverage(generation, candidate.signals)
         return Decided(generation, candidate, decision, phase, force, warmup, coverage)
+
+    def follow(self, candidate: Candidate) -> None:
+        """Another process decided on this candidate: the policy sees it, too."""
+        self._state.decider.decide(candidate)
 
     def state(self) -> dict[str, Any]:
         """A snapshot of values that `json` takes."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from secrets import randbits
 from typing import Any, get_args
 
 from gatekeeper.budget import Budget
@@ -68,6 +69,7 @@ class GateSettings:
     telemetry: Sequence[Sink] = ()
     goal: Goal = "errors"
     run: str | None = None
+    shared: bool = False
 
     def __post_init__(self) -> None:
         policy, verifier, explore = self.policy, self.verifier, self.explore
@@ -96,6 +98,11 @@ class GateSettings:
                 f"run={self.run!r}: names a run of a PostgreSQL log; give log='postgresql://...'"
             )
         _ = self.place  # checks both
+        if self.shared and not isinstance(self.place, PostgresRun):
+            raise BadInputError(
+                f"shared=True with log={self.log!r}: several processes share a budget in a "
+                "PostgreSQL database; give log='postgresql://...' and run='eval-7'"
+            )
         if self.on_unavailable not in ON_UNAVAILABLE:
             raise BadInputError(f"on_unavailable={self.on_unavailable!r}: choose 'raise' or 'pass'")
         if type(self.workers) is not int or self.workers < 1:
@@ -141,6 +148,11 @@ class GateSettings:
         if isinstance(self.log, str | Path | PostgresRun):
             return place_of(self.log, self.run)
         return self.log
+
+    @cached_property
+    def own_seed(self) -> int:
+        """Of the draws: each process on a shared run makes others."""
+        return randbits(48) if self.shared else self.seed
 
     @property
     def drawn(self) -> float:
@@ -214,7 +226,7 @@ class GateSettings:
                 f"goal={described.goal!r}; give that goal, or leave the policy out"
             )
         if isinstance(policy, str):
-            return named_policy(policy, self.budget, self.epsilon, self.seed, warmup=self.first)
+            return named_policy(policy, self.budget, self.epsilon, self.own_seed, warmup=self.first)
         return policy
 
     def fingerprint(self) -> Fingerprint:
@@ -233,9 +245,12 @@ class GateSettings:
             more["goal"] = self.goal
         if self.features:  # a gate without any, and an early log, do not name them
             more["features"] = sorted(feature.__name__ for feature in self.features)
+        described = _described(policy)
+        if isinstance(self.policy, str | None) and "seed" in described:
+            described["seed"] = self.seed
         return {
             "exploration": {"explore": self.drawn, "seed": self.seed if self.drawn else 0},
-            "policy": _described(policy),
+            "policy": described,
             "budget": asdict(self.budget) | {"max_cost": self.max_cost},
             "more": _as_json(more),
         }

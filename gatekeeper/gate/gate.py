@@ -10,10 +10,9 @@ from typing import Any, Self
 from gatekeeper import costs
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError
-from gatekeeper.gate import loop
-from gatekeeper.gate.best_of import Choice, abest_of, best_of
 from gatekeeper.gate.clients import ClientMethods
 from gatekeeper.gate.configuration import GateSettings
+from gatekeeper.gate.loop_methods import LoopMethods
 from gatekeeper.gate.micro_batch import MicroBatcher
 from gatekeeper.gate.opening import open_lifecycle
 from gatekeeper.gate.state import OnDrift
@@ -33,7 +32,7 @@ __all__ = ["VerificationGate"]
 _MICRO_BATCH = 8
 
 
-class VerificationGate(ClientMethods):
+class VerificationGate(ClientMethods, LoopMethods):
     """Asks a policy which outputs to verify, and verifies those within a budget.
 
     Safe to share between threads and asyncio tasks: policy, ledger and log change together under
@@ -60,6 +59,8 @@ class VerificationGate(ClientMethods):
         "postgresql://USER@HOST/DATABASE" (extra `postgres`); a `Log`; or None: memory only.
     run
         The name of the run in a PostgreSQL database, which keeps many: to begin, or to resume.
+    shared
+        This is one of several processes on the run, which have one budget: see docs/scale.md.
     cost_estimate
         ĉ of an output before it is verified, a number above 0.
     on_unavailable
@@ -114,6 +115,7 @@ class VerificationGate(ClientMethods):
         verifier: Verifier | AsyncVerifier | Callable[[Generation, Any], object] | None = None,
         log: str | Path | PostgresRun | Log | None = None,
         run: str | None = None,
+        shared: bool = False,
         cost_estimate: CostEstimator = costs.prompt_length,
         on_unavailable: OnUnavailable = "raise",
         workers: int = 4,
@@ -134,6 +136,7 @@ class VerificationGate(ClientMethods):
             verifier=judge,
             log=log,
             run=run,
+            shared=shared,
             cost_estimate=cost_estimate,
             on_unavailable=on_unavailable,
             workers=workers,
@@ -275,74 +278,6 @@ class VerificationGate(ClientMethods):
                     f"outcome={outcome!r}: give an Outcome or one of {', '.join(Verdict)}"
                 ) from None
         return self._life.report(id, outcome)
-
-    # -- loops ------------------------------------------------------------------------------------
-
-    def run_loop(
-        self, generate: loop.Generate, task: object = None, *, id: str, max_attempts: int = 3
-    ) -> loop.LoopResult:
-        """Generate an output and hand it in; as long as it is found wrong, generate another.
-
-        It ends with an output that passed, that the policy did not select, that the budget has no
-        room for or that the verifier cannot judge, and after `max_attempts`.
-
-        Parameters
-        ----------
-        generate
-            Called with the task and the earlier attempts, whose `feedback()` belongs into the next
-            prompt; returns one output, in any shape that `maybe_verify` takes. It may call a
-            wrapped client: the output is decided on once.
-        task
-            What the verifier needs besides the output, and `generate` too.
-        id
-            Of the task; its outputs are `id/1`, `id/2`, ... Called again with the same id, after a
-            crash too, the loop goes on where it was.
-        max_attempts
-            Outputs at most, this call's and earlier ones' together.
-
-        Raises
-        ------
-        Exception
-            What `maybe_verify` and `generate` raise.
-        """
-        return loop.run_loop(self, generate, task, id=id, max_attempts=max_attempts)
-
-    async def arun_loop(
-        self, generate: loop.AsyncGenerate, task: object = None, *, id: str, max_attempts: int = 3
-    ) -> loop.LoopResult:
-        """`run_loop` for asyncio; `generate` is a coroutine function."""
-        return await loop.arun_loop(self, generate, task, id=id, max_attempts=max_attempts)
-
-    def best_of(
-        self, responses: Sequence[object], task: object = None, *, id: str | None = None
-    ) -> Choice:
-        """Choose one of several outputs to one prompt.
-
-        They are handed in one after the other, the most uncertain (largest h1) first, until one is
-        verified and passes: that one is chosen. Else it is the least uncertain one that did not
-        fail, else the least uncertain. Equal texts are handed in once.
-
-        Parameters
-        ----------
-        responses
-            A list, of any shapes that `maybe_verify` takes, with one or several outputs each.
-        task
-            What the verifier needs besides an output.
-        id
-            Of the task: the outputs are named `id/0`, `id/1`, ... instead of their own ids.
-
-        Raises
-        ------
-        Exception
-            What `maybe_verify` raises.
-        """
-        return best_of(self, responses, task, id=id)
-
-    async def abest_of(
-        self, responses: Sequence[object], task: object = None, *, id: str | None = None
-    ) -> Choice:
-        """`best_of` for asyncio."""
-        return await abest_of(self, responses, task, id=id)
 
     # -- what is known ----------------------------------------------------------------------------
 

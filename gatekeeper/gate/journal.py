@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -18,7 +18,8 @@ from gatekeeper.errors import LogError
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction
-from gatekeeper.log import Event, Log, SnapshotLog
+from gatekeeper.log import Event, JointLog, Log, SnapshotLog
+from gatekeeper.types import SharedStatus
 
 __all__ = ["Journal", "code_fingerprint"]
 
@@ -62,6 +63,7 @@ class Journal:
     ) -> None:
         self._log, self._state, self._admission = log, state, admission
         self._transaction = transaction
+        self._joint = log if isinstance(log, JointLog) else None  # once: a protocol answers slowly
         self._snapshots: SnapshotLog | None = None
         self._before = self._new = 0  # events that the last snapshot has, and those since
         self._due: float = inf
@@ -92,6 +94,20 @@ class Journal:
         self._new += len(events)
         if self._new >= self._due and self._transaction.complete(depth=1):
             self._keep()
+
+    def mine(self, ids: Collection[str]) -> set[str]:
+        """Those of these open outputs that this gate may verify: all, where it writes alone."""
+        return set(ids) if self._joint is None else self._joint.mine(ids)
+
+    def shared(self) -> SharedStatus | None:
+        """Of the processes that write the log; None where this gate writes it alone."""
+        return None if self._joint is None else self._joint.status()
+
+    def sync(self) -> None:
+        """Wait until what was appended is stored, where `append` does not. Not under the gate's
+        lock; raises as `append`."""
+        if self._joint is not None:
+            self._joint.sync()
 
     def events(self, id_: str) -> Iterator[Event]:
         """Those of one output."""

@@ -9,56 +9,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import inf, nan
-from numbers import Real
+from math import nan
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 
-from gatekeeper.budget import Unit
+from gatekeeper.budget import SharedLedger, Unit
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.following import Following
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.micro_batch import Future
+from gatekeeper.gate.new_output import NewOutput, OutputReader
 from gatekeeper.gate.notices import Notices
 from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.status import VERIFICATION, status_of
 from gatekeeper.gate.transaction import Transaction, _RefusedError
-from gatekeeper.io.providers import attribute
-from gatekeeper.io.responses import as_generation
 from gatekeeper.log import (
     Decided,
     Event,
     ExternalVerdict,
+    JointLog,
     Learned,
     Released,
     ReservedAgain,
     Settled,
 )
 from gatekeeper.log.fold import Output
-from gatekeeper.protocols import CostEstimator, Feature
-from gatekeeper.signals import signals_of
 from gatekeeper.stats.histogram import Histogram
 from gatekeeper.types import (
-    Candidate,
     GateResult,
     GateStatus,
     Generation,
     Outcome,
     Reason,
 )
-from gatekeeper.types.values import as_features
 
-__all__ = ["Lifecycle", "NewOutput"]
-
-
-class NewOutput(NamedTuple):
-    """An output as it comes in."""
-
-    generation: Generation
-    candidate: Candidate | None  # None: its id is known
-    force: bool
-    response_id: object = None  # that it came with
+__all__ = ["Lifecycle"]
 
 
 Answer = Output | GateResult | None
@@ -72,8 +59,8 @@ class Lifecycle:
     ----------
     state, admission, journal
         Of one gate; resumed.
-    cost_estimate
-        ĉ of an output before it is verified.
+    reader
+        Of what is handed in.
     unit
         Of the budget.
     verifies
@@ -82,8 +69,6 @@ class Lifecycle:
         Of this gate, in which each step is made.
     sinks
         Get each decision and each outcome.
-    features
-        Computed for each output before it is decided on.
     """
 
     def __init__(
@@ -92,16 +77,15 @@ class Lifecycle:
         admission: Admission,
         journal: Journal,
         *,
-        cost_estimate: CostEstimator,
+        reader: OutputReader,
         unit: Unit,
         verifies: bool,
         transaction: Transaction,
         sinks: Sinks,
-        features: Sequence[Feature] = (),
     ) -> None:
-        self._features = features
+        self.read = reader.read
         self._state, self._admission, self._log = state, admission, journal
-        self._cost_estimate, self._unit, self._verifies = cost_estimate, unit, verifies
+        self._unit, self._verifies = unit, verifies
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
         self._transaction = transaction
         self._notices, self._sinks = Notices(state), sinks
@@ -114,33 +98,6 @@ class Lifecycle:
         return self._state.decider.phase
 
     # -- admission ------------------------------------------------------------------------------
-
-    def read(self, response: object, task: object, *, id: str | None, force: bool) -> NewOutput:
-        """The output of a response, with its signals and its cost estimate.
-
-        Raises
-        ------
-        BadInputError
-            For a response that is not understood, and a cost estimate that is not above 0.
-        """
-        generation = as_generation(response, id=id)
-        if generation.id in self._state.ids:
-            return NewOutput(generation, None, force)
-        if self._features:
-            found = {feature.__name__: feature(generation, task) for feature in self._features}
-            generation = replace(
-                generation, features=as_features(found) | dict(generation.features)
-            )
-        signals = signals_of(generation)
-        cost_estimate = self._cost_estimate(generation, task)
-        is_number = isinstance(cost_estimate, (float, Real))  # float first: it is quicker
-        if not (is_number and 0 < cost_estimate < inf):
-            raise BadInputError(
-                f"id={generation.id!r}: cost estimate {cost_estimate!r} must be a number above 0"
-            )
-        candidate = Candidate(generation.id, signals, float(cost_estimate), generation.features)
-        response_id = attribute(response, "id") if self._sinks else None
-        return NewOutput(generation, candidate, force, response_id)
 
     def decide(self, new: NewOutput) -> Answer:
         """Decide on one output."""
@@ -169,6 +126,7 @@ class Lifecycle:
                     except Exception as error:
                         resolve.append((future.set_exception, error))
                 self._log.append(events)
+            self._log.sync()
         except Exception as error:
             resolve = [(future.set_exception, error) for _, future in batch]
         self._notices.send()
@@ -207,7 +165,11 @@ class Lifecycle:
             Where the id names another output, or one that is being verified already.
         """
         if answer is None:
-            return self._continue(new.generation, force=new.force, learn=learn)
+            found = self._continue(new.generation, force=new.force, learn=learn)
+            self._log.sync()
+            return found
+        if self._sinks or not self._verifies:
+            self._log.sync()
         if self._sinks:
             result = answer if isinstance(answer, GateResult) else answer.result()
             self._sinks.decided(result, new.response_id)
@@ -234,6 +196,7 @@ class Lifecycle:
                 return known
             if id_ in self._verifying:
                 raise _RefusedError(f"id={id_!r} is being verified already")
+            _check_mine(self._log, id_)
             if output.outcome is not None:
                 if not learn:
                     return output
@@ -242,10 +205,9 @@ class Lifecycle:
             if not self._verifies:
                 return known
             if not output.reserved and not self._reserve_again(output):
-                exhausted = replace(
-                    output.decision, verify=False, reason=Reason.BUDGET_EXHAUSTED, propensity=0.0
-                )
-                return replace(known, decision=exhausted)
+                reachable = self._state.ledger.reachable
+                unavailable = Reason.BUDGET_UNAVAILABLE
+                return _refused(output, Reason.BUDGET_EXHAUSTED if reachable else unavailable)
             self._verifying.add(id_)
             return output
 
@@ -258,7 +220,12 @@ class Lifecycle:
     # -- verification ---------------------------------------------------------------------------
 
     def generation_of(self, output: Output) -> Generation:
-        """An open output, as the verifier needs it."""
+        """An open output, as the verifier needs it; the log has its reservation."""
+        try:
+            self._log.sync()
+        except BaseException:
+            self.release(output, "interrupted")
+            raise
         return self._state.decided[output.candidate.id].generation
 
     def conclude(self, output: Output, outcome: Outcome, *, learn: bool) -> None:
@@ -270,15 +237,18 @@ class Lifecycle:
             else:
                 self._settle(output, outcome, learn=learn)
                 self._durations.add(outcome.seconds)
+        self._log.sync()
         self._notices.send()
         if self._sinks:
             self._sinks.concluded(output.result())
 
     def release(self, output: Output, why: str) -> None:
         """On the way out of an exception, which a gate that has stopped must not replace."""
-        with suppress(LogError), self._lock, self._transaction:
-            self._verifying.discard(output.candidate.id)
-            self._release(output, why)
+        with suppress(LogError):
+            with self._lock, self._transaction:
+                self._verifying.discard(output.candidate.id)
+                self._release(output, why)
+            self._log.sync()
 
     def suspend(self, output: Output) -> None:
         """Its verification did not begin: it stays reserved, and handing it in again goes on."""
@@ -288,6 +258,7 @@ class Lifecycle:
         """Update the policy with outcomes, in this order; those it has learned are left out."""
         with self._lock, self._transaction:
             self._log.append(self._learn(outputs))
+        self._log.sync()
 
     def report(self, id_: str, outcome: Outcome) -> GateResult:
         """Take a verdict from outside. See `VerificationGate.report_outcome`."""
@@ -298,13 +269,16 @@ class Lifecycle:
             elif id_ in self._verifying or output.outcome is not None:
                 raise _RefusedError(f"id={id_!r} is being verified or has a verdict already")
             elif outcome.error is not None:
+                _check_mine(self._log, id_)
                 if not output.reserved and not self._reserve_again(output):
                     raise _RefusedError(
                         f"id={id_!r}: the budget has no room for this verdict any more"
                     )
                 self._settle(output, outcome, learn=True)
             elif output.reserved:
+                _check_mine(self._log, id_)
                 self._release(output, outcome.detail, outcome)
+        self._log.sync()
         self._notices.send()
         result = external if output is None else output.result()
         if self._sinks:
@@ -335,14 +309,23 @@ class Lifecycle:
     def pending(self) -> list[Generation]:
         with self._lock:
             state = self._state
-            return [
-                state.decided[id_].generation for id_ in state.outputs if id_ not in self._verifying
-            ]
+            mine = self._log.mine([id_ for id_ in state.outputs if id_ not in self._verifying])
+            return [state.decided[id_].generation for id_ in state.outputs if id_ in mine]
 
     def status(self) -> GateStatus:
         with self._lock:
             verifying = len(self._verifying)
-            return status_of(self._state, verifying=verifying, durations=self._durations)
+            return status_of(
+                self._state,
+                verifying=verifying,
+                durations=self._durations,
+                shared=self._log.shared(),
+            )
+
+    def follow(self, log: JointLog, ledger: SharedLedger) -> None:
+        """Apply what other processes write from now on."""
+        state, admission = self._state, self._admission
+        log.follow(Following(state, admission, ledger, self._lock, self._transaction))
 
     def stop(self) -> None:
         """Refuse every further step."""
@@ -404,3 +387,17 @@ class Lifecycle:
 
     def _generation(self, id_: str) -> Generation:
         return (self._state.decided.get(id_) or self.decided(id_)).generation
+
+
+def _refused(output: Output, reason: Reason) -> GateResult:
+    """A selected output that cannot be verified now."""
+    decision = replace(output.decision, verify=False, reason=reason, propensity=0.0)
+    return replace(output.result(), decision=decision)
+
+
+def _check_mine(log: Journal, id_: str) -> None:
+    if not log.mine([id_]):
+        raise _RefusedError(
+            f"id={id_!r} is another process's, which decided on it: verify it there, or report "
+            "its verdict there; once that process has ended, any other one can take it"
+        )

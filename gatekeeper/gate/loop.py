@@ -152,8 +152,8 @@ def _stopped(result: GateResult) -> Stopped | None:
         return None if result.outcome.error else Stopped.PASSED
     if result.decision.verify:
         return Stopped.NO_VERDICT
-    exhausted = result.decision.reason is Reason.BUDGET_EXHAUSTED
-    return Stopped.BUDGET if exhausted else Stopped.UNVERIFIED
+    refused = result.decision.reason in (Reason.BUDGET_EXHAUSTED, Reason.BUDGET_UNAVAILABLE)
+    return Stopped.BUDGET if refused else Stopped.UNVERIFIED
 
 
 def _shortened(text: str, room: int) -> str:

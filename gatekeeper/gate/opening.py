@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gatekeeper.budget import Ledger
+from gatekeeper.budget import Ledger, SharedLedger
 from gatekeeper.drift.guard import DriftGuard
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.configuration import GateSettings
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.lifecycle import Lifecycle
+from gatekeeper.gate.new_output import OutputReader
 from gatekeeper.gate.resume import check_settings, resume
 from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction
-from gatekeeper.log import Log, MemoryLog, PostgresRun, open_log
+from gatekeeper.log import JointLog, Log, MemoryLog, PostgresRun, open_log
 from gatekeeper.protocols import Policy
 
 __all__ = ["open_lifecycle"]
@@ -45,13 +46,15 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
         policy,
         rate=given.relearning,
         relearns=given.reaction == "relearn",
-        seed=given.seed,
+        seed=given.own_seed,
     )
-    ledger = Ledger(given.budget, given.max_cost, explore=given.epsilon)
+    ledger = (SharedLedger if given.shared else Ledger)(
+        given.budget, given.max_cost, explore=given.epsilon
+    )
     state = GateState(ledger, policy, guard, on_drift=given.reaction, model=given.model)
-    admission = Admission(state, epsilon=given.epsilon, seed=given.seed, planned=given.planned)
+    admission = Admission(state, epsilon=given.epsilon, seed=given.own_seed, planned=given.planned)
     transaction = Transaction()
-    log = _open(given.place)
+    log = _open(given.place, ledger)
     try:
         logged = given.logged(policy)
         check_settings(log, logged)
@@ -66,24 +69,42 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
                 "draws": {"rate": given.epsilon},  # also by `warmup`, which an instance ignores
             },
         )
-        resume(journal, state, admission, on_drift=given.reaction, fingerprint=given.fingerprint())
+        resume(
+            journal,
+            state,
+            admission,
+            on_drift=given.reaction,
+            fingerprint=given.fingerprint(),
+            joint=given.shared,
+        )
+        if isinstance(ledger, SharedLedger) and isinstance(log, JointLog):
+            ledger.share(log.leases, log.flush_unless_writing)
     except BaseException:
         log.close()
         raise
-    return Lifecycle(
+    sinks = Sinks(given.telemetry, given.facts(policy))
+    life = Lifecycle(
         state,
         admission,
         journal,
-        cost_estimate=given.cost_estimate,
+        reader=OutputReader(
+            state, given.cost_estimate, given.features, keep_response_ids=bool(sinks)
+        ),
         unit=given.budget.unit,
         verifies=given.verifier is not None,
         transaction=transaction,
-        sinks=Sinks(given.telemetry, given.facts(policy)),
-        features=given.features,
+        sinks=sinks,
     )
+    if isinstance(ledger, SharedLedger) and isinstance(log, JointLog):
+        life.follow(log, ledger)
+    return life
 
 
-def _open(log: Path | PostgresRun | Log | None) -> Log:
+def _open(log: Path | PostgresRun | Log | None, ledger: Ledger) -> Log:
+    if isinstance(ledger, SharedLedger) and isinstance(log, PostgresRun):
+        from gatekeeper.log.postgres_shared import SharedLog  # needs the extra
+
+        return SharedLog(log, ledger)
     if log is None:
         return MemoryLog()
     return open_log(log) if isinstance(log, Path | PostgresRun) else log

@@ -12,13 +12,15 @@ from gatekeeper.errors import LogMismatchError, SettingDifference
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.state import GateState, OnDrift
-from gatekeeper.log import Decided, FingerprintChanged, Log
+from gatekeeper.log import Decided, FingerprintChanged, JointLog, Log
 
 __all__ = ["check_settings", "differences", "resume"]
 
 
 def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Store the settings in a log without a decision, or compare them with those of the log.
+    """Store the settings in a log without a decision, and compare them with those of the log.
+
+    The log of several processes keeps those of the first.
 
     Parameters
     ----------
@@ -30,9 +32,9 @@ def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
     LogMismatchError
         For settings that differ, with all of them.
     """
-    if not any(isinstance(event, Decided) for event in log.events()):
+    if isinstance(log, JointLog) or not any(isinstance(e, Decided) for e in log.events()):
         log.configure(settings)
-    elif found := differences(log.settings(), settings):
+    if found := differences(log.settings(), settings):
         listed = "; ".join(map(str, found))
         raise LogMismatchError(
             f"the log was written with {listed}: use the same settings to go on, or a new log",
@@ -71,6 +73,7 @@ def resume(
     *,
     on_drift: OnDrift,
     fingerprint: Fingerprint,
+    joint: bool = False,
 ) -> None:
     """Bring a fresh state to where the log is, then to what has changed since it was written.
 
@@ -85,6 +88,8 @@ def resume(
         Of this gate; the log's must be the same.
     fingerprint
         What labels depend on now. A change is an event, which may be drift.
+    joint
+        Several processes write the log: their decisions are taken as they are.
 
     Raises
     ------
@@ -105,7 +110,10 @@ def resume(
         if isinstance(event, Decided):
             if state.fingerprint is None and (model := state.model_of(event.generation)):
                 models[model] = None
-            event = _decided_again(event, admission)
+            if joint:
+                admission.follow(event.candidate)
+            else:
+                event = _decided_again(event, admission)
         state.apply(event)
     before = state.fingerprint
     if before is None:

@@ -12,7 +12,15 @@ from gatekeeper.io.tasks import Task
 from gatekeeper.protocols import Verifier
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
-__all__ = ["Generate", "Sampler", "check_the_rest", "run_tasks"]
+__all__ = [
+    "BLOCK",
+    "Generate",
+    "Sampler",
+    "answers_of",
+    "blocks_of",
+    "check_the_rest",
+    "run_tasks",
+]
 
 BLOCK = 32  # outputs decided on before their verdicts are learned; part of what makes runs equal
 
@@ -50,18 +58,30 @@ def run_tasks(
     uninterrupted call leaves. `on_progress` is called with the number of tasks just done.
     """
     pending = {generation.id: generation for generation in gate.pending()}
-    for block in _blocks(tasks, BLOCK):
+    for block in blocks_of(tasks, BLOCK):
         new = {task["id"] for task in block if gate.find(task["id"]) is None}
-        if new:
-            # The whole block, even where a part of it is known: what a model answers depends on
-            # its neighbours in the last bits, and a resumed run must equal an uninterrupted one.
-            answers = generate([task["prompt"] for task in block], [task["id"] for task in block])
-            found = {answer.id: answer for answer in answers if answer.id in new}
-            if new - found.keys():
-                raise BadInputError(f"generate gave no output for {sorted(new - found.keys())}")
-            pending |= found
+        pending |= answers_of(block, new, generate)
         gate.verify_batch([(pending[task["id"]], task) for task in block if task["id"] in pending])
         on_progress(len(block))
+
+
+def answers_of(block: Sequence[Task], new: set[str], generate: Generate) -> dict[str, Generation]:
+    """The outputs for those tasks of a block that are new, by id.
+
+    Raises
+    ------
+    BadInputError
+        Where `generate` leaves one out.
+    """
+    if not new:
+        return {}
+    # The whole block, even where a part of it is known: what a model answers depends on its
+    # neighbours in the last bits, and a resumed run must equal an uninterrupted one.
+    answers = generate([task["prompt"] for task in block], [task["id"] for task in block])
+    found = {answer.id: answer for answer in answers if answer.id in new}
+    if new - found.keys():
+        raise BadInputError(f"generate gave no output for {sorted(new - found.keys())}")
+    return found
 
 
 def check_the_rest(
@@ -95,6 +115,7 @@ def _unselected(result: GateResult | None) -> bool:
     return result is not None and not result.decision.verify and result.outcome is None
 
 
-def _blocks(tasks: Sequence[Task], size: int) -> Iterator[Sequence[Task]]:
+def blocks_of(tasks: Sequence[Task], size: int) -> Iterator[Sequence[Task]]:
+    """The tasks in order, that many in each block but the last."""
     for start in range(0, len(tasks), size):
         yield tasks[start : start + size]

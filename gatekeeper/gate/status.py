@@ -5,14 +5,16 @@ from __future__ import annotations
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.gate.state import GateState
 from gatekeeper.stats.histogram import Histogram
-from gatekeeper.types import GateStatus
+from gatekeeper.types import GateStatus, SharedStatus
 
 __all__ = ["VERIFICATION", "status_of"]
 
 VERIFICATION = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # seconds
 
 
-def status_of(state: GateState, *, verifying: int, durations: Histogram) -> GateStatus:
+def status_of(
+    state: GateState, *, verifying: int, durations: Histogram, shared: SharedStatus | None
+) -> GateStatus:
     """The status of a gate. Call it under the gate's lock.
 
     Parameters
@@ -23,6 +25,8 @@ def status_of(state: GateState, *, verifying: int, durations: Histogram) -> Gate
         How many outputs its verifier has in this process.
     durations
         Of its verifications in this process.
+    shared
+        Of the processes on its run; None where it has that alone.
     """
     ledger = state.ledger
     allowed = ledger.allowed
@@ -55,4 +59,5 @@ def status_of(state: GateState, *, verifying: int, durations: Histogram) -> Gate
         verdicts=dict(state.verdicts),
         durations=durations.cumulative(),
         seconds=durations.total,
+        shared=shared,
     )

@@ -1,6 +1,8 @@
 """`gatekeeper serve`: a gate between callers and an API of OpenAI's kind.
 
 application   routes, the gateway's key, what is under way
+route         calls for some models, and their gate
+routes        those of a gateway that runs
 calls         a request for outputs: what it asks of the gateway, what goes upstream
 logprobs      what is requested on the caller's behalf, and removed from the answer
 json_edit     edits of JSON that keep every other byte
@@ -10,6 +12,7 @@ events        frames of a stream
 outputs       decisions, and verification in the background
 results       headers, comments and JSON of a result
 tasks         what outputs are verified against
+trace_context the caller's span, for telemetry
 upstream      connections to the API
 metrics       figures for Prometheus
 refusal       errors of the gateway itself

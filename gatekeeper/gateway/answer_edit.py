@@ -1,21 +1,23 @@
 """Edits of answers, which are large: msgspec reads them in half the time of the standard library.
 
 It also finds the positions of the values to edit, and makes no objects of the rest.
+Log-probabilities, which are most of an answer, are cut out and read by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from gatekeeper.gateway.json_edit import EACH, Paths, edited
+from gatekeeper.gateway.json_edit import EACH, Edit, Paths, edited
 
-__all__ = ["NO_EDITS", "Edits"]
+__all__ = ["NO_EDITS", "Edits", "object_of"]
 
 _decode = msgspec.json.Decoder().decode
+SMALL = 4096  # bytes
 _NONE = msgspec.Raw()  # stands for a member that is missing: every value has bytes
 
 
@@ -26,14 +28,14 @@ class Edits:
     ----------
     paths : Paths
         Which values, and how.
+    read : callable or None
+        Makes a value of the JSON text at a path, in place of msgspec, as `entries.read_logprobs`.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, *, read: Callable[[msgspec.Raw], Any] | None = None) -> None:
         self.paths = paths
+        self._read = read
         self._find = msgspec.json.Decoder(_type_of(paths)).decode
-
-    def __bool__(self) -> bool:
-        return bool(self.paths)
 
     def apply(self, body: bytes) -> tuple[Any, bytes]:
         """The value of a JSON text as it is written, and the text after the edits.
@@ -44,20 +46,51 @@ class Edits:
             If the text is not JSON.
         """
         try:
-            value = _decode(body)
             if not self.paths:
-                return value, body
+                return _decode(body), body
             found = self._find(body)
+            leaves = list(_leaves(found, self.paths))
+            if self._read is None:
+                value = _decode(body)
+            else:
+                value = _decode(_replaced(body, [(raw, "null") for raw, _ in leaves]))
+                self._fill(value, found, self.paths)
         except (msgspec.DecodeError, RecursionError):
             # No JSON, JSON with NaN, or another type than these APIs have at a path.
             value, text = edited(body.decode(), self.paths)
             return value, text.encode()
-        start = _address(body)
-        pieces, done = [], 0
-        for at, end, new in sorted(_changes(found, self.paths)):
-            pieces += [body[done : at - start], new.encode()]
-            done = end - start
-        return value, b"".join([*pieces, body[done:]]) if pieces else body
+        return value, _replaced(body, _changes(leaves))
+
+    def text(self, body: bytes) -> bytes:
+        """The text after the edits, without the value: in a stream it passes before it is read.
+
+        Raises
+        ------
+        ValueError
+            If the text is not JSON.
+        """
+        if not self.paths:
+            return body
+        try:
+            leaves = _leaves(self._find(body), self.paths)
+        except (msgspec.DecodeError, RecursionError):
+            return edited(body.decode(), self.paths)[1].encode()
+        return _replaced(body, _changes(leaves))
+
+    def _fill(self, value: Any, found: Any, paths: Any) -> None:
+        if found is None:
+            return
+        if EACH in paths:
+            for item, part in zip(value, found, strict=True):
+                self._fill(item, part, paths[EACH])
+            return
+        parts = msgspec.structs.astuple(found)
+        for (name, inner), part in zip(paths.items(), parts, strict=True):
+            if not callable(inner):
+                self._fill(value.get(name), part, inner)
+            elif part is not _NONE:
+                assert self._read is not None
+                value[name] = self._read(part)
 
 
 def _type_of(paths: Any) -> Any:
@@ -74,21 +107,40 @@ def _type_of(paths: Any) -> Any:
     return msgspec.defstruct("Found", members, rename=names) | None
 
 
-def _changes(found: Any, paths: Any) -> Iterator[tuple[int, int, str]]:
-    """The addresses at which an edited value begins and ends, and what replaces it."""
+def _leaves(found: Any, paths: Any) -> Iterator[tuple[msgspec.Raw, Edit]]:
+    """The values to edit, as they are written, with their edits."""
     if found is None or found is _NONE:
         return
     if callable(paths):
-        new = paths(str(found, "utf-8"))
-        if new is not None:
-            yield _address(found), _address(found) + len(memoryview(found)), new
+        yield found, paths
     elif EACH in paths:
         for item in found:
-            yield from _changes(item, paths[EACH])
+            yield from _leaves(item, paths[EACH])
     else:
         for inner, value in zip(paths.values(), msgspec.structs.astuple(found), strict=True):
             if inner:
-                yield from _changes(value, inner)
+                yield from _leaves(value, inner)
+
+
+def _changes(leaves: Iterable[tuple[msgspec.Raw, Edit]]) -> list[tuple[msgspec.Raw, str]]:
+    return [(raw, new) for raw, edit in leaves if (new := edit(str(raw, "utf-8"))) is not None]
+
+
+def _replaced(body: bytes, changes: Sequence[tuple[msgspec.Raw, str]]) -> bytes:
+    """The text with other texts in place of some of its values."""
+    if not changes:
+        return body
+    if len(changes) == 1 and len(body) < SMALL:  # of a stream's frame, which waits for this
+        ((raw, new),) = changes
+        at = body.find(raw)
+        if body.find(raw, at + 1) < 0:
+            return body[:at] + new.encode() + body[at + len(memoryview(raw)) :]
+    start = _address(body)
+    pieces, done = [], 0
+    for at, raw, new in sorted((_address(raw) - start, raw, new) for raw, new in changes):
+        pieces += [body[done:at], new.encode()]
+        done = at + len(memoryview(raw))
+    return b"".join([*pieces, body[done:]])
 
 
 def _address(buffer: Any) -> int:
@@ -98,3 +150,12 @@ def _address(buffer: Any) -> int:
 
 
 NO_EDITS = Edits({})
+
+
+def object_of(text: bytes) -> dict[str, Any] | None:
+    """The value of a JSON object; None for anything else."""
+    try:
+        value, _ = NO_EDITS.apply(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.errors import BadInputError
-from gatekeeper.gateway.answer_edit import NO_EDITS
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested, requested
 from gatekeeper.gateway.refusal import RefusalError
@@ -57,33 +56,37 @@ class Call:
 
 
 def read_call(
-    endpoint: str, body: bytes, headers: Mapping[str, str], *, tasks: Tasks, usual: GatewaySettings
-) -> Call | None:
+    endpoint: str,
+    body: bytes,
+    value: dict[str, Any],
+    headers: Mapping[str, str],
+    *,
+    tasks: Tasks,
+    usual: GatewaySettings,
+) -> Call:
     """Read a request.
 
-    Returns
-    -------
-    Call or None
-        None for a body that is no JSON object: the upstream says what is wrong with it.
+    Parameters
+    ----------
+    body, value
+        As it came, and its value.
+    usual
+        The settings for what the request leaves open.
 
     Raises
     ------
     RefusalError
         For settings of the gateway that cannot be used, and for an unknown task.
     """
-    try:
-        value, _ = NO_EDITS.apply(body)
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
-        return None
     given = value.get(BODY_KEY, {})
     try:
         own = _own_settings(given, usual)
         settings = _gate_settings(given, headers.get(TASK_HEADER), tasks)
     except BadInputError as error:
         raise RefusalError(400, "gatekeeper_settings", str(error)) from None
-    sent = {name: each for name, each in value.items() if name != BODY_KEY}
+    sent = value
+    if BODY_KEY in value:
+        sent = {name: each for name, each in value.items() if name != BODY_KEY}
     return Call(
         endpoint=endpoint,
         model=str(sent.get("model")),
@@ -102,6 +105,8 @@ _GATE = {field.name for field in fields(CallSettings)}
 
 def _own_settings(given: Any, usual: GatewaySettings) -> dict[str, Any]:
     """wait, on_failed and annotate."""
+    if given == {}:  # of most requests, which should not wait for what follows
+        return {"wait": usual.wait, "on_failed": usual.on_failed, "annotate": False}
     known: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "wait": (usual.wait, WAITS),
         "on_failed": (usual.on_failed, ON_FAILED),
@@ -121,7 +126,9 @@ def _own_settings(given: Any, usual: GatewaySettings) -> dict[str, Any]:
 
 def _gate_settings(given: dict[str, Any], header: str | None, tasks: Tasks) -> CallSettings:
     """With the task of the body or of the header, and an id for the output."""
-    unique = secrets.token_hex(8)
+    unique = os.urandom(8).hex()
+    if not given and header is None:
+        return CallSettings(id=f"output-{unique}")
     gate = {name: value for name, value in given.items() if name in _GATE}
     if gate.get("task") is None and header is not None:
         task = tasks.named(header)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from gatekeeper.adapters.openai.stream import LAST_EVENTS
-from gatekeeper.gateway.answer_edit import Edits
+from gatekeeper.gateway.answer_edit import Edits, object_of
 
 __all__ = ["Frames", "is_last", "read_frame"]
 
 END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 DATA = re.compile(rb"(?m)^data: ?([^\r\n]*)")
-DONE = "[DONE]"
+DONE = b"[DONE]"
+LAST = re.compile(b'"(?:%s)"' % b"|".join(re.escape(name.encode()) for name in LAST_EVENTS))
 
 
 class Frames:
@@ -32,23 +32,29 @@ class Frames:
         self.rest = text[start:]
 
 
-def read_frame(frame: bytes, edits: Edits) -> tuple[Any, bytes]:
-    """The JSON value of a frame, "[DONE]", or None; and the frame after the edits."""
-    lines = list(DATA.finditer(frame))
-    if len(lines) != 1:  # a comment, or something that these APIs do not send
-        return None, frame
-    (data,) = lines
-    if data[1] == DONE.encode():
-        return DONE, frame
+def read_frame(frame: bytes, edits: Edits) -> tuple[bytes, bytes]:
+    """The data of a frame as it is written, and the frame after the edits.
+
+    A comment has no data, and neither has a frame of a kind that these APIs do not send.
+    """
+    data = DATA.search(frame)
+    if data is None or DATA.search(frame, data.end()):
+        return b"", frame
+    text = data[1]
     try:
-        value, new = edits.apply(data[1])
+        new = text if text == DONE else edits.text(text)
     except ValueError:
-        return None, frame
-    if new == data[1]:
-        return value, frame
-    return value, frame[: data.start(1)] + new + frame[data.end(1) :]
+        return text, frame
+    if new == text:
+        return text, frame
+    return text, frame[: data.start(1)] + new + frame[data.end(1) :]
 
 
-def is_last(value: Any) -> bool:
-    """Whether nothing of the output follows this value."""
-    return value == DONE or (isinstance(value, dict) and value.get("type") in LAST_EVENTS)
+def is_last(data: bytes) -> bool:
+    """Whether nothing of the output follows these data."""
+    if data == DONE:
+        return True
+    if not LAST.search(data):  # of most frames, without reading them
+        return False
+    value = object_of(data)
+    return value is not None and value.get("type") in LAST_EVENTS

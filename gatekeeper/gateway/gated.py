@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -14,14 +13,15 @@ from aiohttp import web
 from gatekeeper.adapters.openai.logprobs import REFUSALS, is_refusal
 from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.gateway import results
-from gatekeeper.gateway.answer_edit import NO_EDITS, Edits
+from gatekeeper.gateway.answer_edit import Edits, object_of
 from gatekeeper.gateway.calls import BODY_KEY, Call
 from gatekeeper.gateway.events import Frames, is_last, read_frame
 from gatekeeper.gateway.json_edit import with_members
+from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Decided, Outputs
 from gatekeeper.gateway.refusal import RefusalError, envelope
-from gatekeeper.gateway.upstream import CutError, Upstream, body_of, pieces_of
+from gatekeeper.gateway.upstream import CutError, PassedResponse, Upstream, body_of, pieces_of
 
 __all__ = ["GatedCalls"]
 
@@ -56,35 +56,35 @@ class GatedCalls:
         CutError
             If the upstream's connection breaks off.
         """
-        async with AsyncExitStack() as open_answers:
-            key = call.endpoint, call.model
-            asks = bool(call.requested.parameters) and key not in self._refusing
-            sent = perf_counter()
-            answer = await self._send(open_answers, request, call.body(plain=not asks))
-            body: bytes | None = None
-            if asks and answer.status in REFUSALS:
-                body = await body_of(answer)
-                if is_refusal(answer.status, body.decode(errors="replace")):
-                    answer, body = (
-                        await self._send(open_answers, request, call.body(plain=True)),
-                        None,
-                    )
-                    asks = False
-                    if answer.status == 200:
-                        self._refusing.add(key)
-            if answer.status == 200 and _is_stream(answer):
-                return await self._stream(request, call, answer, removes=asks)
-            if body is None:
-                body = await body_of(answer)
-            waited = perf_counter() - sent
-            return await self._plain(call, answer, body, removes=asks, begun=begun + waited)
+        key = call.endpoint, call.model
+        asks = bool(call.requested.parameters) and key not in self._refusing
+        edits = call.requested if asks or not call.requested.parameters else NOTHING
+        body = call.body(plain=not asks)
+        before = perf_counter() - begun
+        async with await self.upstream.answer(request, body, plain=True) as answer:
+            if not (asks and answer.status in REFUSALS):
+                return await self._pass(request, call, answer, edits, before)
+            why = (await body_of(answer)).decode(errors="replace")
+            if not is_refusal(answer.status, why):
+                return await self._plain(call, answer, edits.answer, before)
+        body = call.body(plain=True)
+        async with await self.upstream.answer(request, body, plain=True) as answer:
+            if answer.status == 200:
+                self._refusing.add(key)
+            return await self._pass(request, call, answer, NOTHING, before)
 
-    async def _send(
-        self, open_answers: AsyncExitStack, request: web.Request, body: bytes
-    ) -> aiohttp.ClientResponse:
-        return await open_answers.enter_async_context(
-            self.upstream.answer(request, body, plain=True)
-        )
+    async def _pass(
+        self,
+        request: web.Request,
+        call: Call,
+        answer: aiohttp.ClientResponse,
+        edits: Requested,
+        before: float,
+    ) -> web.StreamResponse:
+        """`before`: the time in the gateway before the request was sent."""
+        if answer.status == 200 and _is_stream(answer):
+            return await self._stream(request, call, answer, edits.event)
+        return await self._plain(call, answer, edits.answer, before)
 
     # -- in one piece -----------------------------------------------------------------------------
 
@@ -92,19 +92,18 @@ class GatedCalls:
         self,
         call: Call,
         answer: aiohttp.ClientResponse,
-        body: bytes,
-        *,
-        removes: bool,
-        begun: float,
+        edits: Edits,
+        before: float,
     ) -> web.Response:
-        """`begun`: when the request came, plus the time that the upstream took."""
+        body = await body_of(answer)
+        begun = perf_counter() - before
         headers = self.upstream.headers(answer, same_body=False)
         if answer.status != 200:
             self.metrics.answered(call.endpoint, answer.status)
             return web.Response(
                 status=answer.status, reason=answer.reason, body=body, headers=headers
             )
-        value, body = _read(body, call.requested.answer if removes else NO_EDITS)
+        value, body = _read(body, edits)
         if call.settings.verify == "never":
             decided = self.outputs.skipped(call.settings)
         else:
@@ -129,33 +128,32 @@ class GatedCalls:
     # -- as a stream ------------------------------------------------------------------------------
 
     async def _stream(
-        self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, *, removes: bool
+        self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, edits: Edits
     ) -> web.StreamResponse:
         headers = self.upstream.headers(answer, same_body=False)
         headers.extend(results.id_header(str(call.settings.id)))
-        response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
+        response = PassedResponse(status=answer.status, reason=answer.reason, headers=headers)
         await response.prepare(request)
         self.metrics.answered(call.endpoint, answer.status)
         frames, reader = Frames(), StreamReader(scope=call.settings.scope)
-        edits = call.requested.event if removes else NO_EDITS
         ended = False
         try:
             async for piece in pieces_of(answer):
                 passing: list[bytes] = []
+                unread: list[bytes] = []  # data of frames that pass before they are read
                 for frame in frames.add(piece):
-                    value, new = read_frame(frame, edits)
-                    if is_last(value) and not ended:
-                        if passing:
-                            await response.write(b"".join(passing))
-                        if isinstance(value, dict):
-                            reader.add(value)
-                        ended, passing = True, [*await self._end(call, reader, new)]
-                    else:
-                        if isinstance(value, dict) and not ended:
-                            reader.add(value)
+                    data, new = read_frame(frame, edits)
+                    if ended or not is_last(data):
                         passing.append(new)
-                if passing:
-                    await response.write(b"".join(passing))
+                        unread.append(data)
+                        continue
+                    if passing:
+                        await response.write(b"".join(passing))
+                    _add(reader, [*unread, data])
+                    ended, passing = True, [*await self._end(call, reader, new)]
+                await response.write(b"".join(passing))
+                if not ended:
+                    _add(reader, unread)
         except CutError:
             await response.write(frames.rest)
             await self._end(call, reader, b"")
@@ -190,6 +188,12 @@ def _is_stream(answer: aiohttp.ClientResponse) -> bool:
     """A stream that can be read: a comment between compressed bytes would break it."""
     encoding = answer.headers.get("Content-Encoding", "identity")
     return answer.content_type == "text/event-stream" and encoding == "identity"
+
+
+def _add(reader: StreamReader, unread: Iterable[bytes]) -> None:
+    for data in unread:
+        if (value := object_of(data)) is not None:
+            reader.add(value)
 
 
 def _read(body: bytes, edits: Edits) -> tuple[Any, bytes]:

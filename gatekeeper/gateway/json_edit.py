@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 __all__ = ["EACH", "Edit", "Paths", "edited", "first_items", "with_members"]
 
 Edit = Callable[[str], str | None]
@@ -58,7 +60,7 @@ def with_members(
         Members; they come last.
     """
     if value and value.keys().isdisjoint({drop, *put}):
-        return body[: body.rindex(b"}")] + b", " + json.dumps(put)[1:].encode()
+        return body[: body.rindex(b"}")] + b", " + msgspec.json.encode(put)[1:]
     kept = [written for name, written in _members(body.decode()) if name not in {drop, *put}]
     kept += [f"{json.dumps(name)}: {json.dumps(new)}" for name, new in put.items()]
     return ("{" + ", ".join(kept) + "}").encode()

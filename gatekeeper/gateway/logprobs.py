@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, PARAMETERS
 from gatekeeper.gateway.answer_edit import NO_EDITS, Edits
-from gatekeeper.gateway.json_edit import EACH, Edit, first_items
+from gatekeeper.gateway.entries import read_logprobs
+from gatekeeper.gateway.json_edit import EACH, Edit, Paths, first_items
 
 __all__ = ["ENDPOINTS", "NOTHING", "Requested", "endpoint_of", "requested"]
 
@@ -25,7 +26,10 @@ NEEDED = "message.output_text.logprobs"
 
 
 class Requested(NamedTuple):
-    """What is requested beside what the caller asked for, and the edits that remove it again."""
+    """What is requested beside what the caller asked for, and the edits that remove it again.
+
+    Edits that keep everything say where an answer's log-probabilities are, which are read apart.
+    """
 
     parameters: Mapping[str, Any]
     answer: Edits
@@ -37,7 +41,10 @@ NOTHING = Requested({}, NO_EDITS, NO_EDITS)
 
 def endpoint_of(path: str) -> str | None:
     """The endpoint that a path ends with; None for one that is not gated."""
-    return next((endpoint for endpoint in ENDPOINTS if path.endswith(endpoint)), None)
+    for endpoint in ENDPOINTS:
+        if path.endswith(endpoint):
+            return endpoint
+    return None
 
 
 def requested(endpoint: str, body: Mapping[str, Any]) -> Requested:
@@ -55,7 +62,7 @@ def requested(endpoint: str, body: Mapping[str, Any]) -> Requested:
     """
     edits = _EDITS[endpoint](body)
     if edits is None:
-        return NOTHING
+        return _NO_MORE[endpoint]
     parameters = PARAMETERS[endpoint](body)
     return Requested({n: v for n, v in parameters.items() if body.get(n) != v}, *edits)
 
@@ -72,10 +79,16 @@ def _chat(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
 @cache
 def _chat_edits(k: int | None) -> tuple[Edits, Edits]:
     """None: no log-probabilities at all; else with so many alternatives."""
-    entry = {EACH: {"top_logprobs": _first(k or 0)}}
-    inside = _becomes("null") if k is None else {"content": entry, "refusal": entry}
-    edits = Edits({"choices": {EACH: {"logprobs": inside}}})
+    if k is None:
+        paths = _chat_paths(_becomes("null"))
+        return Edits(paths, read=read_logprobs), Edits(paths)
+    entry = {EACH: {"top_logprobs": _first(k)}}
+    edits = Edits(_chat_paths({"content": entry, "refusal": entry}))
     return edits, edits
+
+
+def _chat_paths(logprobs: Edit | Paths) -> Paths:
+    return {"choices": {EACH: {"logprobs": logprobs}}}
 
 
 def _completions(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
@@ -102,9 +115,23 @@ def _responses_edits(k: int | None, *, inside: bool) -> tuple[Edits, Edits]:
     item = {"content": {EACH: part}}
     # A Response names the parameters of its request.
     response = {"output": {EACH: item}, "top_logprobs": _becomes(json.dumps(k or 0))}
-    return Edits(response), Edits({**part, "part": part, "item": item, "response": response})
+    event = {**part, "part": part, "item": item, "response": response}
+    return Edits(response, read=None if inside else read_logprobs), Edits(event)
 
 
+def _keep(text: str) -> None:
+    """An edit that changes nothing."""
+
+
+_NO_MORE = {
+    "/chat/completions": NOTHING._replace(answer=Edits(_chat_paths(_keep), read=read_logprobs)),
+    "/completions": NOTHING,
+    "/responses": NOTHING._replace(
+        answer=Edits(
+            {"output": {EACH: {"content": {EACH: {"logprobs": _keep}}}}}, read=read_logprobs
+        )
+    ),
+}
 _EDITS = {"/chat/completions": _chat, "/completions": _completions, "/responses": _responses}
 
 

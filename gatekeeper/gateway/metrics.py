@@ -1,4 +1,4 @@
-"""Figures for Prometheus: the gate's, and those of the gateway itself.
+"""Figures for Prometheus: of the gate of each route, and of the gateway itself.
 
 Those of the gateway count this process, as is usual there.
 """
@@ -6,14 +6,13 @@ Those of the gateway count this process, as is usual there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from gatekeeper.gate import VerificationGate
+from gatekeeper.gateway.route import Route
 from gatekeeper.stats.histogram import Histogram
-from gatekeeper.stats.interval import Interval
 from gatekeeper.telemetry.prometheus import GateCollector, histogram, labelled
 from gatekeeper.types import Undecided
 
@@ -28,20 +27,17 @@ class Metrics:
 
     Parameters
     ----------
-    gate : VerificationGate
-    error_rate : callable or None
-        As for `GateCollector`.
+    routes : sequence of Route
+        The figures of a gate have the name of its route as the label `route`, if it has a name.
     """
 
-    def __init__(
-        self, gate: VerificationGate, *, error_rate: Callable[[], Interval | None] | None = None
-    ) -> None:
+    def __init__(self, routes: Sequence[Route]) -> None:
         self._undecided: Counter[str] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._without_task = 0
         self._overhead = Histogram(OVERHEAD)
         self._registry = CollectorRegistry(auto_describe=True)
-        self._registry.register(GateCollector(gate, error_rate=error_rate))
+        self._registry.register(_GateCollectors(routes))
         self._registry.register(self)
 
     def decided(self, *, has_task: bool) -> None:
@@ -85,3 +81,27 @@ class Metrics:
     def text(self) -> bytes:
         """All figures, in Prometheus's text format."""
         return generate_latest(self._registry)
+
+
+class _GateCollectors:
+    """The figures of several gates, each family once."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._collectors = [
+            (route.name, GateCollector(route.gate, error_rate=route.error_rate)) for route in routes
+        ]
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, Metric] = {}
+        for route, collector in self._collectors:
+            for found in collector.collect():
+                if route:
+                    found.samples = [
+                        sample._replace(labels={**sample.labels, "route": route})
+                        for sample in found.samples
+                    ]
+                if found.name in families:
+                    families[found.name].samples += found.samples
+                else:
+                    families[found.name] = found
+        yield from families.values()

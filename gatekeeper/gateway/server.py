@@ -48,7 +48,7 @@ async def serve(
             try:
                 await site.start()
             except OSError as error:
-                raise BadInputError(f"host={host!r}, port={port}: cannot listen: {error}") from None
+                raise BadInputError(f"cannot listen on {host!r}, port {port}: {error}") from None
             on_ready(_url(runner))
             # The garbage collector would visit all earlier objects again and again, which takes
             # half of the time of parsing an answer: benchmarks/gateway.py.

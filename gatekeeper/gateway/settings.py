@@ -36,6 +36,9 @@ class GatewaySettings:
     grace : float
         Seconds at the end for verifications under way, at least 0; those that have not begun by
         then return their reservations.
+    traced : bool
+        Whether the gate's telemetry has the caller's span, of the header `traceparent`, for the
+        current one. Needs opentelemetry-api.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class GatewaySettings:
     upstream_key: str | None = field(default=None, repr=False)
     own_key: str | None = field(default=None, repr=False)
     grace: float = 10.0
+    traced: bool = False
 
     def __post_init__(self) -> None:
         url = urlsplit(self.upstream)

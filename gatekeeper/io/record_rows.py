@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf, isfinite, nan
 from numbers import Integral, Real
-from sys import float_info, intern
+from sys import intern
 from typing import Any, NamedTuple
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Record
-from gatekeeper.types.values import as_features
+from gatekeeper.types.values import COST, LEAST_COST, MOST_COST, as_features
 
 __all__ = ["Row", "RowCheck", "rows_of"]
 
-LARGEST = float_info.max
+LARGEST = 1e100  # of a signal: sums and squares of many stay finite
 NUMBERS = frozenset({float, int})
 ALWAYS = frozenset({"id", "h1", "h2", "h3", "cost_estimate", "cost", "error"})
 MOST_FEATURES = 256  # names of features in a file: each is a column of its table
@@ -85,22 +85,22 @@ class RowCheck:
         if not (type(id_) is str and id_):
             id_ = _text("id", id_)
         h1 = get("h1")
-        if not (type(h1) is float and -inf <= h1 <= LARGEST):
+        if not (type(h1) is float and -LARGEST <= h1 <= LARGEST):
             h1 = _signal("h1", h1)
         h2 = get("h2")
-        if not (type(h2) is float and -inf <= h2 <= LARGEST):
+        if not (type(h2) is float and -LARGEST <= h2 <= LARGEST):
             h2 = _signal("h2", h2)
         h3 = get("h3")
-        if not (type(h3) is float and -inf <= h3 <= LARGEST):
+        if not (type(h3) is float and -LARGEST <= h3 <= LARGEST):
             h3 = _signal("h3", h3)
         estimate = get("cost_estimate")
-        if not (type(estimate) in NUMBERS and 0 < estimate <= LARGEST):
+        if not (type(estimate) in NUMBERS and LEAST_COST <= estimate <= MOST_COST):
             estimate = _cost("cost_estimate", estimate)
         error = get("error")
         if not (type(error) is int and 0 <= error <= 1):
             error = _binary("error", _there("error", data))
         cost = get("cost")
-        if not (type(cost) in NUMBERS and 0 < cost <= LARGEST):
+        if not (type(cost) in NUMBERS and LEAST_COST <= cost <= MOST_COST):
             cost = _there("cost", data)
             unverified = error != error or get("verified") in (False, 0)
             cost = nan if unverified and _is_null(cost) else _cost("cost", cost)
@@ -164,15 +164,17 @@ def _signal(name: str, value: object) -> float:
     if value == "-inf":
         return -inf
     number = _number(name, value, needed="a number, null or '-inf'")
-    if number == inf:
-        raise BadInputError(f"field {name!r} is {value!r}: a finite number or '-inf' is needed")
+    if abs(number) > LARGEST and number != -inf:
+        raise BadInputError(
+            f"field {name!r} is {value!r:.80}: a number up to ±{LARGEST:g}, or '-inf', is needed"
+        )
     return number
 
 
 def _cost(name: str, value: object) -> float:
-    number = _number(name, value, needed="a number above 0")
-    if not 0.0 < number < inf:
-        raise BadInputError(f"field {name!r} is {value!r}: a finite number above 0 is needed")
+    number = _number(name, value, needed=COST)
+    if not LEAST_COST <= number <= MOST_COST:
+        raise BadInputError(f"field {name!r} is {value!r:.80}: {COST}, is needed")
     return number
 
 

@@ -177,8 +177,11 @@ class _Columns:
 
     def _extended(self, columns: dict[str, array[float]], name: str) -> array[float]:
         """The column of that name, made as long as the ids."""
-        column = columns.setdefault(name, array("d"))
-        column.extend(repeat(nan, len(self.ids) - len(column)))
+        column = columns.get(name)
+        if column is None:
+            column = columns[name] = array("d")
+        if missing := len(self.ids) - len(column):
+            column.extend(repeat(nan, missing))
         return column
 
     def table(self) -> RecordTable:

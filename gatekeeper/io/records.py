@@ -5,8 +5,8 @@ A line is one JSON object (docs/reference/records.md has all rules):
 id              non-empty string, unique in the file; an integer is read as its decimal string
 h1, h2, h3      signals, larger = more uncertain; missing or null: no signal. -inf (most certain) is
                 written "-inf"; +inf is an error
-cost_estimate   ĉ, a number above 0
-cost            c, a number above 0; null if the output was not verified
+cost_estimate   ĉ, a number above 0, from 1e-100 to 1e100
+cost            c, the same; null if the output was not verified
 error           y: 1 wrong, 0 correct, null unknown
 stratum         optional, an integer of at least 0
 group           optional, non-empty string; an integer is read as its decimal string
@@ -27,7 +27,7 @@ from pathlib import Path
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import read_jsonl
-from gatekeeper.io.log_records import rows_of_run
+from gatekeeper.io.log_records import table_of_run
 from gatekeeper.io.record_lines import write_rows
 from gatekeeper.io.record_rows import RowCheck, rows_of
 from gatekeeper.io.record_table import RecordTable, table_of
@@ -174,7 +174,7 @@ def records_of_run(run: Run, path: str | Path | PostgresRun) -> RecordTable:
     """
     if not run.outputs:
         raise BadInputError(f"{path} holds no record: its gate has not decided on any output yet")
-    return table_of(rows_of_run(run))
+    return table_of_run(run)
 
 
 def write_records(path: str | Path, records: Iterable[Record]) -> None:

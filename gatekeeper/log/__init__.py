@@ -16,7 +16,7 @@ from gatekeeper.log.events import (
 from gatekeeper.log.memory import MemoryLog
 from gatekeeper.log.opening import open_log
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.protocol import FollowedLog, Log, SnapshotLog, StampedEvent
+from gatekeeper.log.protocol import FollowedLog, JointLog, Log, SnapshotLog, StampedEvent
 from gatekeeper.log.sqlite import SQLiteLog
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "FingerprintChanged",
     "FollowedLog",
     "HealthChanged",
+    "JointLog",
     "Learned",
     "Log",
     "MemoryLog",

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["PostgresRun", "is_address", "place_of", "without_passwords"]
+__all__ = ["PostgresRun", "is_address", "one_line", "place_of", "without_passwords"]
 
 LONGEST = 200  # characters of a run's name
 SHOWN = ("user", "host", "port", "dbname", "service")  # of what an address has after its "?"
@@ -117,3 +117,8 @@ def without_passwords(text: str) -> str:
     for pattern, instead in PASSWORDS:
         text = pattern.sub(instead, text)
     return text
+
+
+def one_line(error: Exception) -> str:
+    """What an error of a database says, as one line without passwords."""
+    return " ".join(without_passwords(str(error)).split()) or repr(error)

@@ -18,13 +18,13 @@ import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import starmap
+from itertools import islice, starmap
 from typing import Any, LiteralString, NoReturn, Self
 
 from gatekeeper.errors import BadInputError, LogError, LogLockedError, MissingDependencyError
 from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import Decided, Event, Row, decode
-from gatekeeper.log.place import PostgresRun, without_passwords
+from gatekeeper.log.place import PostgresRun, one_line
 from gatekeeper.log.protocol import StampedEvent
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
 
@@ -36,6 +36,8 @@ except ImportError as e:
         "psycopg", extra="postgres", needed_for="a log in PostgreSQL"
     ) from e
 
+from gatekeeper.log.postgres_ids import as_text, of_text
+from gatekeeper.log.postgres_merge import Merged
 from gatekeeper.log.postgres_schema import AbsentError, migrate
 
 __all__ = ["PostgresLog", "exists"]
@@ -63,11 +65,13 @@ class PostgresLog:
         The database and the run, which is made where there is none.
     read_only
         Needs no lock, sees what is committed, and cannot write. The run must exist.
+    shared
+        For one of several gates that write the run (`SharedLog`): appends nothing itself.
 
     Raises
     ------
     LogLockedError
-        While another gate has the run open.
+        While another gate has the run open, and for a run that is shared.
     LogSchemaError
         For a schema of a newer gatekeeper.
     LogError
@@ -76,7 +80,9 @@ class PostgresLog:
         For an address that libpq does not understand.
     """
 
-    def __init__(self, place: PostgresRun, *, read_only: bool = False) -> None:
+    def __init__(
+        self, place: PostgresRun, *, read_only: bool = False, shared: bool = False
+    ) -> None:
         self.place = place
         self._n = 0  # of the last event, for a log that is written
         try:
@@ -105,10 +111,11 @@ class PostgresLog:
                             "SELECT set_config(%s, %s, false)", (f"tcp_keepalives_{name}", value)
                         )
                 migrate(self._db, str(place), read_only=read_only)
-                self._run = self._find() if read_only else self._make()
+                self.run = self._find() if read_only else self._make()
                 if not read_only:
-                    self._own()
+                    self._own(shared=shared)
                     self._n = self._last()
+                self._merged = Merged(self.run) if self._is_shared() else None
         except BaseException:
             self.close()
             raise
@@ -148,15 +155,30 @@ class PostgresLog:
         )
         return self._find()
 
-    def _own(self) -> None:
-        """Take the run's lock. The last owner may have ended a moment ago."""
+    def _own(self, *, shared: bool) -> None:
+        """Take the run's lock, or a part in it. The last owner may have ended a moment ago."""
         deadline = time.monotonic() + PATIENCE
-        lock = "SELECT pg_try_advisory_lock(%s, %s)"
-        while self._db.execute(lock, (OWNED, self._run)).fetchone() != (True,):
+        lock: LiteralString = "SELECT pg_try_advisory_lock(%s, %s)"
+        if shared:
+            lock = "SELECT pg_try_advisory_lock_shared(%s, %s)"
+            self._db.execute(
+                "UPDATE gatekeeper.runs r SET shared = true WHERE run = %s AND NOT shared"
+                " AND NOT EXISTS (SELECT FROM gatekeeper.events e WHERE e.run = r.run)",
+                (self.run,),
+            )
+        if self._is_shared() != shared:
+            raise LogLockedError(
+                f"log {self.place} is shared by several gates: give shared=True (on a command line "
+                "--shared)"
+                if not shared
+                else f"log {self.place} was begun by one gate, whose account is its own: leave "
+                "shared=True out, or share a new run"
+            )
+        while self._db.execute(lock, (OWNED, self.run)).fetchone() != (True,):
             if time.monotonic() > deadline:
                 raise LogLockedError(
                     f"log {self.place} is in use by another gate ({self._owner()}): close it, or "
-                    "give this one a run of its own"
+                    "give this one a run of its own, or begin a run with shared=True in all"
                 )
             time.sleep(0.05)
 
@@ -167,21 +189,32 @@ class PostgresLog:
             " FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory'"
             " AND l.classid = %s AND l.objid = %s AND l.granted AND l.database ="
             " (SELECT oid FROM pg_database WHERE datname = current_database())",
-            (OWNED, self._run),
+            (OWNED, self.run),
         ).fetchone()
         return f"{found[0]}, since {found[1]}" if found and found[0] else "of another user"
+
+    def _is_shared(self) -> bool:
+        query = "SELECT shared FROM gatekeeper.runs WHERE run = %s"
+        return self._db.execute(query, (self.run,)).fetchone() == (True,)
+
+    @property
+    def closed(self) -> bool:
+        """Also after the connection was lost."""
+        return self._db.closed
 
     def settings(self) -> dict[str, Any]:
         with self._errors("read"):
             query = "SELECT settings FROM gatekeeper.runs WHERE run = %s"
-            found = self._db.execute(query, (self._run,)).fetchone()
+            found = self._db.execute(query, (self.run,)).fetchone()
         assert found is not None
         return dict(found[0])
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        statement = "UPDATE gatekeeper.runs SET settings = %s WHERE run = %s"
+        statement: LiteralString = "UPDATE gatekeeper.runs SET settings = %s WHERE run = %s"
+        if self._merged is not None:  # the first process stores them
+            statement += " AND settings::text = '{}'"
         with self._errors("written"):
-            self._db.execute(statement, (json.dumps(dict(settings)), self._run))
+            self._db.execute(statement, (json.dumps(dict(settings)), self.run))
 
     def append(self, events: Iterable[Event]) -> None:
         rows = encoded(events, str(self.place))
@@ -194,7 +227,7 @@ class PostgresLog:
                 " SELECT %s, %s + row, kind, id, data::json"
                 " FROM unnest(%s::text[], %s::text[], %s::text[])"
                 " WITH ORDINALITY AS new (kind, id, data, row)",
-                (self._run, self._n, list(kinds), list(map(_as_text, ids)), list(data)),
+                (self.run, self._n, list(kinds), list(map(as_text, ids)), list(data)),
             )
         self._n += len(rows)
 
@@ -211,10 +244,15 @@ class PostgresLog:
     def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
         query: LiteralString = (
             "SELECT n, kind, id, data, extract(epoch FROM at) FROM gatekeeper.events"
-            " WHERE run = %s AND n > %s ORDER BY n LIMIT %s"
+            " WHERE run = %s AND writer = 0 AND n > %s ORDER BY n LIMIT %s"
         )
+        if self._merged is not None:
+            with self._errors("read"):
+                for i, row in enumerate(self._merged.after(self._db, seq), seq + 1):
+                    yield StampedEvent(i, row.at, decode(row.kind, row.id, row.data))
+            return
         for n, kind, id_, data, at in self._pages(query, seq, ()):
-            yield StampedEvent(n, float(at), decode(kind, _of_text(id_), data))
+            yield StampedEvent(n, float(at), decode(kind, of_text(id_), data))
 
     def last(self) -> int:
         with self._errors("read"):
@@ -222,24 +260,30 @@ class PostgresLog:
 
     def decided_ids(self, seq: int) -> Iterator[str]:
         query: LiteralString = (
-            "SELECT n, id FROM gatekeeper.events WHERE run = %s AND n > %s AND n <= %s"
-            " AND kind = %s ORDER BY n LIMIT %s"
+            "SELECT n, id FROM gatekeeper.events WHERE run = %s AND writer = 0 AND n > %s"
+            " AND n <= %s AND kind = %s ORDER BY n LIMIT %s"
         )
         for _, id_ in self._pages(query, 0, (seq, Decided.kind)):
-            yield _of_text(id_)
+            yield of_text(id_)
 
     def _stored(
         self, id_: str | None = None, *, after: int = 0
     ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        if self._merged is not None:
+            with self._errors("read"):
+                merged = Merged(self.run)
+                found = merged.new(self._db) if id_ is None else merged.of_id(self._db, id_)
+                for row in islice(found, after, None):
+                    yield row.kind, row.id, row.data
+            return
         of_id: LiteralString = "" if id_ is None else " AND id = %s"
         query = (
-            "SELECT n, kind, id, data FROM gatekeeper.events WHERE run = %s AND n > %s"
-            + of_id
-            + " ORDER BY n LIMIT %s"
+            "SELECT n, kind, id, data FROM gatekeeper.events"
+            " WHERE run = %s AND writer = 0 AND n > %s" + of_id + " ORDER BY n LIMIT %s"
         )
-        values = () if id_ is None else (_as_text(id_),)
+        values = () if id_ is None else (as_text(id_),)
         for _, kind, stored_id, data in self._pages(query, after, values):
-            yield kind, _of_text(stored_id), data
+            yield kind, of_text(stored_id), data
 
     def _pages(
         self, query: LiteralString, after: int, values: tuple[Any, ...]
@@ -247,7 +291,7 @@ class PostgresLog:
         """The rows of a query by number; a part at a time, as a log may be larger than memory."""
         while True:
             with self._errors("read"):
-                page = self._db.execute(query, (self._run, after, *values, PAGE)).fetchall()
+                page = self._db.execute(query, (self.run, after, *values, PAGE)).fetchall()
             yield from page
             if len(page) < PAGE:
                 return
@@ -256,7 +300,7 @@ class PostgresLog:
     def snapshot(self, key: str) -> Snapshot | None:
         query = "SELECT data FROM gatekeeper.snapshots WHERE run = %s ORDER BY part"
         try:
-            parts = self._db.execute(query, (self._run,)).fetchall()
+            parts = self._db.execute(query, (self.run,)).fetchall()
             found = unpacked(key, b"".join(data for (data,) in parts))
             last = self._last()
         except (psycopg.Error, TypeError, ValueError):
@@ -266,17 +310,19 @@ class PostgresLog:
     def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
         data = packed(key, Snapshot(self._n, dict(state)))
         parts = [
-            (self._run, part, data[start : start + _PART])
+            (self.run, part, data[start : start + _PART])
             for part, start in enumerate(range(0, len(data), _PART))
         ]
         with self._errors("written"), self._db.transaction(), self._db.cursor() as cursor:
-            cursor.execute("DELETE FROM gatekeeper.snapshots WHERE run = %s", (self._run,))
+            cursor.execute("DELETE FROM gatekeeper.snapshots WHERE run = %s", (self.run,))
             cursor.executemany("INSERT INTO gatekeeper.snapshots VALUES (%s, %s, %s)", parts)
 
     def _last(self) -> int:
-        """The number of the last event."""
-        query = "SELECT max(n) FROM gatekeeper.events WHERE run = %s"
-        found = self._db.execute(query, (self._run,)).fetchone()
+        """The number of the last event; of a run that is shared, how many there are."""
+        if self._is_shared():
+            return sum(Merged(self.run).last(self._db).values())
+        query = "SELECT max(n) FROM gatekeeper.events WHERE run = %s AND writer = 0"
+        found = self._db.execute(query, (self.run,)).fetchone()
         return (found and found[0]) or 0
 
     def close(self) -> None:
@@ -297,8 +343,7 @@ class PostgresLog:
             self._raise(done, e)
 
     def _raise(self, done: str, error: Exception) -> NoReturn:
-        why = " ".join(without_passwords(str(error)).split()) or repr(error)
-        text = f"log {self.place} cannot be {done}: {why}"
+        text = f"log {self.place} cannot be {done}: {one_line(error)}"
         if done == "written":
             text += ". What it holds is intact; mend the cause and open it again to go on"
         elif isinstance(error, psycopg.errors.InsufficientPrivilege):
@@ -313,23 +358,3 @@ def exists(place: PostgresRun) -> bool:
     except AbsentError:
         return False
     return True
-
-
-def _as_text(id_: str) -> str:
-    """An id as a text that PostgreSQL takes: JSON for one with a NUL or half a surrogate pair, and
-    for one that could be taken for JSON."""
-    if id_.startswith('"') or "\0" in id_ or (not id_.isascii() and _is_broken(id_)):
-        return json.dumps(id_)
-    return id_
-
-
-def _is_broken(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _of_text(text: str) -> str:
-    return str(json.loads(text)) if text.startswith('"') else text

@@ -38,7 +38,48 @@ def _create(db: Connection[Any]) -> None:
     )
 
 
-MIGRATIONS = (_create,)
+def _share(db: Connection[Any]) -> None:
+    """The constraints say once more what `gatekeeper.budget.leases` is to keep."""
+    db.execute(
+        "CREATE TABLE gatekeeper.writers (run integer NOT NULL REFERENCES gatekeeper.runs,"
+        " writer integer NOT NULL, epoch integer NOT NULL DEFAULT 1, live boolean NOT NULL"
+        " DEFAULT true, name text NOT NULL, beat bigint NOT NULL DEFAULT 0,"
+        " PRIMARY KEY (run, writer))"
+    )
+    db.execute(
+        "CREATE TABLE gatekeeper.accounts (run integer NOT NULL REFERENCES gatekeeper.runs,"
+        " account text NOT NULL, cap bigint NOT NULL, granted bigint NOT NULL DEFAULT 0,"
+        " PRIMARY KEY (run, account), CONSTRAINT no_overshoot CHECK (granted <= cap))"
+    )
+    db.execute(
+        "CREATE TABLE gatekeeper.leases (run integer NOT NULL, writer integer NOT NULL,"
+        " account text NOT NULL, granted bigint NOT NULL DEFAULT 0,"
+        " bound bigint NOT NULL DEFAULT 0, PRIMARY KEY (run, writer, account),"
+        " FOREIGN KEY (run, writer) REFERENCES gatekeeper.writers,"
+        " FOREIGN KEY (run, account) REFERENCES gatekeeper.accounts,"
+        " CONSTRAINT within_the_lease CHECK (bound <= granted))"
+    )
+
+
+def _many_writers(db: Connection[Any]) -> None:
+    """An event's number is its writer's; writer 0 is the one gate of a run that is not shared."""
+    db.execute("ALTER TABLE gatekeeper.runs ADD COLUMN shared boolean NOT NULL DEFAULT false")
+    db.execute("ALTER TABLE gatekeeper.writers ADD COLUMN heir integer")  # of its open outputs
+    db.execute("ALTER TABLE gatekeeper.events ADD COLUMN writer integer NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE gatekeeper.events DROP CONSTRAINT events_pkey")
+    db.execute("ALTER TABLE gatekeeper.events ADD PRIMARY KEY (run, writer, n)")
+
+
+def _divide(db: Connection[Any]) -> None:
+    """Which process does which block of a run's tasks."""
+    db.execute(
+        "CREATE TABLE gatekeeper.blocks (run integer NOT NULL REFERENCES gatekeeper.runs,"
+        " block integer NOT NULL, writer integer, done boolean NOT NULL DEFAULT false,"
+        " PRIMARY KEY (run, block), FOREIGN KEY (run, writer) REFERENCES gatekeeper.writers)"
+    )
+
+
+MIGRATIONS = (_create, _share, _many_writers, _divide)
 
 
 def migrate(db: Connection[Any], log: str, *, read_only: bool) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from gatekeeper.log.events import Event
+from gatekeeper.budget.leases import Leases
+from gatekeeper.log.events import Event, decode
 from gatekeeper.log.snapshot import Snapshot
+from gatekeeper.types import SharedStatus
 
-__all__ = ["FollowedLog", "Log", "SnapshotLog", "StampedEvent"]
+__all__ = ["FollowedLog", "JointLog", "Log", "OthersEvent", "SnapshotLog", "StampedEvent"]
 
 
 class StampedEvent(NamedTuple):
@@ -79,6 +81,61 @@ class SnapshotLog(Log, Protocol):
 
     def decided_ids(self, seq: int) -> Iterator[str]:
         """Ids of the outputs that the first `seq` events decided on."""
+        ...
+
+
+class OthersEvent(NamedTuple):
+    """An event that another process wrote."""
+
+    writer: int
+    event: Event
+
+    def renamed(self) -> Event:
+        """The same, of an output whose id has the writer's number."""
+        row = self.event.row()
+        return decode(row.kind, f"{row.id} (process {self.writer})", row.data)
+
+
+@runtime_checkable
+class JointLog(Log, Protocol):
+    """A log that several processes write. `events` has those of all."""
+
+    leases: Leases  # of this process, on the budget of all
+
+    def follow(self, apply: Callable[[Sequence[OthersEvent]], None]) -> None:
+        """Pass on what other processes write from now on, from a thread of the log's own."""
+        ...
+
+    def status(self) -> SharedStatus:
+        """Of the processes, as it was about two seconds ago at most."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the events appended so far are stored, but for decisions not to verify. Not
+        called under the gate's lock: callers that come at once wait for the same statement.
+
+        Without a database it returns at once, and the events wait for it.
+
+        Raises
+        ------
+        LogError
+            If this process was taken for dead.
+        """
+        ...
+
+    def flush_unless_writing(self) -> None:
+        """Write what waits to be written together with more, for a caller under the gate's lock;
+        nothing while callers outside it write: they will have written more soon.
+
+        Raises
+        ------
+        UnavailableError
+            Where that is not possible at the moment.
+        """
+        ...
+
+    def mine(self, ids: Collection[str]) -> set[str]:
+        """Those of these open outputs that no other process is to verify, as far as is known."""
         ...
 
 

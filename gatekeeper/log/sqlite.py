@@ -79,7 +79,8 @@ class SQLiteLog:
         except Timeout:
             raise LogLockedError(
                 f"log {str(path)!r} is in use by another gate: close it, or give this one a file "
-                "of its own"
+                "of its own; processes that share a budget share a run in PostgreSQL, with "
+                "log='postgresql://...', run='eval-7' and shared=True"
             ) from None
         except (OSError, sqlite3.Error) as e:
             why = _why(e, self.path)
@@ -175,9 +176,9 @@ class SQLiteLog:
         return self._decoded(self._stored(after=seq))
 
     def _decoded(self, stored: Iterator[tuple[str, str, dict[str, Any]]]) -> Iterator[Event]:
-        for row in stored:
+        for kind, id_, data in stored:
             try:
-                event = decode(*row)
+                event = decode(kind, id_, data)
             except LogError as e:
                 raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
             yield event

@@ -7,6 +7,7 @@ follower        reads what has been appended since the last time
 course          error rate and errors found, over the stream
 charts          lines and bands as SVG
 sections        the sections of the page, with the report's tables and numbers
+processes       the section on the processes of a shared run
 document        the whole page, one output, and their style sheet
 watcher         follows the log and renders again when it has grown, for all readers together
 access          who may read, and who may give verdicts

@@ -41,6 +41,8 @@ class LivePage:
     report : callable or None
         Takes a verdict: `VerificationGate.report_outcome`, or what raises a GatekeeperError where
         it cannot be taken. None: nobody gets buttons.
+    path : str
+        Of the page: `PATH`, or a path below it, which ends in a slash.
     """
 
     def __init__(
@@ -49,8 +51,10 @@ class LivePage:
         access: Access,
         *,
         report: Callable[[str, Outcome], object] | None,
+        path: str = PATH,
     ) -> None:
         self._watcher, self._access, self._report = watcher, access, report
+        self.path = path
         self._listeners = 0
         self._ticking: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
@@ -64,20 +68,20 @@ class LivePage:
     def routes(self) -> Sequence[web.RouteDef]:
         """All of its routes; `is_own` knows their paths."""
         return [
-            web.get(PATH.rstrip("/"), self._guarded(self._to_page)),
-            web.get(PATH, self._guarded(self._page)),
-            web.get(f"{PATH}updates", self._guarded(self._updates)),
-            web.get(f"{PATH}outputs/{{seq:[0-9]{{1,18}}}}", self._guarded(self._output)),
-            web.post(f"{PATH}verdicts", self._guarded(self._verdict)),
-            *(web.get(f"{PATH}{name}", self._guarded(self._asset)) for name in ASSETS),
-            web.route("*", f"{PATH}{{rest:.*}}", self._guarded(self._unknown)),
+            web.get(self.path.rstrip("/"), self._guarded(self._to_page)),
+            web.get(self.path, self._guarded(self._page)),
+            web.get(f"{self.path}updates", self._guarded(self._updates)),
+            web.get(f"{self.path}outputs/{{seq:[0-9]{{1,18}}}}", self._guarded(self._output)),
+            web.post(f"{self.path}verdicts", self._guarded(self._verdict)),
+            *(web.get(f"{self.path}{name}", self._guarded(self._asset)) for name in ASSETS),
+            web.route("*", f"{self.path}{{rest:.*}}", self._guarded(self._unknown)),
         ]
 
     def is_own(self, path: str) -> bool:
         """Whether a path is one of the page's."""
         known = {"", "updates", "verdicts", *ASSETS}
-        own = {PATH.rstrip("/"), *(f"{PATH}{name}" for name in known)}
-        return path in own or path.startswith(f"{PATH}outputs/")
+        own = {self.path.rstrip("/"), *(f"{self.path}{name}" for name in known)}
+        return path in own or path.startswith(f"{self.path}outputs/")
 
     async def end(self, app: web.Application | None = None) -> None:
         """End all streams of updates, so that a server can end, and close the log."""
@@ -108,14 +112,14 @@ class LivePage:
     # -- pages ------------------------------------------------------------------------------------
 
     async def _to_page(self, request: web.Request) -> web.StreamResponse:
-        return _answer("", status=308, location=PATH)
+        return _answer("", status=308, location=self.path)
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         token = request.query.get("token")
         if token is not None:
             if not self._access.is_token(token):
                 raise RefusedError(403, "this token is not of this page: it is new at each start")
-            response = _answer("", status=303, location=PATH)
+            response = _answer("", status=303, location=self.path)
             self._access.admit(request, response, PATH)
             return response
         self._access.check_read(request)
@@ -130,7 +134,7 @@ class LivePage:
         raise RefusedError(404, "there is no such page, or not by this method")
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
-        name = request.path.removeprefix(PATH)
+        name = request.path.removeprefix(self.path)
         return _answer(asset(name), kind=ASSETS[name])
 
     async def _output(self, request: web.Request) -> web.StreamResponse:
@@ -213,7 +217,7 @@ class LivePage:
         except GatekeeperError as error:
             raise RefusedError(503, str(error)) from None
         await asyncio.to_thread(self._watcher.advance, at_once=True)  # for the page that follows
-        return _answer("", status=303, location=PATH)
+        return _answer("", status=303, location=self.path)
 
 
 def _answer(

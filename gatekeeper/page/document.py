@@ -45,9 +45,9 @@ def page(name: str, status: Markup, shown: dict[str, Section]) -> str:
     status
         From `status_line`.
     shown
-        All sections.
+        The sections by name; they are put into their order.
     """
-    ordered = [shown[key] for key in TITLES]
+    ordered = [shown[key] for key in TITLES if key in shown]
     return _document(
         f"gatekeeper: {name}",
         element("h1", "gatekeeper watch"),

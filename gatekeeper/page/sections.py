@@ -8,6 +8,7 @@ from math import inf
 
 from gatekeeper.page.charts import Band, Line, bar, chart
 from gatekeeper.page.course import found_over_stream, rate_over_stream
+from gatekeeper.page.processes import processes
 from gatekeeper.page.state import Figures, ShownOutput, WatchState, one_line
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.figures.style import COLOURS
@@ -18,7 +19,7 @@ from gatekeeper.report.sections.decisions import reasons_table, verdicts_table
 from gatekeeper.report.sections.error_rate import rates_table
 from gatekeeper.report.sections.health import changes_table
 from gatekeeper.report.sections.in_short import run_headline
-from gatekeeper.types import Outcome, Reason, Verdict
+from gatekeeper.types import Outcome, Reason, SharedStatus, Verdict
 
 __all__ = ["TITLES", "clock", "people", "reason_of", "sections_of", "verdict_of"]
 
@@ -31,11 +32,14 @@ TITLES = {
     "reasons": "Why outputs were verified or not",
     "last": "The last decisions",
     "open": "Open verifications",
+    "processes": "Processes on this run",
     "people": "Waiting for a person",
 }
 
 
-def sections_of(state: WatchState, figures: Figures, now: float) -> dict[str, Section]:
+def sections_of(
+    state: WatchState, figures: Figures, now: float, shared: SharedStatus | None
+) -> dict[str, Section]:
     """All sections by name, but for the queue for people.
 
     Parameters
@@ -44,6 +48,8 @@ def sections_of(state: WatchState, figures: Figures, now: float) -> dict[str, Se
         Of the same moment.
     now
         Seconds since the epoch, for ages.
+    shared
+        Of the gate, if its run is shared; None: no section on that.
     """
     made: dict[str, Callable[[], Iterable[Markup]]] = {
         "budget": lambda: _budget(state),
@@ -54,6 +60,8 @@ def sections_of(state: WatchState, figures: Figures, now: float) -> dict[str, Se
         "last": lambda: _last(state.last),
         "open": lambda: _open(state.under_way(), now),
     }
+    if shared is not None:
+        made["processes"] = lambda: processes(shared, state.ledger.budget.unit)
     return {name: section(TITLES[name], *make()) for name, make in made.items()}
 
 

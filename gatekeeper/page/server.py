@@ -47,7 +47,7 @@ async def serve_page(
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            raise BadInputError(f"host={host!r}, port={port}: cannot listen: {error}") from None
+            raise BadInputError(f"cannot listen on {host!r}, port {port}: {error}") from None
         address, number, *_ = runner.addresses[0]
         shown = f"[{address}]" if ":" in address else address
         on_ready(f"http://{shown}:{number}{PATH}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from gatekeeper.page.follower import Follower
 from gatekeeper.page.sections import people, sections_of
 from gatekeeper.page.state import ShownOutput, one_line
 from gatekeeper.report.html import Markup, Section
+from gatekeeper.types import SharedStatus
 
 __all__ = ["READ_ONLY", "Rendered", "Watcher"]
 
@@ -58,12 +59,19 @@ class Watcher:
         What to follow; a file is opened by the first call.
     read_only : str
         Why a reader has no buttons, in a sentence.
+    shared : callable
+        What the log's gate knows of the processes on its run; None where the run is not shared.
     """
 
     def __init__(
-        self, log: str | Path | PostgresRun | FollowedLog, *, read_only: str = READ_ONLY
+        self,
+        log: str | Path | PostgresRun | FollowedLog,
+        *,
+        read_only: str = READ_ONLY,
+        shared: Callable[[], SharedStatus | None] = lambda: None,
     ) -> None:
-        self._log, self._read_only = log, read_only
+        self._log, self._read_only, self._ask_shared = log, read_only, shared
+        self._shared: SharedStatus | None = None
         self._lock = Lock()
         self._follower: Follower | None = None
         self._rendered: Rendered | None = None
@@ -95,6 +103,8 @@ class Watcher:
             except LogError as error:
                 self._changed |= self._error != str(error)
                 self._error = str(error)
+            before, self._shared = self._shared, self._ask_shared()
+            self._changed |= self._shared != before
             now = time.monotonic()
             open_ = bool(follower.state.outputs)  # their ages change
             if self._rendered is None or (
@@ -168,7 +178,7 @@ class Watcher:
         return Rendered(
             follower.name,
             document.status_line(state.ledger.seen, state.seq, follower.behind, self._error),
-            sections_of(state, figures, now),
+            sections_of(state, figures, now, self._shared),
             queue,
             with_buttons,
         )

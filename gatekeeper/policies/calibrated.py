@@ -115,7 +115,7 @@ class Calibrated:
     def decide(self, candidate: Candidate) -> Decision:
         self._seen += 1
         raw = raw_of(candidate)
-        signal = has_signal(raw)
+        signal = has_signal(candidate)
         if signal:
             self._recent.append(raw)
         if self._seen <= self.warmup:
@@ -152,7 +152,7 @@ class Calibrated:
         if decision.reason is Reason.FORCED:  # by a caller, who may know more: a biased sample
             return
         raw = raw_of(candidate)
-        if has_signal(raw):
+        if has_signal(candidate):
             # a charge of 0 has no information on what a verification costs
             self._known.append(Known(raw, outcome.error, outcome.cost or nan))
         if decision.score == decision.score:

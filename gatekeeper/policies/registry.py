@@ -85,7 +85,7 @@ def describe_policy(name: str) -> PolicyDescriptor:
             return PolicyDescriptor.of(name, policy)
     for entry in entry_points(group=GROUP, name=name):
         return PolicyDescriptor.of(name, entry.load())
-    raise BadInputError(f"policy={name!r} is unknown: choose one of {', '.join(replay_names())}")
+    raise BadInputError(f"policy {name!r} is unknown: choose one of {', '.join(replay_names())}")
 
 
 def make_policy(
@@ -115,12 +115,12 @@ def make_policy(
     """
     if name not in {policy.name for policy in (*BUILT_IN, Survey)} and name not in _plug_ins():
         raise BadInputError(
-            f"policy={name!r} is unknown: choose one of {', '.join(policy_names())}"
+            f"policy {name!r} is unknown: choose one of {', '.join(policy_names())}"
         )
     policy = describe_policy(name)
     if policy.replay_only:
         raise BadInputError(
-            f"policy={name!r} knows the labels beforehand: it exists in replay only"
+            f"policy {name!r} knows the labels beforehand: it exists in replay only"
         )
     stream: dict[Need, Any] = {"warmup": warmup}
     if horizon is not None:

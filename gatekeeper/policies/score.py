@@ -97,7 +97,14 @@ class WarmupScore:
         A candidate that lacks some signals is scored with the weights of the others, renormalised
         (uniform where those are all 0).
         """
-        return self._score((signals.h1, signals.h2, signals.h3))
+        a, b, c = signals.h1, signals.h2, signals.h3
+        (lo1, lo2, lo3), (hi1, hi2, hi3), (u, v, t) = self._lo, self._hi, self._w
+        # As `_score`, written out for what nearly every candidate is.
+        if lo1 < a < hi1 and lo2 < b < hi2 and lo3 < c < hi3 and (weight := u + v + t):
+            x1, x2, x3 = (a - lo1) / (hi1 - lo1), (b - lo2) / (hi2 - lo2), (c - lo3) / (hi3 - lo3)
+            s = (u * x1 + v * x2 + t * x3) / weight
+            return s if s < 1.0 else 1.0
+        return self._score((a, b, c))
 
     def score_array(self, h: FloatArray) -> FloatArray:
         """`score` of every row of h (N, 3) at once, equal to the last bit: (N,)."""

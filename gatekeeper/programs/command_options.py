@@ -10,22 +10,41 @@ from gatekeeper.io.datasets import FORMATS
 from gatekeeper.io.providers import generator_names
 from gatekeeper.programs.config_file import add_config_option
 from gatekeeper.programs.run_options import add_gate_options, add_run_options
+from gatekeeper.programs.telemetry import TELEMETRY
 from gatekeeper.programs.values import base_url, input_file, number, whole
 
 __all__ = ["add_run", "add_serve"]
+
+OF_ROUTE = (
+    "upstream",
+    "upstream-key-env",
+    "wait",
+    "on-failed",
+    "goal",
+    "policy",
+    "budget",
+    "total",
+    "unit",
+    "warmup",
+    "explore",
+    "on-drift",
+    "features",
+)
+"""Options of `serve` that a route may have, too."""
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `gatekeeper run`."""
     add = parser.add_argument
     add("tasks", type=input_file, help="JSONL: id, prompt, kind, tests | gold; - is standard input")
-    add_config_option(parser, others=[_serve])
+    add_config_option(parser, others=[_serve], of_route=OF_ROUTE)
     _run(parser)
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `gatekeeper serve`."""
-    add_config_option(parser, others=[_run])
+    add_config_option(parser, others=[_run], of_route=OF_ROUTE)
+    parser.set_defaults(routes=[])
     _serve(parser)
 
 
@@ -47,6 +66,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     )
     add("--model", metavar="NAME", help="openai, vllm: the model's name or folder")
     add("--skip-bad", action="store_true", help="skip and count bad lines")
+    _telemetry(parser)
     add_run_options(parser)
 
 
@@ -86,4 +106,15 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="after SIGTERM, for verifications that have not begun",
     )
+    _telemetry(parser)
     add_gate_options(parser)
+
+
+def _telemetry(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--telemetry",
+        choices=TELEMETRY,
+        help="send each verdict as an event of OpenTelemetry or, from a gateway, as a score of the "
+        "caller's trace (header traceparent); where to, say the variables of the tool's own "
+        "client, such as OTEL_EXPORTER_OTLP_ENDPOINT",
+    )

@@ -2,13 +2,17 @@
 
 The command line has precedence. An error names the file, the line and the key. A file may serve
 several commands: the keys of the others are checked, too, and left out.
+
+A table `[route.NAME]` has the options of a gateway's calls for some models, which it names.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,47 +21,70 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.programs.log_argument import log_file
 from gatekeeper.programs.values import base_url, input_file
 
-__all__ = ["CONFIG", "add_config_option", "with_config"]
+__all__ = ["CONFIG", "Config", "RouteTable", "add_config_option", "read_config"]
 
 CONFIG = "--config"
-
+ROUTE, MODELS = "route", "models"
+NAME = re.compile("[A-Za-z0-9_-]{1,50}")
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteTable:
+    """A table `[route.NAME]`: the models, and the options as arguments."""
+
+    name: str
+    models: Sequence[str]
+    arguments: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a file says: arguments that come before those of the command line, and the routes."""
+
+    arguments: Sequence[str] = ()
+    routes: Sequence[RouteTable] = ()
 
 
 class _Config(argparse.Action):
     """The option, with what adds the options of other commands that read the same file."""
 
-    def __init__(self, *args: Any, others: Sequence[AddOptions], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, others: Sequence[AddOptions], of_route: Collection[str], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.others = others
+        self.others, self.of_route = others, of_route
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         setattr(namespace, self.dest, values)
 
 
 def add_config_option(
-    parser: argparse.ArgumentParser, *, others: Sequence[AddOptions] = ()
+    parser: argparse.ArgumentParser, *, others: Sequence[AddOptions], of_route: Collection[str]
 ) -> None:
-    """Add `--config`, which the parser then reads before anything else: see `with_config`.
+    """Add `--config`, which the parser then reads before anything else: see `read_config`.
 
     Parameters
     ----------
     others : sequence of callable
         Each adds the options of another command, whose keys may be in the file, too.
+    of_route : collection of str
+        Those that a route may have.
     """
     parser.add_argument(
         CONFIG,
         action=_Config,
         others=others,
+        of_route=of_route,
         type=Path,
         metavar="FILE",
         help="TOML file with any of these options, without their dashes: budget = 0.2",
     )
 
 
-def with_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> list[str]:
-    """The arguments of a command, with those of its file before them.
+def read_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> Config:
+    """The file that a command's arguments name; nothing where they name none.
 
     What the command takes by its place, such as a file of tasks, becomes the default of that place.
 
@@ -73,10 +100,10 @@ def with_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> list[st
         path = finder.parse_known_args(list(args))[0].config
     except argparse.ArgumentError:  # without a value: the command's own parser says so
         path = None
-    return list(args) if path is None else [*_arguments(parser, path), *args]
+    return Config() if path is None else _read(parser, path)
 
 
-def _arguments(parser: argparse.ArgumentParser, path: Path) -> list[str]:
+def _read(parser: argparse.ArgumentParser, path: Path) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
         found = tomllib.loads(text)
@@ -86,18 +113,19 @@ def _arguments(parser: argparse.ArgumentParser, path: Path) -> list[str]:
         raise BadInputError(f"{CONFIG} {path} is not TOML: {e}") from None
     known = _keys(parser)
     also: dict[str, argparse.Action] = {}
-    for add in parser._option_string_actions[CONFIG].others:  # type: ignore[attr-defined]
+    option: Any = parser._option_string_actions[CONFIG]
+    for add in option.others:
         other = type(parser)(add_help=False)
         add(other)
         also |= _keys(other)
     arguments = []
     for key, value in found.items():
+        if key == ROUTE:
+            continue
         try:
             action = known.get(key) or also.get(key)
             if action is None:
-                close = get_close_matches(key, [*known, *also], n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"choose of {', '.join(known)}"
-                raise BadInputError(f"unknown: {hint}")
+                raise _unknown(key, [*known, *also], known)
             argument = _argument(parser, action, key, value)
             if key in known and action.option_strings:
                 arguments += argument
@@ -105,7 +133,71 @@ def _arguments(parser: argparse.ArgumentParser, path: Path) -> list[str]:
                 action.nargs, action.required, action.default = "?", False, value
         except BadInputError as e:
             raise BadInputError(f"{path}, line {line_of(text, key)}: {key}: {e}") from None
-    return arguments
+    reader = _RouteReader(parser, also | known, option.of_route)
+    try:
+        return Config(arguments, reader.read(found.get(ROUTE, {})))
+    except _AtKeyError as e:
+        at = ".".join(e.keys)
+        raise BadInputError(f"{path}, line {line_of(text, *e.keys)}: {at}: {e}") from None
+
+
+def _unknown(key: str, known: Collection[str], suggested: Collection[str]) -> BadInputError:
+    close = get_close_matches(key, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"choose of {', '.join(suggested)}"
+    return BadInputError(f"unknown: {hint}")
+
+
+class _AtKeyError(Exception):
+    """What is wrong, and at which key."""
+
+    def __init__(self, why: object, *keys: str) -> None:
+        super().__init__(str(why))
+        self.keys = keys
+
+
+@dataclass(slots=True)
+class _RouteReader:
+    """Reads the tables of routes, whose options are checked as those of the whole file are."""
+
+    parser: argparse.ArgumentParser
+    known: Mapping[str, argparse.Action]
+    keys: Collection[str]
+    _taken: dict[str, str] = field(default_factory=dict)  # from a model to its route
+
+    def read(self, tables: Any) -> list[RouteTable]:
+        if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+            raise _AtKeyError("give tables, such as [route.small] with models = ['gpt-*']", ROUTE)
+        return [self._route(name, table) for name, table in tables.items()]
+
+    def _route(self, name: str, table: Mapping[str, Any]) -> RouteTable:
+        if not NAME.fullmatch(name):
+            raise _AtKeyError("a name has 1 to 50 letters, digits, - and _", ROUTE, name)
+        if MODELS not in table:
+            raise _AtKeyError("models is missing: name some, such as ['gpt-*']", ROUTE, name)
+        arguments = []
+        for key, value in table.items():
+            try:
+                if key == MODELS:
+                    self._check_models(name, value)
+                elif key in self.keys:
+                    arguments += _argument(self.parser, self.known[key], key, value)
+                elif key in self.known:
+                    own = ", ".join([MODELS, *self.keys])
+                    raise BadInputError(f"of all routes: move it to the top; a route has {own}")
+                else:
+                    raise _unknown(key, [MODELS, *self.keys], [MODELS, *self.keys])
+            except BadInputError as e:
+                raise _AtKeyError(e, ROUTE, name, key) from None
+        return RouteTable(name, table[MODELS], arguments)
+
+    def _check_models(self, name: str, models: Any) -> None:
+        is_list = isinstance(models, list) and models
+        if not is_list or not all(isinstance(model, str) and model for model in models):
+            raise BadInputError(f"{models!r:.80}: give a list of names, such as ['gpt-*']")
+        for model in models:
+            if model in self._taken:
+                raise BadInputError(f"{model!r} is in route {self._taken[model]!r}, too")
+            self._taken[model] = name
 
 
 def _keys(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -138,8 +230,8 @@ def _argument(
     return [f"--{key}={value}"]
 
 
-def line_of(text: str, key: str) -> int:
-    """The line, counted from 1, in which a top-level key of a TOML text begins.
+def line_of(text: str, *keys: str) -> int:
+    """The line, counted from 1, in which a key of a TOML text begins, or a key inside its table.
 
     `tomllib` does not tell. The lines up to the one before parse without the key; those up to the
     end of its value parse with it.
@@ -151,7 +243,15 @@ def line_of(text: str, key: str) -> int:
             found = tomllib.loads("".join(lines[:count]))
         except ValueError:  # in the middle of a value of several lines
             continue
-        if key in found:
+        if _has(found, keys):
             break
         before = count
     return before + 1
+
+
+def _has(found: Any, keys: Sequence[str]) -> bool:
+    for key in keys:
+        if not isinstance(found, dict) or key not in found:
+            return False
+        found = found[key]
+    return True

@@ -36,25 +36,33 @@ def exit_code_of(program: Callable[[], int]) -> int:
     """
     _print_on_any_terminal()
     try:
-        with prompt_interrupts():
+        with prompt_interrupts() as interrupted:
             code = program()
             print(end="", flush=True)  # does nothing where standard output is closed
     except GatekeeperError as e:
+        if interrupted.is_set():
+            return _interrupt()
         print(f"gatekeeper: {without_passwords(str(e))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        print(f"gatekeeper: {interrupt_message()}", file=sys.stderr)
-        return 130
+        return _interrupt()
     except Exception as e:
+        if interrupted.is_set():
+            return _interrupt()
         cause = cause_of(e)
         if cause is None:
             raise
         print(f"gatekeeper: {cause}", file=sys.stderr)
         return 2
     return code
+
+
+def _interrupt() -> int:
+    print(f"gatekeeper: {interrupt_message()}", file=sys.stderr)
+    return 130
 
 
 def _print_on_any_terminal() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.programs.config_file import CONFIG, with_config
+from gatekeeper.programs.config_file import CONFIG, Config, read_config
 from gatekeeper.programs.values import named_file
 
 __all__ = ["Parser"]
@@ -43,11 +43,16 @@ class Parser(argparse.ArgumentParser):
             choices = ", ".join(below[0].choices)
             self.error(f"{below[0].metavar} is missing: choose one of {choices}")
         self._refuse_unknown(args[:1] if below else args)
-        if CONFIG in self._option_string_actions:
-            args = with_config(self, args)
-        found, rest = super().parse_known_args(args, namespace)
+        config = read_config(self, args) if CONFIG in self._option_string_actions else Config()
+        parse = super().parse_known_args
+        found, rest = parse([*config.arguments, *args], namespace)
         if rest:
             self.error(f"{' '.join(rest)!r}: more arguments than this command takes")
+        if config.routes:
+            found.routes = [
+                (route, parse([*config.arguments, *route.arguments, *args])[0])
+                for route in config.routes
+            ]
         return found, rest
 
     def format_usage(self) -> str:

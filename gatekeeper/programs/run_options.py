@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from gatekeeper.budget import Budget, Unit
 from gatekeeper.errors import BadInputError
@@ -20,6 +21,7 @@ from gatekeeper.programs.values import base_url, number, whole
 __all__ = ["RunOptions", "add_gate_options", "add_run_options", "run_options_of"]
 
 USUAL_SHARE = 0.2
+Engine = Literal["threads", "ray"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +66,15 @@ class RunOptions:
     maths_checker : str
         Name of the verifier for tasks of kind "math".
     workers : int
-        Verifications at the same time.
+        Verifications at the same time, for the engine "threads".
+    engine : {"threads", "ray"}
+        What verifies: threads of this process, or actors of a Ray cluster.
+    address : str or None
+        Of the cluster; None: see `gatekeeper.ray.RayVerifier`.
     log : Path, PostgresRun or None
         SQLite file, or run in PostgreSQL, to write or to resume.
+    shared : bool
+        This is one of several processes on that run, which have one budget.
     seed : int
     check_all : bool
         Afterwards verify the other outputs too, outside the budget.
@@ -74,6 +82,8 @@ class RunOptions:
         Only print what would be verified and what it would cost.
     json : bool
         Print the report as JSON.
+    telemetry : str or None
+        Where verdicts are sent: a name of `gatekeeper.programs.telemetry`.
     """
 
     generator: str = "bundled"
@@ -95,11 +105,15 @@ class RunOptions:
     sandbox: str | None = None
     maths_checker: str = "math"
     workers: int = 2
+    engine: Engine = "threads"
+    address: str | None = None
     log: Path | PostgresRun | None = None
+    shared: bool = False
     seed: int = 0
     check_all: bool = False
     dry_run: bool = False
     json: bool = False
+    telemetry: str | None = None
 
     @property
     def share(self) -> float:
@@ -130,7 +144,9 @@ class RunOptions:
                 f"--total {total:g} with --unit {self.unit}: give --budget too, the share of the "
                 "full cost that the policy is to spend"
             )
-        return Budget(fraction=fraction, total=total, unit=self.unit, horizon=tasks)
+        # A share of a stream that no process sees whole grows as the outputs come.
+        horizon = None if self.shared and fraction is not None else tasks
+        return Budget(fraction=fraction, total=total, unit=self.unit, horizon=horizon)
 
     def budget_text(self) -> str:
         """The budget, as a user gave it."""
@@ -177,6 +193,17 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="of the model; 0 is greedy",
     )
     add_gate_options(parser)
+    add(
+        "--engine",
+        choices=get_args(Engine),
+        default=usual.engine,
+        help="what verifies: threads of this process (default), or actors of a Ray cluster",
+    )
+    add(
+        "--address",
+        metavar="HOST:PORT",
+        help="ray: the cluster (default: that of RAY_ADDRESS, or of this machine)",
+    )
     add(
         "--check-all",
         action="store_true",
@@ -272,6 +299,12 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         "(default: none is kept)",
     )
     add_run_name(parser)
+    add(
+        "--shared",
+        action="store_true",
+        help="this is one of several processes on the run, which have one budget; the log is one "
+        "in PostgreSQL",
+    )
     add("--seed", type=whole(0), default=usual.seed, metavar="N", help="of all random draws")
 
 
@@ -301,6 +334,8 @@ def run_options_of(args: argparse.Namespace) -> RunOptions:
                     f"a known probability, the first ones too; leave --{name} out"
                 )
         usual |= {"warmup": 0, "explore": 0.0}
+    if "address" in given and given.get("engine") != "ray":
+        raise BadInputError(f"--address {args.address}: it is for --engine ray; give that too")
     if "log" in given:
         given["log"] = place_given(given["log"], args)
     elif "run_name" in given:
@@ -308,5 +343,22 @@ def run_options_of(args: argparse.Namespace) -> RunOptions:
             f"--run {args.run_name}: names a run of a log in PostgreSQL: give its address too, "
             "--log postgresql://USER@HOST/DATABASE"
         )
+    if given.get("shared"):
+        _check_shared(given)
     found = usual | given
     return RunOptions(**{f.name: found[f.name] for f in fields(RunOptions) if f.name in found})
+
+
+def _check_shared(given: Mapping[str, Any]) -> None:
+    """Raises BadInputError for options that several processes cannot share."""
+    if not isinstance(given.get("log"), PostgresRun):
+        log = f"--log {given['log']}" if "log" in given else "no --log"
+        raise BadInputError(
+            f"--shared with {log}: several processes share a run in a PostgreSQL database; give "
+            "--log postgresql://USER@HOST/DATABASE --run NAME"
+        )
+    if given.get("check_all"):
+        raise BadInputError(
+            "--check-all with --shared: each process would verify what the others do; leave it "
+            "out, or check all in a run of one process"
+        )

@@ -50,6 +50,8 @@ class RunPlan:
         if budget.unit != "verifications" and not (budget.fraction == 1.0 and not budget.total):
             return None
         most = float(rest) if budget.fraction is None else budget.fraction * rest
+        if budget.fraction is not None and budget.horizon is None:
+            most = min(most + 1, rest)  # the first is not to wait until a whole one has accrued
         if budget.total is not None:
             most = min(most, budget.total - self.warmup)
         return max(floor(most + 1e-9), 0)

@@ -6,7 +6,8 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -19,11 +20,19 @@ from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMisma
 from gatekeeper.features import features_of, samples_of, with_agreement
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gate.resume import differences
-from gatekeeper.gate.runner import Generate, Sampler, check_the_rest, run_tasks
+from gatekeeper.gate.runner import (
+    BLOCK,
+    Generate,
+    Sampler,
+    blocks_of,
+    check_the_rest,
+    run_tasks,
+)
+from gatekeeper.gate.shared_runner import run_shared_tasks
 from gatekeeper.io.providers import generator_names, generator_of
 from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import Task
-from gatekeeper.log import Log, MemoryLog
+from gatekeeper.log import Log, MemoryLog, PostgresRun
 from gatekeeper.log.opening import log_exists
 from gatekeeper.log.run import read_run
 from gatekeeper.programs.interrupt import set_interrupt_message
@@ -32,9 +41,11 @@ from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_plan import RunPlan, print_plan
 from gatekeeper.programs.run_report import RunReport
-from gatekeeper.programs.task_verifier import verifier_of
+from gatekeeper.programs.task_verifier import pool_of, verifier_of
+from gatekeeper.programs.telemetry import EVENTS, sinks_of
 from gatekeeper.programs.values import key_of
-from gatekeeper.protocols import Verifier
+from gatekeeper.protocols import Sink, Verifier
+from gatekeeper.ray import RayVerifier
 from gatekeeper.types import GateResult, Generation, PolicyHealth, Record
 from gatekeeper.verifiers import ByKind
 
@@ -60,17 +71,33 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
         For impossible options, a log of another run, and a generator that became unavailable.
     """
     budget = options.budget_of(len(tasks))
+    if options.telemetry not in (None, EVENTS):
+        raise BadInputError(
+            f"--telemetry {options.telemetry}: it keeps scores of traces, and a run has none; "
+            f"give {EVENTS}, or `gatekeeper export` the log"
+        )
+    if options.engine == "ray" and not options.dry_run:
+        _check_generator(options)
+        with _pool(tasks, options) as pool:
+            return _run(tasks, budget, pool, replace(options, workers=BLOCK))
     verifier = _verifier(tasks, options)
     _check_generator(options)
     if options.dry_run:
         return _dry_run(tasks, budget, verifier, options)
+    return _run(tasks, budget, verifier, options)
+
+
+def _run(tasks: Sequence[Task], budget: Budget, verifier: Verifier, options: RunOptions) -> int:
+    """Open the gate, pass the tasks through it and report."""
     # Before the log: an unavailable model leaves no log behind.
     generate = _with_samples(tasks, options)
-    try:
-        opened = _gate(tasks, budget, verifier, options, generate=generate)
-    except LogMismatchError as e:
-        raise BadInputError(mismatch_text(options.log, e)) from e
-    with opened as gate:
+    with ExitStack() as stack:
+        sinks = stack.enter_context(sinks_of(options.telemetry))
+        try:
+            opened = _gate(tasks, budget, verifier, options, generate=generate, sinks=sinks)
+        except LogMismatchError as e:
+            raise BadInputError(mismatch_text(options.log, e)) from e
+        gate = stack.enter_context(opened)
         known = gate.status().seen
         print(f"gatekeeper: {RunPlan(len(tasks), known, budget, options)}", file=sys.stderr)
         try:
@@ -108,6 +135,7 @@ def _gate(
     *,
     log: Log | None = None,
     generate: Generate | None = None,
+    sinks: Sequence[Sink] = (),
 ) -> VerificationGate:
     samples = samples_of(options.features)
     return VerificationGate(
@@ -115,6 +143,7 @@ def _gate(
         budget=budget,
         verifier=verifier,
         log=options.log if log is None else log,
+        shared=options.shared and log is None,
         on_unavailable="pass",
         workers=options.workers,
         seed=options.seed,
@@ -124,6 +153,7 @@ def _gate(
         on_drift=options.on_drift,
         features=features_of(options.features),
         goal=options.goal,
+        telemetry=tuple(sinks),
         settings={
             "tasks": hashlib.sha256(json.dumps(tasks, sort_keys=True).encode()).hexdigest(),
             "generator": options.generator,
@@ -168,7 +198,10 @@ def _generate_and_verify(
         return generate(prompts, ids)
 
     with _gate_progress(gate, f"{options.policy}: answer, decide, verify", len(tasks)) as advance:
-        run_tasks(gate, tasks, interruptible, on_progress=advance)
+        if options.shared:
+            _run_shared(gate, tasks, interruptible, options, on_progress=advance)
+        else:
+            run_tasks(gate, tasks, interruptible, on_progress=advance)
     if options.check_all:
         status = gate.status()
         known = status.verified + status.warmup_verified + status.external_verdicts
@@ -177,9 +210,36 @@ def _generate_and_verify(
             check_the_rest(gate, tasks, verifier, workers=options.workers, on_progress=advance)
 
 
+def _run_shared(
+    gate: VerificationGate,
+    tasks: Sequence[Task],
+    generate: Generate,
+    options: RunOptions,
+    *,
+    on_progress: Callable[[int], None],
+) -> None:
+    from gatekeeper.log.postgres_blocks import PostgresBlocks  # needs the extra
+
+    shared = gate.status().shared
+    assert shared is not None
+    assert isinstance(options.log, PostgresRun)
+    count = len(list(blocks_of(tasks, BLOCK)))
+    with closing(PostgresBlocks(options.log, shared.number, count)) as blocks:
+        run_shared_tasks(gate, blocks, tasks, generate, on_progress=on_progress)
+
+
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
     kinds = {task["kind"] for task in tasks}
     return verifier_of(kinds, sandbox=options.sandbox, maths=options.maths_checker)
+
+
+def _pool(tasks: Sequence[Task], options: RunOptions) -> RayVerifier:
+    return pool_of(
+        {task["kind"] for task in tasks},
+        sandbox=options.sandbox,
+        maths=options.maths_checker,
+        address=options.address,
+    )
 
 
 def _check_generator(options: RunOptions) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.protocols import Verifier
+from gatekeeper.ray import RayVerifier
 from gatekeeper.verifiers import ByKind, make_verifier
 
-__all__ = ["verifier_of"]
+__all__ = ["pool_of", "verifier_of"]
 
 
 def verifier_of(kinds: Collection[str], *, sandbox: str | None, maths: str = "math") -> ByKind:
@@ -28,12 +30,34 @@ def verifier_of(kinds: Collection[str], *, sandbox: str | None, maths: str = "ma
     """
     verifiers: dict[str, Verifier] = {}
     if "code" in kinds:
-        if sandbox is None:
-            raise BadInputError(
-                "there are tasks of kind 'code': choose what runs the model's code, for example "
-                "--sandbox docker or --sandbox local (docs/sandbox.md compares them)"
-            )
-        verifiers["code"] = make_verifier(sandbox)
+        verifiers["code"] = make_verifier(_chosen(sandbox))
     if "math" in kinds:
         verifiers["math"] = make_verifier(maths)
     return ByKind(verifiers)
+
+
+def pool_of(
+    kinds: Collection[str], *, sandbox: str | None, maths: str, address: str | None
+) -> RayVerifier:
+    """A pool on a Ray cluster of what `verifier_of` makes.
+
+    Raises
+    ------
+    BadInputError
+        For kind "code" without a sandbox.
+    GatekeeperError
+        As of `RayVerifier`.
+    """
+    if "code" in kinds:
+        _chosen(sandbox)
+    make = partial(verifier_of, sorted(kinds), sandbox=sandbox, maths=maths)
+    return RayVerifier(make, address=address)
+
+
+def _chosen(sandbox: str | None) -> str:
+    if sandbox is None:
+        raise BadInputError(
+            "there are tasks of kind 'code': choose what runs the model's code, for example "
+            "--sandbox docker or --sandbox local (docs/sandbox.md compares them)"
+        )
+    return sandbox

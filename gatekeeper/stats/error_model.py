@@ -8,7 +8,7 @@ features that labels justify are used, for P(error) (`stats.inclusion`).
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp, inf, log, log1p, pi, sqrt
@@ -91,9 +91,10 @@ def raw_of(candidate: Candidate) -> Raw:
     return Raw(h.h1, h.h2, h.h3, size, positions, candidate.features)
 
 
-def has_signal(raw: Raw) -> bool:
+def has_signal(candidate: Candidate) -> bool:
     """Whether the candidate has a signal or a feature, from which P(error) can be predicted."""
-    return raw[0] == raw[0] or raw[1] == raw[1] or raw[2] == raw[2] or bool(raw[5])
+    h = candidate.signals
+    return h.h1 == h.h1 or h.h2 == h.h2 or h.h3 == h.h3 or bool(candidate.features)
 
 
 class ErrorModel:
@@ -125,7 +126,8 @@ class ErrorModel:
             own[ONE, LOG] = -middle
             own[U, SLOPE[k // 2]] = own[R, TILT[k // 2]] = 1.0
             error, cost, *off = (weights @ own.T).tolist()
-            self._by_half.append((error, cost[: LOG + 1], np.array(off)))
+            self._by_half.append((error[: LOG + 1], cost[: LOG + 1], np.array(off)))
+        self._effects = terms.effects(weights[0, WIDTH:])
 
     @classmethod
     def fit(
@@ -177,10 +179,17 @@ class ErrorModel:
         k = bisect_left(self._edges, size)
         error, cost, off = self._by_half[k]
         f = [1.0, u, d1, d2, d3, r, t, u * u, r * r, size]
-        if self._terms:
-            f += self._terms(features)
         odds = sum(map(mul, error, f))
+        for name, values, pieces, absent in self._effects:
+            v = features.get(name)
+            if v is None:
+                odds += absent
+                continue
+            v0, a, b, c = pieces[bisect_right(values, v)]
+            v -= v0
+            odds += a + v * (b + v * c)
         if off.size:
+            f += self._terms(features)
             by = off @ f
             odds /= sqrt(1.0 + pi / 8.0 * float(by @ by))
         return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(sum(map(mul, cost, f))), k // 2

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.types import FloatArray
 
-__all__ = ["SLAB", "FeatureTerms", "table_of"]
+__all__ = ["SLAB", "Effect", "FeatureTerms", "table_of"]
 
 Features = Mapping[str, float]
 LINE, ABSENT, CURVE = 0, 1, 2  # kinds of columns
@@ -30,6 +30,15 @@ class _Term(NamedTuple):
     name: str
     scale: RankScale
     kinds: tuple[int, ...]  # of its columns, in order
+
+
+class Effect(NamedTuple):
+    """What a feature adds to a weighted sum of its columns, by its value."""
+
+    name: str
+    values: list[float]  # ascending: from values[i - 1] on, pieces[i] holds
+    pieces: list[tuple[float, float, float, float]]  # v0, a, b, c of a + b (v - v0) + c (v - v0)²
+    absent: float
 
 
 class FeatureTerms:
@@ -85,6 +94,26 @@ class FeatureTerms:
             for kind in kinds:
                 row.append(z if kind == LINE else 0.0 if kind == ABSENT else z * z - 1.0)
         return row
+
+    def effects(self, coefficients: FloatArray) -> list[Effect]:
+        """What each feature adds to the sum of the columns (m,) weighted by coefficients (m,):
+        several times as fast as the columns, one by one."""
+        weights, found = iter(coefficients.tolist()), []
+        for name, scale, kinds in self._terms:
+            weight = {kind: next(weights) for kind in kinds}
+            line, curve = weight.get(LINE, 0.0), weight.get(CURVE, 0.0)
+            values, scores = scale.values, scale.scores
+            rises = [0.0]  # of z, per unit of the value: none below all values, nor above
+            for i in range(1, len(values)):
+                rises.append((scores[i] - scores[i - 1]) / (values[i] - values[i - 1]))
+            rises.append(0.0)
+            begins = zip([values[0], *values], [scores[0], *scores], rises, strict=True)
+            pieces = [
+                (v0, line * z + curve * (z * z - 1.0), (line + 2.0 * curve * z) * r, curve * r * r)
+                for v0, z, r in begins
+            ]
+            found.append(Effect(name, values, pieces, weight.get(ABSENT, 0.0)))
+        return found
 
     def of_rows(self, rows: Sequence[Features]) -> FloatArray:
         """The same for many at once, (n, m)."""

@@ -76,7 +76,8 @@ def shrunk_fit(
             p, seen = chances(x, w, flipped)
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # of what is seen, by log odds
             per = slope / (seen * (1.0 - seen))
-            precision = (x * (slope * per)[:, None]).T @ x  # Fisher's
+            weighted = x * np.sqrt(slope * per)[:, None]
+            precision = weighted.T @ weighted  # Fisher's; symmetric, so half the products
             right = x.T @ (per * (y - seen)) + precision @ w
         else:
             precision, right = gram / noise, xy / noise

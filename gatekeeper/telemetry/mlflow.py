@@ -15,7 +15,7 @@ class MLflowFeedback(ScoreSink):
 
     Parameters
     ----------
-    name, most
+    name, most, explanations
         As of `ScoreSink`.
 
     Raises
@@ -24,8 +24,10 @@ class MLflowFeedback(ScoreSink):
         Without the package mlflow.
     """
 
-    def __init__(self, name: str = "correctness", *, most: int = 10_000) -> None:
-        super().__init__(name, most=most)
+    def __init__(
+        self, name: str = "correctness", *, most: int = 10_000, explanations: bool = True
+    ) -> None:
+        super().__init__(name, most=most, explanations=explanations)
         try:
             import mlflow
             from mlflow.entities import AssessmentSource

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gatekeeper.telemetry.scores import Place, Score, ScoreSink, current_span
+from gatekeeper.telemetry.scores import ClientSink, Score
 
 __all__ = ["PhoenixAnnotations"]
 
 
-class PhoenixAnnotations(ScoreSink):
+class PhoenixAnnotations(ClientSink):
     """Sends verdicts to Phoenix.
 
     An annotation's identifier is the output's id: sent again, it replaces the first.
@@ -18,17 +18,9 @@ class PhoenixAnnotations(ScoreSink):
     Parameters
     ----------
     client : phoenix.client.Client
-    name, most
+    name, most, explanations
         As of `ScoreSink`.
     """
-
-    def __init__(self, client: Any, name: str = "correctness", *, most: int = 10_000) -> None:
-        super().__init__(name, most=most)
-        self._client = client
-
-    def place(self) -> Place | None:
-        """The current span."""
-        return current_span()
 
     def send(self, scores: Sequence[Score]) -> None:
         """In one request."""

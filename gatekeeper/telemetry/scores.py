@@ -7,14 +7,14 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Observation
 
-__all__ = ["Place", "Score", "ScoreSink", "current_span"]
+__all__ = ["ClientSink", "Place", "Score", "ScoreSink"]
 
 _LOG = logging.getLogger("gatekeeper")
 BATCH = 100  # scores that a tool gets in one go
@@ -44,7 +44,7 @@ class Score:
     label
         "pass" or "fail".
     explanation
-        The verifier's words.
+        The verifier's words, "" where they are left out.
     metadata
         What an average over scores has to know, the propensity first: JSON values.
     """
@@ -88,6 +88,9 @@ class ScoreSink(ABC):
         Of the scores.
     most : int
         Scores that wait at most; further ones are dropped.
+    explanations : bool
+        Whether scores have the verifier's words, which may quote the output, its tests or its
+        reference answer.
 
     Attributes
     ----------
@@ -96,12 +99,14 @@ class ScoreSink(ABC):
         the tool refused, five times; of outputs that were handed in outside of any span.
     """
 
-    def __init__(self, name: str = "correctness", *, most: int = 10_000) -> None:
+    def __init__(
+        self, name: str = "correctness", *, most: int = 10_000, explanations: bool = True
+    ) -> None:
         if type(most) is not int or most < 1:
             raise BadInputError(f"most={most!r}: a whole number of scores, at least 1")
         self.name = name
         self.sent = self.dropped = self.failed = self.without_span = 0
-        self._most = most
+        self._most, self._explanations = most, explanations
         self._waiting: deque[Score] = deque()
         self._sending = 0
         self._changed = Condition()
@@ -132,7 +137,10 @@ class ScoreSink(ABC):
             elif self._closed or len(self._waiting) >= self._most:
                 self.dropped += 1
             else:
-                self._waiting.append(Score.of(seen, kept))
+                score = Score.of(seen, kept)
+                self._waiting.append(
+                    score if self._explanations else replace(score, explanation="")
+                )
                 self._begin()
                 self._changed.notify_all()
 
@@ -201,11 +209,33 @@ class ScoreSink(ABC):
             )
 
 
-def current_span() -> Place | None:
-    """The current span of OpenTelemetry, which Langfuse and Phoenix name as it does."""
-    from opentelemetry import trace
+class ClientSink(ScoreSink):
+    """A sink of a tool whose spans are OpenTelemetry's, as those of Langfuse and Phoenix are.
 
-    about = trace.get_current_span().get_span_context()
-    if not about.is_valid:
-        return None
-    return Place(trace.format_trace_id(about.trace_id), trace.format_span_id(about.span_id))
+    Parameters
+    ----------
+    client
+        The tool's own.
+    name, most, explanations
+        As of `ScoreSink`.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        name: str = "correctness",
+        *,
+        most: int = 10_000,
+        explanations: bool = True,
+    ) -> None:
+        super().__init__(name, most=most, explanations=explanations)
+        self._client = client
+
+    def place(self) -> Place | None:
+        """OpenTelemetry's current span."""
+        from opentelemetry import trace
+
+        about = trace.get_current_span().get_span_context()
+        if not about.is_valid:
+            return None
+        return Place(trace.format_trace_id(about.trace_id), trace.format_span_id(about.span_id))

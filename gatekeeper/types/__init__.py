@@ -22,6 +22,7 @@ from gatekeeper.types.generation import Generation
 from gatekeeper.types.observation import GateFacts, Observation
 from gatekeeper.types.outcome import GateResult, Outcome, Undecided
 from gatekeeper.types.record import Record
+from gatekeeper.types.shared_status import SharedProcess, SharedStatus
 from gatekeeper.types.states import (
     Label,
     PolicyHealth,
@@ -47,6 +48,8 @@ __all__ = [
     "PolicyHealth",
     "Reason",
     "Record",
+    "SharedProcess",
+    "SharedStatus",
     "SignalState",
     "Signals",
     "Undecided",

@@ -25,10 +25,10 @@ class Signals:
 
     @property
     def state(self) -> SignalState:
-        present = (self.h1 == self.h1) + (self.h2 == self.h2) + (self.h3 == self.h3)
-        if present == 3 and self.n_margins == self.n_tokens:
+        has1, has2, has3 = self.h1 == self.h1, self.h2 == self.h2, self.h3 == self.h3
+        if has1 and has2 and has3 and self.n_margins == self.n_tokens:
             return SignalState.OK
-        return SignalState.PARTIAL if present else SignalState.MISSING
+        return SignalState.PARTIAL if has1 or has2 or has3 else SignalState.MISSING
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gatekeeper.notebook import as_html
+from gatekeeper.types.shared_status import SharedStatus
 from gatekeeper.types.states import PolicyHealth, Reason, Verdict
 
 __all__ = ["GateStatus"]
@@ -64,6 +65,8 @@ class GateStatus:
     verdicts
         Verifications of selected candidates that have ended, by verdict; every verdict is named.
         One that is repeated after an `infra_error` counts twice.
+    shared
+        The processes that share the run; None where this gate has it alone.
     durations
         How long this process's verifications with a verdict took: (seconds, how many took at most
         so long), with ascending seconds, of which the last are infinite.
@@ -98,6 +101,7 @@ class GateStatus:
     decisions: Mapping[Reason, int] = field(default_factory=dict, hash=False)
     verdicts: Mapping[Verdict, int] = field(default_factory=dict, hash=False)
     durations: tuple[tuple[float, int], ...] = field(default=(), compare=False)
+    shared: SharedStatus | None = field(default=None, compare=False)
     seconds: float = field(default=0.0, compare=False)
 
     def _repr_html_(self) -> str:

@@ -69,8 +69,9 @@ class Generation:
         ):  # nearly always they are, and each output comes through here
             for name in ("logprob", "top1", "top2"):
                 object.__setattr__(self, name, as_floats(name, getattr(self, name)))
-        check_text("id", self.id)
-        check_text("text", self.text)
+        if not type(self.id) is type(self.text) is str:
+            check_text("id", self.id)
+            check_text("text", self.text)
         if self.model is not None:
             check_text("model", self.model)
         if self.finish_reason is not None:

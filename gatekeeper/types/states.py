@@ -44,6 +44,7 @@ class Reason(StrEnum):
     EXPLORE = "explore"  # drawn at random to keep learning
     CALIBRATION = "calibration"  # drawn at random to estimate what a policy needs
     BUDGET_EXHAUSTED = "budget_exhausted"  # proposed, and the budget had no room
+    BUDGET_UNAVAILABLE = "budget_unavailable"  # proposed, and a shared budget could not be asked
     MISSING_SIGNAL = "missing_signal"  # drawn at random, there being nothing to score
     FORCED = "forced"  # the caller asked for it
 

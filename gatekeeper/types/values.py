@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from gatekeeper.errors import BadInputError
 
 __all__ = [
+    "COST",
+    "LEAST_COST",
     "LOGIT",
     "MASKED",
+    "MOST_COST",
     "FloatArray",
     "as_count",
     "as_features",
@@ -28,6 +31,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 MASKED = -9999.0  # what HTTP servers send for a log-probability of -inf
+# Of ĉ and c: between these, sums, squares and ratios of them stay finite.
+LEAST_COST, MOST_COST = 1e-100, 1e100
+COST = f"a number above 0, from {LEAST_COST:g} to {MOST_COST:g}"
 LOGIT = 1e-3  # a log-probability cannot exceed 0; this much is rounding
 
 

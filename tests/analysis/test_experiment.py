@@ -108,7 +108,7 @@ def test_every_policy_decides_on_a_seed_as_the_slow_reference_does(
                 run = got[str(contender), beta, seed]
                 where = f"{name} at beta={beta}, seed={seed}"
                 assert run.rows.tolist() == order[T0 + half :].tolist(), where
-                assert run.decisions.wanted.tolist() == [s.wish for s in expected.steps], where
+                assert run.decisions.wanted.tolist() == [s.proposal for s in expected.steps], where
                 assert run.decisions.verified.tolist() == expected.verified, where
                 for metric in METRICS:
                     value = compared.seeds(contender, beta, metric)[seed]
@@ -452,7 +452,7 @@ def test_options_reach_the_policy() -> None:
         ("cst", {"strata": "four"}, "strata='four'"),
         ("hga", {"alpha": "often"}, "alpha='often'"),
         ("hga", {"epsilon_p": None}, "epsilon_p=None"),
-        ("delphi", {}, "policy='delphi' is unknown: choose one of random, threshold, cst, "),
+        ("delphi", {}, "policy 'delphi' is unknown: choose one of random, threshold, cst, "),
     ],
 )
 def test_wrong_policies(name: str, options: dict[str, Any], says: str) -> None:

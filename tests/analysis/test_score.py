@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from math import nan, sqrt
+from math import comb, nan, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +177,30 @@ def test_it_is_unbiased_better_than_a_random_subset_and_covers(
     assert rmse < 0.97
     assert abs(np.mean(off)) < 3.0 * sqrt(np.mean(uniform) / 250)
     assert 0.915 < np.mean(holds) < 0.985  # 95 %, of 250
+
+
+def test_what_few_outcomes_allow() -> None:
+    """A random sample without predictions, exactly: the shares held jump with the true score.
+
+    Of 100 outputs 50 are right and 20 are drawn: whatever treats right and wrong alike holds in
+    92 % or in 98 %. Over all true scores the mid-p interval holds in 95 %.
+    """
+    n, size = 20, 100
+    found = [midp_interval(x / n, n / (1.0 - n / size)) for x in range(n + 1)]
+
+    def chance(right: int) -> FloatArray:
+        """Of each number of right ones in the sample."""
+        ways = [comb(right, x) * comb(size - right, n - x) for x in range(n + 1)]
+        return np.array(ways) / comb(size, n)
+
+    def held(right: int) -> float:
+        holds = [each.low - 1e-9 <= right / size <= each.high + 1e-9 for each in found]
+        return float(chance(right) @ holds)
+
+    alike = [float(chance(50)[10 - k : 11 + k].sum()) for k in range(11)]
+    assert not any(0.94 <= share <= 0.965 for share in alike)
+    assert round(held(50), 3) == 0.922 == round(max(s for s in alike if s < 0.94), 3)
+    assert 0.94 < np.mean([held(right) for right in range(20, 81)]) < 0.965
 
 
 def test_a_shift_of_the_stream_does_no_harm() -> None:

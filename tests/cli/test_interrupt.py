@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 from gatekeeper import Budget, VerificationGate
+from gatekeeper.errors import LogError
+from gatekeeper.programs.exit_code import exit_code_of
 from gatekeeper.testing import make_generation
 
 PATIENCE = 60.0  # seconds: every command here would run for longer
@@ -64,8 +66,6 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            # A job in a shell's background inherits that SIGINT is ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def loaded(self, library: str, count: int = 1) -> bool:
@@ -202,3 +202,39 @@ def test_at_any_moment_of_the_start(seed: int, tmp_path: Path) -> None:
     assert command.loaded("_multiarray_umath")
     time.sleep(random.Random(seed).random() * 3)
     command.interrupted()
+
+
+@pytest.mark.parametrize("error", [LogError("no library"), SystemError("no C API")])
+def test_what_an_interrupted_import_raises_is_the_interrupt(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A library of C raises an error of its own where Ctrl-C ended its import."""
+
+    def program() -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(PATIENCE)
+        except KeyboardInterrupt:
+            raise error from None
+        raise AssertionError
+
+    assert exit_code_of(program) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+HELD = """
+import os, time
+from gatekeeper.programs.interrupt import prompt_interrupts
+
+with prompt_interrupts():
+    parent = os.getpid()
+    if os.fork() == 0:
+        while os.getppid() == parent:
+            time.sleep(0.01)
+        os._exit(0)
+"""
+
+
+def test_a_child_that_outlives_the_program_does_not_hold_it() -> None:
+    """A forked process has the pipe that the watching thread reads."""
+    subprocess.run([sys.executable, "-c", HELD], check=True, timeout=PATIENCE)

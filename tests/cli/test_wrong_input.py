@@ -60,6 +60,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "twice", MATH, MATH)
     write(folder / "essay", {**MATH, "kind": "essay"})
     write(folder / "syntax", {**CODE, "tests": ["assert ("]})
+    write(folder / "expensive", *RECORDS[:60], {**RECORDS[0], "id": "x", "cost": 1e308})
+    write(folder / "signal", *RECORDS[:60], {**RECORDS[0], "id": "x", "h2": -1e308})
     write(folder / "costless", *RECORDS[:60], {**RECORDS[0], "id": "x", "cost_estimate": -1})
     write(folder / "unsure", *RECORDS[:60], {**RECORDS[0], "id": "x", "error": 0.5})
     write(folder / "nan", *RECORDS[:60], '{"id": "x", "h1": "high"}\n')
@@ -242,6 +244,8 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("replay", "nowhere"), ("nowhere", "No such file")),
     (("replay", "few"), ("30 records", "warm-up of 50")),
     (("replay", "unlabelled"), ("80 of 80 records", "needs all")),
+    (("diagnose", "expensive"), ("expensive, line 61", "1e+308")),
+    (("plan", "signal"), ("signal, line 61", "-1e+308")),
     (("replay", "costless"), ("costless, line 61", "-1")),
     (("replay", "unsure"), ("unsure, line 61", "0.5")),
     (("replay", "nan"), ("nan, line 61", "'high'")),

@@ -10,17 +10,24 @@ import numpy as np
 import pytest
 
 from gatekeeper.drift.monitor import (
+    AGAINST,
     ALPHA,
+    ANY_WAY,
     CHANGES,
+    LABELS_ALONE,
+    LITTLE,
     PATIENCE,
+    SCORES_ALONE,
     SHARES,
     SHIFTS,
-    TOLERANCE,
+    TOGETHER,
+    UNCERTAINTY,
     Monitor,
 )
 from gatekeeper.drift.pace import ALPHA as PACE_ALPHA
 from gatekeeper.drift.pace import PaceTest
 from gatekeeper.drift.ranks import BINS, MOST, PER_BIN, RunningRanks
+from gatekeeper.drift.recalibration import Recalibration
 from gatekeeper.drift.scores import START, STATISTICS, ScoreRanks
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import FloatArray
@@ -48,9 +55,8 @@ def observe(monitor: Monitor, stream: list[Output]) -> None:
 
 def gain(label: int, shift: float, p: float) -> float:
     """Likelihood ratio of log odds higher by `shift`, for a label of probability p or less."""
-    q = min(p + TOLERANCE, 1.0)
-    other = q * exp(shift) / (1.0 - q + q * exp(shift))
-    return other / q if label else (1.0 - other) / (1.0 - q)
+    other = p * exp(shift) / (1.0 - p + p * exp(shift))
+    return other / p if label else (1.0 - other) / (1.0 - p)
 
 
 def test_the_wealth_is_that_of_bets_begun_at_every_output() -> None:
@@ -59,7 +65,7 @@ def test_the_wealth_is_that_of_bets_begun_at_every_output() -> None:
     monitor = Monitor(alpha=1e-9)
     observe(monitor, stream)
 
-    def of_scores(scores: list[float], j: int, mu: float, sigma: float) -> float:
+    def of_score(scores: list[float], j: int, mu: float, sigma: float) -> float:
         x = scores[j]
         return exp(0.5 * x * x - 0.5 * ((x - mu) / sigma) ** 2 - log(sigma))
 
@@ -73,16 +79,30 @@ def test_the_wealth_is_that_of_bets_begun_at_every_output() -> None:
     for start in range(len(stream)):
         rest = stream[start:]
         begun = PATIENCE / (start + PATIENCE) - PATIENCE / (start + 1 + PATIENCE)
-        labels = [
-            prod(of_label(label, side, by) for _, label in rest) for side in (0, 1) for by in SHIFTS
-        ]
-        scores = [
-            share * prior * prod(of_scores(s, j, mu, sigma) for s, _ in rest)
-            for j, share in enumerate(SHARES)
-            for mu, sigma, prior in CHANGES
-        ]
-        by_labels, by_scores = float(np.mean(labels)), sum(scores)
-        wealth += begun * (by_labels + by_scores + 2.0 * by_labels * by_scores) / 4.0
+        labels = {
+            (side, by): prod(of_label(label, side, by) for _, label in rest)
+            for side in (0, 1)
+            for by in SHIFTS
+        }
+        scores = {
+            (j, change): prod(of_score(s, j, *change[:2]) for s, _ in rest)
+            for j in range(len(SHARES))
+            for change in CHANGES
+        }
+        by_labels = float(np.mean([*labels.values()]))
+        by_scores = sum(SHARES[j] * change[2] * x for (j, change), x in scores.items())
+        together = 0.0
+        for (more, _), of_labels in labels.items():
+            for (j, (mu, sigma, _)), of_scores in scores.items():
+                if j == UNCERTAINTY and sigma == 1.0 and abs(mu) in LITTLE:
+                    share = 1.0 - AGAINST if (mu > 0) == bool(more) else AGAINST
+                    together += share / len(LITTLE) / len(labels) * of_labels * of_scores
+        wealth += begun * (
+            LABELS_ALONE * by_labels
+            + SCORES_ALONE * by_scores
+            + ANY_WAY * by_labels * by_scores
+            + TOGETHER * together
+        )
         shift += begun * by_scores
     cash = PATIENCE / (len(stream) + PATIENCE)
     assert monitor.wealth == pytest.approx(cash + wealth, rel=1e-9)
@@ -114,17 +134,17 @@ def test_false_alarms_stay_below_alpha_when_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize("side", [1, -1])
-def test_false_alarms_stay_below_alpha_at_the_edge_of_the_tolerance(side: int) -> None:
-    """500 streams of 300 labels, each off by the whole tolerance."""
+def test_false_alarms_stay_below_alpha_at_the_edge_of_the_predicted_range(side: int) -> None:
+    """500 streams of 300 labels."""
     rng = np.random.default_rng(7)
     alarms = 0
     for _ in range(500):
         p = rng.uniform(0.1, 0.9, 300)
-        labels = (rng.random(300) < p + side * TOLERANCE).astype(int)
+        labels = (rng.random(300) < p + side * 0.03).astype(int)
         monitor = Monitor()
         monitor.observe_outputs(np.zeros((1, len(STATISTICS))))
         for label, predicted in zip(labels.tolist(), p.tolist(), strict=True):
-            monitor.observe_label(label, predicted, predicted)
+            monitor.observe_label(label, predicted - 0.03, predicted + 0.03)
         alarms += monitor.drifted
     assert alarms <= 500 * ALPHA
 
@@ -156,10 +176,10 @@ def test_a_late_change_of_one_statistic_is_noticed(by: float, how: str) -> None:
 def test_evidence_of_scores_and_labels_adds_up() -> None:
     """A change that neither shows alone, both together do."""
     rng = np.random.default_rng(0)
-    scores = rng.standard_normal((1100, len(STATISTICS)))
+    scores = rng.standard_normal((1120, len(STATISTICS)))
     same = scores.copy()
-    scores[1000:, 3] += 0.5
-    labels = (rng.random(1100) < np.where(np.arange(1100) < 1000, 0.3, 0.7)).tolist()
+    scores[1000:, 3] += 0.35
+    labels = (rng.random(1120) < np.where(np.arange(1120) < 1000, 0.3, 0.7)).tolist()
     drifted = []
     for with_scores, with_labels in ((True, False), (False, True), (True, True)):
         monitor = Monitor()
@@ -193,10 +213,38 @@ def test_a_monitor_goes_on_from_its_state_and_begins_again() -> None:
     assert (whole.state(), whole.wealth) == (Monitor().state(), 1.0)
 
 
-@pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"alpha": 1.0}, {"tolerance": 0.0}])
+@pytest.mark.parametrize("bad", [{"alpha": 0.0}, {"alpha": 1.0}])
 def test_a_test_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(BadInputError, match=next(iter(bad))):
         Monitor(**bad)
+
+
+# -- predictions of labels ------------------------------------------------------------------------
+
+
+def test_predictions_learn_how_far_they_are_off() -> None:
+    """Too extreme by 1.6 and too low by 0.5 in log odds; the state goes through JSON."""
+    rng, correct = np.random.default_rng(3), Recalibration()
+    true = rng.uniform(-2.0, 2.0, 3000)
+    said = 1.0 / (1.0 + np.exp(-1.6 * (true - 0.5)))
+    labels = rng.random(true.size) < 1.0 / (1.0 + np.exp(-true))
+    for q, label in zip(said.tolist(), labels.tolist(), strict=True):
+        correct.learn(q, int(label))
+        assert 0.0 < correct(q) < 1.0
+    again = Recalibration()
+    again.restore(json.loads(json.dumps(correct.state())))
+    for odds in (-1.5, 0.0, 1.5):
+        q, p = 1.0 / (1.0 + exp(-1.6 * (odds - 0.5))), 1.0 / (1.0 + exp(-odds))
+        assert correct(q) == pytest.approx(p, abs=0.05)
+        assert again(q) == correct(q)
+
+
+def test_a_few_labels_hardly_correct_a_prediction() -> None:
+    correct = Recalibration()
+    assert correct(0.5) == 0.5
+    for _ in range(3):
+        correct.learn(0.3, 1)
+    assert 0.3 < correct(0.3) < 0.4
 
 
 # -- ranks ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gatekeeper import Budget, Candidate, Generation, Reason, VerificationGate
+from gatekeeper import Budget, Candidate, Decision, Generation, Reason, VerificationGate
 from gatekeeper.analysis.replay import outcome_of
 from gatekeeper.budget import Ledger
 from gatekeeper.drift.guard import RELEARNING, TESTS, DriftGuard
@@ -173,6 +173,47 @@ def test_a_policy_that_underspends_by_itself_is_noticed_by_its_pace() -> None:
         guard.observe(candidate, guard.decide(candidate))
         assert not guard.why or t >= 600
     assert guard.why == UNDERSPENT
+
+
+class Idle:
+    """Verifies nothing, as `split-conformal` does while it calibrates."""
+
+    phase = "calibration"
+
+    def decide(self, candidate: Candidate) -> Decision:
+        return Decision(False, Reason.CALIBRATION, propensity=0.0)
+
+    def update(self, *_: object) -> None: ...
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+@pytest.mark.parametrize("relearns", [True, False])
+def test_on_a_suspicion_outputs_are_drawn_beside_a_policy_that_verifies_little(
+    relearns: bool,
+) -> None:
+    """The labels of the draws then show what the scores alone show later."""
+    guard, rng = DriftGuard(Idle(), rate=0.2, relearns=relearns), np.random.default_rng(5)
+    guard.behind = lambda: 100.0
+    found = []
+    for t in range(1400):
+        h = rng.random(3) + 0.06 * (t >= 900)
+        candidate = Candidate(f"s{t}", Signals(*h.tolist()), 1.0)
+        decision = guard.decide(candidate)
+        guard.observe(candidate, decision)
+        if guard.why:
+            break
+        found.append(decision)
+    assert "scores shifted" in guard.why
+    drawn = [t for t, decision in enumerate(found) if decision.propensity]
+    assert (min(drawn) > 900 and len(drawn) > 20) if relearns else not drawn
+    for t in drawn:
+        reason = Reason.EXPLORE if found[t].verify else Reason.CALIBRATION
+        assert (found[t].reason, found[t].propensity) == (reason, 0.5)
+    assert 0.2 < np.mean([found[t].verify for t in drawn] or [0.5]) < 0.8
 
 
 def test_of_several_outputs_of_one_task_only_the_first_is_compared() -> None:

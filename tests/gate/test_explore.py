@@ -91,7 +91,7 @@ def after_warm_up(
 
 
 @pytest.mark.parametrize("horizon", [None, N])
-@pytest.mark.parametrize("fraction", [0.1, 0.2, 0.5])
+@pytest.mark.parametrize("fraction", [0.1, 0.5])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_output_after_the_warm_up_has_a_chance(
     name: str, fraction: float, horizon: int | None
@@ -110,7 +110,8 @@ def test_every_output_after_the_warm_up_has_a_chance(
 def test_with_draws_the_budget_is_used_as_well_as_without(
     name: str, fraction: float, horizon: int | None
 ) -> None:
-    seeds = range(5, 17) if name == "calibrated" else SEEDS  # it draws by itself as well
+    # Calibrated draws by itself as well, and a small budget leaves little to compare.
+    seeds = range(5, 17) if name == "calibrated" and fraction < 0.5 else SEEDS
     used = {0.0: 0.0, 0.1: 0.0}  # on average over the seeds
     for explore, seed in product(used, seeds):
         decisions = after_warm_up(name, fraction, horizon, explore, seed)

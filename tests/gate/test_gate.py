@@ -560,15 +560,15 @@ def test_seconds_are_measured_where_the_verifier_does_not_say() -> None:
     assert gate.status().spent == 0.02
 
     class Silent:
-        max_seconds = 2.0
+        max_seconds = PATIENCE
 
         def verify(self, generation: Generation, task: Any) -> Outcome:
             time.sleep(0.01)
             return Outcome(Verdict.PASSED)
 
-    gate = gate_of(Silent(), budget=Budget(total=2.5, unit="seconds"))
+    gate = gate_of(Silent(), budget=Budget(total=2 * PATIENCE, unit="seconds"))
     assert gate.maybe_verify(out("a")).verified
-    assert 0.01 <= gate.status().spent < 2.0
+    assert 0.01 <= gate.status().spent < PATIENCE
 
 
 @pytest.mark.parametrize("how", ["sync", "async", "batch"])

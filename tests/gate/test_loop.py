@@ -338,6 +338,7 @@ with VerificationGate(policy, budget=budget, verifier=MathChecker(), log=sys.arg
         task = {"id": f"q{i}", "seed": i, "gold": str(i * 7919)}
         result = gate.run_loop(generate, task, id=task["id"])
         print(json.dumps([result.stopped, result.text, len(result.attempts)]), flush=True)
+    sys.stdin.read()  # one that is to be killed does not end before
 """
 
 
@@ -357,7 +358,8 @@ def test_kill_9_in_the_middle_of_a_loop_pays_nothing_twice(tmp_path: Path) -> No
         generated: list[str] = []
         said: list[Any] = []
         command = [sys.executable, "-c", AGENT, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        stdin = subprocess.DEVNULL if results is None else subprocess.PIPE
+        with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 if not line.endswith("\n"):
@@ -451,10 +453,10 @@ OUTPUTS = st.lists(
 )
 
 
-def output(i: int, text: str, doubt: int) -> Generation:
-    """Its h1 is `doubt`; 0 for none at all."""
-    logprob = [-float(doubt)] * bool(doubt)
-    top2 = [-9.0] * bool(doubt)
+def output(i: int, text: str, uncertainty: int) -> Generation:
+    """Its h1 is `uncertainty`; 0 for none at all."""
+    logprob = [-float(uncertainty)] * bool(uncertainty)
+    top2 = [-9.0] * bool(uncertainty)
     return Generation(f"g{i}", text, logprob, logprob, top2)  # type: ignore[arg-type]
 
 
@@ -463,13 +465,13 @@ def test_the_best_is_what_its_definition_says(
     drawn: list[Any], unwanted: set[int], total: int, later: bool
 ) -> None:
     """Against the definition, written once more; and a second call pays nothing."""
-    about = {text: (doubt, label) for text, doubt, label in drawn}  # equal texts are equal outputs
+    about = {text: (uncertainty, label) for text, uncertainty, label in drawn}
     outputs = [output(i, text, about[text][0]) for i, (text, _, _) in enumerate(drawn)]
-    doubt = {text: about[text][0] or inf for text in about}
+    uncertainty = {text: about[text][0] or inf for text in about}
 
     asked: list[str] = []
     errors: dict[str, int | None] = {}
-    for text in sorted(dict.fromkeys(o.text for o in outputs), key=lambda t: -doubt[t]):
+    for text in sorted(dict.fromkeys(o.text for o in outputs), key=lambda t: -uncertainty[t]):
         first = next(i for i, o in enumerate(outputs) if o.text == text)
         errors[text] = None
         if first not in unwanted and sum(e is not None for e in errors.values()) < total:
@@ -478,7 +480,7 @@ def test_the_best_is_what_its_definition_says(
             if errors[text] == 0:
                 break
     order = {0: 0, None: 1, 1: 2}
-    chosen = min(outputs, key=lambda o: (order[errors.get(o.text)], doubt[o.text])).text
+    chosen = min(outputs, key=lambda o: (order[errors.get(o.text)], uncertainty[o.text])).text
 
     labels = {f"q/{i}": about[o.text][1] for i, o in enumerate(outputs)}
     verifier = AsyncScriptedVerifier(labels)

@@ -33,7 +33,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 def test_those_of_one_turn_are_answered_together_up_to_the_most() -> None:
-    """In the order in which they came, each with its own answer, and the next turn anew."""
+    """In the order in which they came, each with its own answer, and the next turn again."""
     squares = Squares()
 
     async def main() -> None:

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ import pytest
 from running_gateway import GoldChecker, Running, running_gateway
 from scripted_upstream import CUT, Request, ScriptedUpstream, completion, event_stream, reply
 
+from gatekeeper.gateway import upstream as connections
 from gatekeeper.types import Generation, Outcome
 
 PATIENCE = 60.0
@@ -218,6 +220,28 @@ def test_errors_reach_the_real_client_as_they_are() -> None:
                 assert answer.choices[0].message.content == "7"
         until(lambda: nothing_reserved(gateway))
         assert gateway.gate.status().seen == 3
+
+
+def test_an_upstream_that_accepts_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its queue is full: the caller gets a 504 that says so, and nothing is decided on."""
+    monkeypatch.setattr(connections, "CONNECT", 0.2)
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for waiting in (first, second):  # one more than the queue's length has room
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
+        with running_gateway(url) as gateway:
+            for path in (PATH, "/v1/embeddings"):
+                request = urllib.request.Request(gateway.url + path, body_of(task=TASK))
+                with pytest.raises(urllib.error.HTTPError) as raised:
+                    urllib.request.urlopen(request, timeout=PATIENCE)
+                error = json.loads(raised.value.read())["error"]
+                assert (raised.value.code, error["code"]) == (504, "upstream_timeout")
+                said = f"no answer from the upstream {url}: it accepted no connection within 0.2 s"
+                assert said in error["message"]
+            assert gateway.gate.status().seen == 0
 
 
 def test_an_upstream_that_dies_and_comes_back() -> None:

@@ -9,9 +9,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatekeeper.adapters.openai.reader import generations_of
+from gatekeeper.adapters.positions import Scope
+from gatekeeper.errors import BadInputError
 from gatekeeper.gateway import logprobs
-from gatekeeper.gateway.answer_edit import NO_EDITS
-from gatekeeper.gateway.calls import read_call
+from gatekeeper.gateway.answer_edit import NO_EDITS, object_of
+from gatekeeper.gateway.calls import Call, read_call
 from gatekeeper.gateway.json_edit import EACH, edited, with_members
 from gatekeeper.gateway.logprobs import ENDPOINTS
 from gatekeeper.gateway.settings import GatewaySettings
@@ -49,6 +52,12 @@ def dumps(value: Any, how: dict[str, Any]) -> str:
     return json.dumps(value, **how)
 
 
+def call_of(endpoint: str, body: bytes, tasks: Tasks) -> Call:
+    value = object_of(body)
+    assert value is not None
+    return read_call(endpoint, body, value, {}, tasks=tasks, usual=USUAL)
+
+
 def encodable(text: str) -> bool:
     return not any(0xD800 <= ord(c) < 0xE000 for c in text)
 
@@ -65,8 +74,7 @@ def test_no_field_of_a_request_is_lost(
     if not encodable(text):
         return
     for endpoint in ENDPOINTS:
-        call = read_call(endpoint, text.encode(), {}, tasks=Tasks(kinds={"math"}), usual=USUAL)
-        assert call is not None
+        call = call_of(endpoint, text.encode(), Tasks(kinds={"math"}))
         assert b"SECRET" not in call.body()
         assert json.loads(call.body(plain=True)) == body
         sent = json.loads(call.body())
@@ -85,8 +93,7 @@ def test_no_writing_of_the_own_key_goes_upstream() -> None:
         for second in key:
             for more in ("", ', "logprobs": true, "top_logprobs": 7', ', "logprobs": null'):
                 text = f'{{{first}: {{"task": "SECRET"}}, "model": "m"{more}, {second}: {{}} }}\n'
-                call = read_call("/chat/completions", text.encode(), {}, tasks=NONE, usual=USUAL)
-                assert call is not None
+                call = call_of("/chat/completions", text.encode(), NONE)
                 for body in (call.body(), call.body(plain=True)):
                     assert b"SECRET" not in body
                     assert json.loads(body)["model"] == "m"
@@ -138,7 +145,61 @@ def test_edits_of_answers_are_those_of_the_slow_way(
         else:
             assert wanted is not None
             assert repr(value) == repr(wanted[0])  # NaN is not equal to itself
-            assert new.decode() == wanted[1]
+            assert new.decode() == edits.text(text.encode()).decode() == wanted[1]
+
+
+TOKENS = st.sampled_from(["a", " b", "", "\ufffd", "é", None, 3])
+LOGPROBS = st.sampled_from([-0.5, -0.25, -2, 0, -9999.0, None, "x"])
+SPELLED = st.sampled_from([[97], [], [195], None, "a", [1.5], 3])
+ALTERNATIVE = {"token": TOKENS, "logprob": LOGPROBS, "bytes": SPELLED}
+ENTRIES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "token": TOKENS,
+            "top_logprobs": st.lists(st.fixed_dictionaries({}, optional=ALTERNATIVE)),
+        },
+        optional={"logprob": LOGPROBS, "bytes": SPELLED, "more": VALUES},
+    )
+)
+SAME = {
+    "token": st.sampled_from(["\ufffd", "", "a"]),
+    "logprob": st.sampled_from([-0.5, -1.5, -3]),
+    "bytes": st.sampled_from([[195], [169], None]),
+}
+WELL_FORMED = st.lists(
+    st.fixed_dictionaries(
+        {**SAME, "top_logprobs": st.lists(st.fixed_dictionaries(SAME), max_size=3)}
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(WELL_FORMED, ENTRIES), st.booleans(), st.sampled_from(["content", "all"]))
+def test_outputs_are_those_of_the_plain_values(entries: Any, asked: bool, scope: Any) -> None:
+    """Log-probabilities that are read apart, and those of the standard library's dicts."""
+    message = {"content": "b", "reasoning": "a"}
+    choice = {"index": 0, "message": message, "logprobs": {"content": entries}}
+    part = {"type": "output_text", "text": "b", "logprobs": entries}
+    for endpoint, answer in {
+        "/chat/completions": {"id": "1", "choices": [choice]},
+        "/responses": {"id": "1", "output": [{"type": "message", "content": [part]}]},
+    }.items():
+        needed = {"logprobs": True, "include": [logprobs.NEEDED], "top_logprobs": 5}
+        edits = logprobs.requested(endpoint, needed if asked else {}).answer
+        body = json.dumps(answer).encode()
+        value, new = edits.apply(body)
+        assert (new == body) == asked or not entries
+        assert outputs_of(value, scope) == outputs_of(json.loads(body), scope)
+
+
+def outputs_of(answer: Any, scope: Scope) -> list[str]:
+    try:
+        found = generations_of(answer, scope=scope)
+        return [f"{g} {g.logprob} {g.top1} {g.top2} {g.k_seen} {g.output_tokens}" for g in found]
+    except BadInputError as error:
+        return [str(error)]
 
 
 @settings(max_examples=80, deadline=None)

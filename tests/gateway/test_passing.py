@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import openai
+import pydantic
 import pytest
 from openai_server import Server
 from running_gateway import Running, running_gateway
@@ -213,9 +214,51 @@ def test_errors_and_odd_bytes_are_the_same() -> None:
         assert (status, json.loads(text)["error"]["code"]) == (502, "upstream_unreachable")
 
 
+def test_errors_are_the_same_for_the_real_client() -> None:
+    """Class, status, body, code and headers that the client acts on, of each endpoint, whole and as
+    a stream; and nothing is decided on."""
+
+    def error_of(client: openai.OpenAI, call: Any, **asked: Any) -> tuple[Any, ...]:
+        with pytest.raises(openai.APIStatusError) as raised:
+            call(client).create(**asked)
+        error = raised.value
+        headers = {k: v for k, v in error.response.headers.items() if not OWN.match(k)}
+        known = error.code, error.param, error.type, error.request_id
+        return type(error), error.status_code, str(error), error.body, known, headers
+
+    messages = [{"role": "user", "content": "q"}]
+    calls: list[tuple[Any, dict[str, Any]]] = [
+        (lambda client: client.chat.completions, {"messages": messages}),
+        (lambda client: client.chat.completions.with_raw_response, {"messages": messages}),
+        (lambda client: client.completions, {"prompt": "q"}),
+        (lambda client: client.responses, {"input": "q"}),
+    ]
+    with (
+        ScriptedUpstream(scripted) as upstream,
+        running_gateway(upstream.url) as gateway,
+        openai.OpenAI(base_url=upstream.url, api_key="sk-secret", max_retries=0) as direct,
+    ):
+        through = direct.with_options(base_url=f"{gateway.url}/v1")
+        found = set()
+        for code in ERRORS:
+            for (call, asked), stream in itertools.product(calls, (False, True)):
+                body = {**asked, "model": f"error-{code}", "stream": stream}
+                expected = error_of(direct, call, **body)
+                assert error_of(through, call, **body) == expected
+                found.add(expected[0])
+        assert found == {
+            openai.BadRequestError,
+            openai.AuthenticationError,
+            openai.NotFoundError,
+            openai.RateLimitError,
+            openai.InternalServerError,
+        }
+        assert gateway.gate.status().seen == 0
+
+
 def test_streams_pass_as_they_come() -> None:
-    """Each frame arrives while the upstream waits before the next one; only the last is held,
-    until the verdict where the caller asked for it."""
+    """The head and each frame arrive while the upstream waits before the next one; only the last is
+    held, until the verdict where the caller asked for it."""
     chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     entry = completion()["choices"][0]["logprobs"]
     texts = ["a", "b", "7"]
@@ -232,8 +275,8 @@ def test_streams_pass_as_they_come() -> None:
     released: list[str] = []
 
     def script(request: Request) -> Any:
-        yield from event_stream(frame("a"), ends=False)
-        for text in texts[1:]:
+        yield from event_stream(ends=False)
+        for text in texts:
             while text not in released:
                 yield 0.005
             yield from event_stream(frame(text, "stop" if text == "7" else None), ends=False)[1:]
@@ -248,6 +291,7 @@ def test_streams_pass_as_they_come() -> None:
                 stream=True,
                 extra_body={"gatekeeper": {"task": {"kind": "math", "gold": "7"}}},
             )
+            released.append(texts[0])  # the head has come
             seen = []
             for part in stream:  # the next text is sent only after this one has come
                 seen.append(part.choices[0].delta.content)
@@ -292,3 +336,42 @@ def test_the_bundled_model_through_the_real_client() -> None:
             verdicts = gated.headers["x-gatekeeper-verdict"].split(", ")
             assert len(verdicts) == len(plain.choices)
             assert set(verdicts) <= {"passed", "failed"}
+
+
+class Answer(pydantic.BaseModel):
+    answer: str
+
+
+def test_structured_output_tool_calls_and_refusals_through_the_real_client(
+    server: Server, gateway: Running
+) -> None:
+    """What the client parses is the same, in one piece and as a stream; so are the errors that a
+    server has for a request that it cannot serve."""
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as direct:
+        through = direct.with_options(base_url=f"{gateway.url}/v1")
+        for prompt in ("ask", "calltool", "refuse"):
+            asked: Any = {"model": "m", "messages": [{"role": "user", "content": prompt}]}
+            found = []
+            for client in (direct, through):
+                plain = client.chat.completions.parse(**asked, response_format=Answer)
+                with client.chat.completions.stream(**asked, response_format=Answer) as stream:
+                    whole = stream.until_done().get_final_completion()
+                raw = client.chat.completions.with_raw_response.create(**asked)
+                found.append((plain, whole, raw.parse(), raw.http_response.content))
+            assert found[0] == found[1]
+            assert isinstance(found[1][0].choices[0].message.parsed, Answer) == (prompt == "ask")
+            assert bool(found[1][0].choices[0].message.tool_calls) == (prompt == "calltool")
+    with serving() as direct, running_gateway(str(direct.base_url)) as other:
+        through = direct.with_options(base_url=f"{other.url}/v1")
+        messages: Any = [{"role": "user", "content": "3/4"}]
+        for refused, error in (
+            ({"model": "unknown"}, openai.NotFoundError),
+            ({"model": "gatekeeper-bundled", "max_tokens": -1}, openai.BadRequestError),
+            ({"model": "gatekeeper-bundled", "max_tokens": -1, "stream": True}, openai.APIError),
+        ):
+            said = []
+            for client in (direct, through):
+                with pytest.raises(error) as raised:
+                    client.chat.completions.create(messages=messages, **refused)
+                said.append((type(raised.value), raised.value.body, str(raised.value)))
+            assert said[0] == said[1]

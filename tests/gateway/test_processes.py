@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from scripted_upstream import Request, ScriptedUpstream, completion, event_stream, reply
 
 from gatekeeper.cli import main
@@ -25,6 +27,7 @@ from gatekeeper.log.sqlite import SQLiteLog
 from gatekeeper.programs.config_file import line_of
 
 PATIENCE = 120.0
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TASKS = [{"id": f"q{i}", "prompt": "p", "kind": "math", "gold": f"x + {i}"} for i in range(8)]
 
 
@@ -79,6 +82,61 @@ def task_file(tmp_path: Path) -> Path:
     path = tmp_path / "tasks.jsonl"
     path.write_text("".join(json.dumps(task) + "\n" for task in TASKS))
     return path
+
+
+def test_verdicts_go_out_in_the_callers_trace(
+    task_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By OTLP to a collector, at the latest when the gateway ends; the header goes upstream as it
+    came, and the reference answer stays inside. Without the header they are in no trace, also on
+    a connection that had one before."""
+    spans = ["", *(f"{i:016x}" for i in range(1, 7)), ""]
+    with (
+        ScriptedUpstream(answers) as upstream,
+        ScriptedUpstream(lambda request: [reply(b"", kind="application/x-protobuf")]) as collector,
+    ):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.removesuffix("/v1"))
+        monkeypatch.delenv("OTEL_EXPORTER_OTLP_COMPRESSION", raising=False)
+        options = (
+            "--upstream",
+            upstream.url,
+            "--tasks",
+            task_file,
+            "--budget",
+            1,
+            "--grace",
+            PATIENCE,
+        )
+        with serving(*options, "--telemetry", "opentelemetry") as (process, url):
+            for i, span in enumerate(spans):  # one after the other, on any connections
+                asked = {"model": "m", "messages": [], "stream": i % 2 == 1}
+                parent = f"00-{TRACE}-{span}-01" if span else None
+                headers = {"x-gatekeeper-task": "q0"}
+                if parent is not None:
+                    headers["traceparent"] = parent
+                request = urllib.request.Request(
+                    f"{url}/v1/chat/completions", json.dumps(asked).encode(), headers
+                )
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                    answer.read()
+                assert upstream.requests[-1].header("traceparent") == parent
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0
+    sent = ExportLogsServiceRequest()
+    found = []
+    for request in collector.requests:
+        assert request.path == "/v1/logs"
+        sent.ParseFromString(request.body)
+        (of_gate,) = sent.resource_logs
+        name = next(a for a in of_gate.resource.attributes if a.key == "service.name")
+        assert name.value.string_value == "gatekeeper"
+        found += [record for scope in of_gate.scope_logs for record in scope.log_records]
+        assert b"x + 0" not in request.body
+    assert {record.trace_id.hex() for record in found if record.span_id} == {TRACE}
+    assert not any(record.trace_id for record in found if not record.span_id)
+    assert sorted(record.span_id.hex() for record in found) == sorted(spans)
+    assert {record.event_name for record in found} == {"gen_ai.evaluation.result"}
 
 
 def events(log: Path) -> list[tuple[str, str]]:
@@ -165,6 +223,17 @@ wait = "verdict"
         (6, "dry-run = 'yes'", "dry-run: 'yes': give true or false"),
         (8, "features = '''\nlength'''\nworkers = 'two'", "workers: 'two': give a number"),
         (6, "[verifier]\ncode = 'docker'", "verifier: unknown"),
+        (6, "route = 5", "route: give tables, such as [route.small] with models = ['gpt-*']"),
+        (6, "[[route]]\nname = 'a'", "route: give tables"),
+        (6, "[route.'a b']\nmodels = ['m']", "route.a b: a name has 1 to 50 letters, digits"),
+        (7, "\n[route.a]\nbudget = 0.1", "route.a: models is missing"),
+        (7, "[route.a]\nmodels = 'm'", "route.a.models: 'm': give a list of names"),
+        (7, "[route.a]\nmodels = [\n'm',\n'']", "route.a.models: ['m', '']: give a list"),
+        (9, "[route.a]\nmodels = ['m']\n[route.b]\nmodels = ['m']", "route.b.models: 'm' is in"),
+        (8, "[route.a]\nmodels = ['m']\nbudget = 2", "route.a.budget: '2': give a number in (0"),
+        (8, "[route.a]\nmodels = ['m']\npolcy = 'x'", "route.a.polcy: unknown: did you mean"),
+        (8, "[route.a]\nmodels = ['m']\nport = 1", "route.a.port: of all routes: move it"),
+        (8, "[route.a]\nmodels = ['m']\nlog = 'a.db'", "route.a.log: of all routes: move it"),
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "run"])

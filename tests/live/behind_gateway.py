@@ -16,9 +16,10 @@ import httpx2
 from openai import APIStatusError, OpenAI
 from scenarios import MODEL_NAME
 
-__all__ = ["differences"]
+__all__ = ["KEY", "differences"]
 
 Json = dict[str, Any]
+KEY = "none"  # that the server asks for, and that the programs of docs/vllm.md have
 CHAT: Json = {
     "model": MODEL_NAME,
     "messages": [{"role": "user", "content": "Tell me a story about a fox."}],
@@ -55,6 +56,8 @@ CASES: dict[str, tuple[str, Json]] = {
     "400: too many alternatives": ("chat", {**CHAT, "logprobs": True, "top_logprobs": 21}),
     "400: alternatives without logprobs": ("chat", {**CHAT, "logprobs": False, "top_logprobs": 3}),
     "400: max_tokens": ("chat", {**CHAT, "max_tokens": -1}),
+    "401: another key": ("chat", CHAT),
+    "401: another key, stream": ("chat", {**CHAT, **STREAM}),
     "404: model": ("chat", {**CHAT, "model": "nope"}),
     "404: model, text": ("text", {**TEXT, "model": "nope"}),
 }
@@ -72,19 +75,20 @@ class Recorder(httpx2.HTTPTransport):
 def differences(upstream: str, gateway: str) -> Iterator[str]:
     """A line for each of `CASES` in which status or body differ."""
     for name, (route, body) in CASES.items():
-        direct, through = (_answer(url, route, body) for url in (upstream, gateway))
         expected = int(name[:3]) if name[:3].isdigit() else 200
+        key = "another" if expected == 401 else KEY
+        direct, through = (_answer(url, route, body, key) for url in (upstream, gateway))
         if direct[0] != expected:
             yield f"{name}: vLLM answers with status {direct[0]}: {direct[1][:200]!r}"
         elif direct != through:
             yield f"{name}: {_first_difference(direct, through)}"
 
 
-def _answer(base_url: str, route: str, body: Json) -> tuple[int, bytes]:
+def _answer(base_url: str, route: str, body: Json, key: str) -> tuple[int, bytes]:
     recorder = Recorder()
     with OpenAI(
         base_url=base_url,
-        api_key="none",
+        api_key=key,
         max_retries=0,
         http_client=httpx2.Client(transport=recorder, timeout=300.0),
     ) as client:

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from behind_gateway import CASES, differences
+from behind_gateway import CASES, KEY, differences
 from offline import async_chunks, llm_outputs, sampling_params
 from openai import AsyncOpenAI, OpenAI
 from pages import Page
@@ -232,7 +232,7 @@ def main() -> int:
     os.environ.update(ENVIRONMENT)
     started = time.monotonic()
     found = offline()
-    with serving() as base_url, TemporaryDirectory() as folder:
+    with serving("--api-key", KEY) as base_url, TemporaryDirectory() as folder:
         page = Page(Path(folder), base_url)
         page.served()
         with page.gateway() as gateway:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 from math import inf, nan
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gatekeeper import Candidate, Decision, Outcome, PolicyHealth, Reason, Verdict
@@ -24,6 +26,7 @@ from gatekeeper.log import (
     Settled,
     WarmupRepeated,
 )
+from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import decode
 from gatekeeper.log.fold import Output
 from gatekeeper.signals import signals_of
@@ -83,6 +86,40 @@ def test_features_are_stored_where_there_are_any() -> None:
     assert isinstance(again, Decided)
     assert again.candidate.features == again.generation.features == features
     assert "features" not in decided().row().data
+
+
+NUMBERS = (0.1, -0.0, 5e-324, 1e308, -1e308, 1e16, 3, True, nan, inf, -inf, np.float64(0.3))
+TEXTS = ("", 'quote " and \\ and \n\0\x7f', "é 漢 😀 \ud800", "</script>\u2028")
+
+
+def test_a_decision_is_encoded_as_json_encodes_its_row() -> None:
+    """To the letter: numbers that are missing, infinite or of other types, and any text."""
+    rng = np.random.default_rng(0)
+    base = decided()
+    events = [
+        replace(
+            base,
+            generation=replace(
+                base.generation, text=text, model=model, finish_reason=model, prompt_tokens=tokens
+            ),
+            decision=replace(base.decision, score=score, threshold=1.0, version=7, verify=forced),
+            forced=forced,
+        )
+        for score, text, model, tokens, forced in product(
+            NUMBERS, TEXTS, (None, *TEXTS), (None, 12), (False, True)
+        )
+    ]
+    for values in 10.0 ** rng.uniform(-20, 20, (300, 4)):
+        h1, h3, cost, score = values.tolist()
+        signals = replace(base.candidate.signals, h1=h1, h2=-h3, h3=h3)
+        candidate = replace(base.candidate, signals=signals, cost_estimate=cost)
+        decision = replace(base.decision, score=-score, threshold=score)
+        events.append(replace(base, candidate=candidate, decision=decision))
+    events.append(replace(base, candidate=replace(base.candidate, features={"length": 2.0})))
+    for event, (kind, id_, text) in zip(events, encoded(events, "log"), strict=True):
+        row = event.row()
+        assert (kind, id_) == (row.kind, row.id)
+        assert text == json.dumps(row.data, separators=(",", ":"), allow_nan=False)
 
 
 def test_a_cost_that_is_unknown_stays_so() -> None:

@@ -166,6 +166,7 @@ with open_gate(path, policy, verifier=ScriptedVerifier(labels())) as gate:
             results = gate.verify_batch([(g, None) for g in part])
         for r in results:
             print(r.id, r.outcome.verdict if r.outcome else "-", flush=True)
+    sys.stdin.read()  # one that is to be killed does not end before
 """
 
 
@@ -207,7 +208,7 @@ def kill_9(log: str, policy: str, mode: str, kills: int, tmp_path: Path) -> None
                 assert said.setdefault(id_, verdict) == verdict, f"{id_} was told differently"
 
     for kill in range(kills):
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             # it tells first what it knows, then comes new work: kill it in the midst of that
             hear(process.stdout.readline() for _ in range((kill + 1) * N // (kills + 2)))
@@ -219,7 +220,7 @@ def kill_9(log: str, policy: str, mode: str, kills: int, tmp_path: Path) -> None
         decided = {e.id for e in rows(path) if e.kind == "decided"}
         assert decided >= said.keys()
         assert {i: v for i, v in said.items() if v != "-"}.items() <= logged.items()
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=PATIENCE)
+    done = subprocess.run(command, check=True, input=b"", stdout=subprocess.PIPE, timeout=PATIENCE)
     hear(done.stdout.splitlines(keepends=True))
 
     assert_each_once(path)

@@ -1,4 +1,4 @@
-"""A browser, where there is one: Debian's Chromium, driven by Playwright."""
+"""A browser, where there is one: Debian's Chromium, driven by Playwright; a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
+from postgres_fixture import postgres
+
+__all__ = ["browser", "postgres"]
 
 
 @pytest.fixture(scope="module")  # while it is open, no other test may run an event loop

@@ -217,7 +217,7 @@ def test_a_broken_policy_fails(broken: type) -> None:
 
 
 class NeedsLabelsInOrder(Sound):
-    """Takes for granted that each label follows its decision at once."""
+    """Assumes that each label follows its decision at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -238,7 +238,7 @@ class NeedsLabelsInOrder(Sound):
 
 
 class NeedsSignals(Sound):
-    """Takes for granted that every candidate has signals."""
+    """Assumes that every candidate has signals."""
 
     def decide(self, candidate: Candidate) -> Any:
         assert candidate.signals.h1 >= 0.0

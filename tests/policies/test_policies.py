@@ -62,7 +62,7 @@ def assert_steps(decisions: list[Decision], steps: list[slow.Step]) -> None:
     assert len(decisions) == len(steps)
     for t, (decision, step) in enumerate(zip(decisions, steps, strict=True)):
         where = f"candidate {t} of the evaluation: {decision} against {step}"
-        assert decision.verify == step.wish, where
+        assert decision.verify == step.proposal, where
         assert decision.stratum == step.stratum, where
         assert decision.score == pytest.approx(step.score, rel=0, abs=1e-12, nan_ok=True), where
         assert decision.threshold == pytest.approx(step.threshold, rel=1e-12, nan_ok=True), where
@@ -96,7 +96,7 @@ def assert_gate(policy: HGA, expected: slow.Gate | None) -> None:
 
 @pytest.mark.parametrize(("kind", "n", "seed"), STREAMS)
 def test_replay_equals_the_slow_reference(kind: str, n: int, seed: int) -> None:
-    """Every wish, score, threshold, stratum, verification and metric, on whatever stream.
+    """Every proposal, score, threshold, stratum, verification and metric, on whatever stream.
 
     Threshold and CST learn nothing after the warm-up and Random nothing at all, so partial
     feedback must change nothing for them.
@@ -156,7 +156,7 @@ def test_other_numbers_of_strata_and_warmups(kind: str, k: int, warmup: int) -> 
     policy = CST(0.25, strata=k, warmup=warmup, seed=3)
     assert_replay(replay(records_of(stream), policy, 0.25, warmup=warmup), expected)
     if k == 1:
-        assert [s.wish for s in by_name["cst"]] == [s.wish for s in by_name["threshold"]]
+        assert [s.proposal for s in by_name["cst"]] == [s.proposal for s in by_name["threshold"]]
 
 
 @pytest.mark.parametrize("kind", slow.KINDS)
@@ -453,7 +453,7 @@ def test_what_the_caller_forces_does_not_sway_the_gate() -> None:
 def test_late_labels_of_the_warmup_refit_the_whole_history(
     policy: type, kind: str, seed: int
 ) -> None:
-    """Each decision is that of a policy fitted anew to the labels known by then, its history
+    """Each decision is that of a policy fitted again to the labels known by then, its history
     rescored; labels come early, late, in any order, or never, and one is unknowable."""
     n, beta = 130, 0.2
     stream, rng = slow.make_stream(kind, n, 50 + seed), np.random.default_rng(seed)

@@ -117,7 +117,7 @@ def test_a_bare_callable_has_defaults() -> None:
 
 def test_the_oracle_does_not_exist_live() -> None:
     assert Oracle.name not in policy_names()
-    with pytest.raises(BadInputError, match=r"policy='oracle' knows the labels .* replay only"):
+    with pytest.raises(BadInputError, match=r"policy 'oracle' knows the labels .* replay only"):
         make_policy("oracle", 0.2)
 
 

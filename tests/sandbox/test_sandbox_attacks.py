@@ -7,6 +7,7 @@ that was attacked.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,18 +36,30 @@ BACKENDS: Mapping[str, Callable[..., DockerSandbox | LocalSandbox]] = {
     "landlock": partial(LocalSandbox, isolation="landlock", timeout=LIMIT, workers=1),
 }
 # Tests are judged in the same way everywhere; what differs is the fence. So CI runs the whole
-# corpus on one back end, and on all of them what tries fences: such attacks, their twins, and the
-# honest programs that are nobody's twin.
-FENCE = ("resources", "isolation", "hosts")
+# corpus on one back end, and on the others what tries fences: such attacks, each in one shape, and
+# of the honest programs those that ask the machine for something.
 WHOLE = os.environ.get("GATEKEEPER_CORPUS_ON", "docker namespaces").split()
-JUDGED = {program.twin for program in PROGRAMS if program.family not in (*FENCE, "honest")}
+FENCE = ("resources", "isolation", "hosts")
+ONCE = {p.code + p.after: p.name for p in reversed(PROGRAMS) if p.family in FENCE}.values()
+JUDGED = {p.twin for p in PROGRAMS if p.family not in (*FENCE, "honest")}
+MACHINE = re.compile(
+    r"\b(asyncio|concurrent|ctypes|io|logging|multiprocessing|numpy|open|os|pathlib|random|resource|"
+    r"select|signal|socket|subprocess|sys|tempfile|threading|time|tmp_path)\b"
+)
+
+
+def tries_fence(program: Program) -> bool:
+    if not program.honest:
+        return program.name in ONCE
+    asks = MACHINE.search(f"{program.code} {program.task}")
+    return program.name not in JUDGED and asks is not None
+
+
 CASES = [
     pytest.param(backend, program, id=f"{backend}-{program}")
     for backend in BACKENDS
     for program in PROGRAMS
-    if backend in WHOLE
-    or program.family in FENCE
-    or (program.honest and program.name not in JUDGED)
+    if backend in WHOLE or tries_fence(program)
 ]
 
 

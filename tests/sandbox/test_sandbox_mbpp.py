@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutants import Trusted, agreed, mutants
+from mutants import Mutant, Trusted, agreed, mutants
 
 from gatekeeper.errors import SandboxUnavailableError
 from gatekeeper.io.datasets import mbpp_task
@@ -95,25 +95,35 @@ def test_human_eval_completions_pass(sandbox: DockerSandbox | LocalSandbox) -> N
     assert not_passed(outcomes) == {}
 
 
+@pytest.fixture(scope="module")
+def ended(mbpp: list[Task]) -> dict[bool, list[tuple[Mutant, str]]]:
+    """For both ways to judge, mutants that end in a plain run, and their verdicts there."""
+    tasks = [task for task in mbpp if task["id"] not in SLOW]
+    found = {}
+    with Trusted() as trusted:
+        for judge in (False, True):
+            judged = [(m, trusted.verdict(m)) for m in islice(mutants(tasks, seed=judge), MUTANTS)]
+            found[judge] = [(m, verdict) for m, verdict in judged if verdict != "timeout"]
+            assert len(found[judge]) > 0.9 * MUTANTS
+    return found
+
+
 @pytest.mark.parametrize("judge", [False, True], ids=["literal", "judge"])
 def test_mutants_are_judged_as_in_a_plain_run(
-    sandbox: DockerSandbox | LocalSandbox, mbpp: list[Task], judge: bool
+    sandbox: DockerSandbox | LocalSandbox,
+    ended: dict[bool, list[tuple[Mutant, str]]],
+    judge: bool,
 ) -> None:
-    tasks = [task for task in mbpp if task["id"] not in SLOW]
-    with Trusted() as trusted:
-        judged = [(m, trusted.verdict(m)) for m in islice(mutants(tasks, seed=judge), MUTANTS)]
-    ended = [(mutant, verdict) for mutant, verdict in judged if verdict != "timeout"]
-    assert len(ended) > 0.9 * MUTANTS
     outcomes = verify_all(
         sandbox,
         [
             (number, mutant.code, mutant.task(judge=judge))
-            for number, (mutant, _) in enumerate(ended)
+            for number, (mutant, _) in enumerate(ended[judge])
         ],
     )
     different = {
         mutant.code: (verdict, outcome)
-        for (mutant, verdict), outcome in zip(ended, outcomes.values(), strict=True)
+        for (mutant, verdict), outcome in zip(ended[judge], outcomes.values(), strict=True)
         if outcome.error != (verdict != "passed") and agreed(mutant)
     }
     assert different == {}

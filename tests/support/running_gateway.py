@@ -13,7 +13,7 @@ from aiohttp import web
 
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.gateway.application import Gateway
-from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.route import Route
 from gatekeeper.gateway.server import runner_of
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
@@ -61,18 +61,17 @@ def running_gateway(
     async def serve() -> None:
         stop = asyncio.Event()
         loops.append((asyncio.get_running_loop(), stop))
-        metrics = Metrics(running.gate, error_rate=error_rate)
         live = None
         if page is not None:
             running.token = page.token
             live = LivePage(Watcher(options["log"]), page, report=running.gate.report_outcome)
-        made = Gateway(
-            running.gate,
-            running.tasks,
-            GatewaySettings(upstream=upstream, **settings),
-            metrics,
-            live,
+        route = Route(
+            gate=running.gate,
+            settings=GatewaySettings(upstream=upstream, **settings),
+            page=live,
+            error_rate=error_rate,
         )
+        made = Gateway(route, running.tasks)
         runner = runner_of(made)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port, backlog=2000).start()

@@ -1,7 +1,7 @@
 """The policies once more, straight from docs/reference/policies.md, in plain slow numpy.
 
 Nothing here comes from `gatekeeper`: histories are lists, every quantile is `numpy.quantile` over
-the whole list, every score is worked out anew. What the page leaves open is said where it is
+the whole list, every score is computed from scratch. What the page leaves open is said where it is
 decided. Arrays: h (N, 3), NaN where a signal is missing; c_hat, c, y, observed (N,).
 """
 
@@ -39,9 +39,9 @@ class Stream:
 
 @dataclass
 class Step:
-    """One candidate after the warm-up: the policy's wish, and what it rests on."""
+    """One candidate after the warm-up: the policy's proposal, and what it rests on."""
 
-    wish: bool
+    proposal: bool
     score: float = nan
     threshold: float = nan
     stratum: int | None = None
@@ -396,12 +396,12 @@ LEARNERS: dict[str, Any] = {
 def followed(
     learner: Learner, stream: Stream, beta: float, first: int, *, warmup: int, full: bool
 ) -> list[Step]:
-    """A learner's steps after the warm-up; before `first` every wish is granted (our choice)."""
+    """A learner's steps after the warm-up; before `first` all proposals are admitted (ours)."""
     budget, spent = beta * sum(stream.c[first:].tolist()), 0.0
     steps = [next(learner)]
     for t in range(warmup, len(stream) - 1):
         cost = float(stream.c[t])
-        verified = steps[-1].wish and (t < first or spent + cost <= budget)
+        verified = steps[-1].proposal and (t < first or spent + cost <= budget)
         if verified and t >= first:
             spent += cost
         shown = int(stream.observed[t]) if full or verified else None
@@ -409,11 +409,11 @@ def followed(
     return steps
 
 
-def spend(wishes: list[bool], costs: list[float], budget: float) -> list[bool]:
-    """Which wishes the budget grants, in stream order; what does not fit is skipped."""
+def spend(proposals: list[bool], costs: list[float], budget: float) -> list[bool]:
+    """Which proposals the budget admits, in stream order; what does not fit is skipped."""
     spent, granted = 0.0, []
-    for wish, cost in zip(wishes, costs, strict=True):
-        fits = wish and spent + cost <= budget
+    for proposal, cost in zip(proposals, costs, strict=True):
+        fits = proposal and spent + cost <= budget
         spent += cost if fits else 0.0
         granted.append(bool(fits))
     return granted
@@ -448,7 +448,7 @@ def evidence(
     budget = beta * sum(costs)
 
     def hit(steps: list[Step]) -> float:
-        granted = spend([s.wish for s in steps], costs, budget)
+        granted = spend([s.proposal for s in steps], costs, budget)
         found = [y[i] for i in known if granted[i]]
         return sum(v for v in found if v) / len(found) if found else nan
 
@@ -524,7 +524,7 @@ def replayed(
             )
             name = "cst" if gate.open else "threshold"
         steps = by_name[name][half:]
-    verified = spend([s.wish for s in steps], c, budget)
+    verified = spend([s.proposal for s in steps], c, budget)
     spent = sum(cost for cost, v in zip(c, verified, strict=True) if v)
     found = sum(label for label, v in zip(y, verified, strict=True) if v)
     metrics = {

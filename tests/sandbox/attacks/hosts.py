@@ -225,7 +225,7 @@ for name, forged, honest, tests in (
     ("a text to search", "def f(n):\n    return 'ab' * (1 << 20) + 'a'\n", "def f(n):\n    return 'ab' * n\n", ["assert f(2) in 'xxababxx'", "assert f(1) == 'ab'"]),
     ("equal but for the last", "def f(n):\n    return [['x' * 1000] * 400 for _ in range(9)] + [0]\n", "def f(n):\n    return [['x' * 1000] * 400 for _ in range(10)]\n", ["assert f(3) == [['x' * 1000] * 400 for _ in range(10)]"]),
 ):  # fmt: skip
-    HOSTS += pair("hosts", f"hosts: work: {name}", forged, honest, *tests)
+    HOSTS += pair("work", f"hosts: work: {name}", forged, honest, *tests)
 for name, forged, honest in (
     ("fences without end", "```\n" * 25_000, f"```\nno\n```\n```python\n{SQUARE}```\n"),
     ("fences that open and open", "```python\nx = 1\n" * 20_000, f"```python\n{SQUARE}```\n"),
@@ -236,9 +236,9 @@ for name, forged, honest in (
     ("two megabytes of one expression", "x = " + "1+" * 1_000_000 + "1\n" + ZERO, "x = " + "1+" * 500 + "1\n" + SQUARE),
     ("two megabytes of one string", "x = '" + "é" * 1_000_000 + "'\n" + ZERO, "x = '" + "é" * 10_000 + "'\n" + SQUARE),
 ):  # fmt: skip
-    HOSTS += pair("hosts", f"hosts: text: {name}", forged, honest, **SQUARES["literal"])
+    HOSTS += pair("work", f"hosts: text: {name}", forged, honest, **SQUARES["literal"])
     if name in ("fences without end", "two megabytes of lists"):
-        HOSTS += pair("hosts", f"hosts: text: {name}, judged", forged, honest, **SQUARES["check"])
+        HOSTS += pair("work", f"hosts: text: {name}, judged", forged, honest, **SQUARES["check"])
 for name, forged, honest in (
     ("numbers as long as the output", "input()\nprint('1' * 3_000_000)\n", PRINT),
     ("numbers with exponents", "input()\nprint('1e999999999 ' * 1000)\n", "print(f'{int(input()) ** 2}.0')\n"),
@@ -248,4 +248,4 @@ for name, forged, honest in (
     ("underscores and signs", "n = int(input())\nprint(f'+{n}_0', f'{n * n}_', sep='')\n", PRINT),
     ("every square there is", "input()\nfor n in range(100_000):\n    print(n * n)\n", PRINT),
 ):  # fmt: skip
-    HOSTS += pair("hosts", f"hosts: printed: {name}", forged, honest, **SQUARES["stdin"])
+    HOSTS += pair("work", f"hosts: printed: {name}", forged, honest, **SQUARES["stdin"])

@@ -1,4 +1,7 @@
-"""Resources exhausted: memory, processes, time, output, files. The reward comes past the limit."""
+"""Resources exhausted: memory, processes, time, output, files. The reward comes past the limit.
+
+What only computes, and results that are too much, are families of their own: no fence meets them.
+"""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
@@ -16,11 +19,12 @@ def exhaust(
     name: str,
     code: str,
     *shapes: str,
+    family: str = "resources",
     verdicts: tuple[str, ...] = WRONG,
     unless: Mapping[str, str] | None = None,
 ) -> None:
     RESOURCES.extend(
-        attack("resources", name, code, *(shapes or ("literal",)), verdicts=verdicts, unless=unless)
+        attack(family, name, code, *(shapes or ("literal",)), verdicts=verdicts, unless=unless)
     )
 
 
@@ -202,15 +206,22 @@ exhaust(
     "functional",
     verdicts=TIMEOUT,
 )
-exhaust("an endless loop (stdin)", "while True:\n    pass", "stdin", verdicts=TIMEOUT)
-exhaust("an endless loop at import", "while True:\n    pass", verdicts=TIMEOUT)
-exhaust("a loop in C", "def f(x):\n    return sum(range(10**12))", verdicts=TIMEOUT)
+exhaust(
+    "an endless loop (stdin)",
+    "while True:\n    pass",
+    "stdin",
+    family="time",
+    verdicts=TIMEOUT,
+)
+exhaust("an endless loop at import", "while True:\n    pass", family="time", verdicts=TIMEOUT)
+exhaust("a loop in C", "def f(x):\n    return sum(range(10**12))", family="time", verdicts=TIMEOUT)
 exhaust(
     "a loop in re",
     "import re\ndef f(x):\n    return re.match('(a+)+$', 'a' * 64 + 'b')",
+    family="time",
     verdicts=TIMEOUT,
 )
-exhaust("a power in C", "def f(x):\n    return len(str(pow(3, 10**8)))", verdicts=WRONG)
+exhaust("a power in C", "def f(x):\n    return len(str(pow(3, 10**8)))", family="time")
 exhaust(
     "sleep",
     "import time\ndef f(x):\n    time.sleep(3600)\n    return x * x",
@@ -473,9 +484,14 @@ exhaust(
     "literal",
     "check",
     "functional",
+    family="results",
 )
 exhaust(
-    "a result of 100 million items", "def f(x):\n    return [None] * (10**7)", "literal", "check"
+    "a result of 100 million items",
+    "def f(x):\n    return [None] * (10**7)",
+    "literal",
+    "check",
+    family="results",
 )
 exhaust(
     "a number of a million digits",
@@ -483,6 +499,7 @@ exhaust(
     "literal",
     "check",
     "functional",
+    family="results",
 )
 exhaust(
     "a list 200,000 deep",
@@ -496,6 +513,7 @@ exhaust(
     "literal",
     "check",
     "functional",
+    family="results",
 )
 exhaust(
     "a list that holds itself",
@@ -503,18 +521,21 @@ exhaust(
     "literal",
     "check",
     "functional",
+    family="results",
 )
 exhaust(
     "a list that grows by sharing",
     "def f(x):\n    a = [0]\n    for n in range(64):\n        a = [a, a]\n    return a",
     "literal",
     "check",
+    family="results",
 )
 exhaust(
     "an exception of 100 MB",
     "def f(x):\n    raise ValueError('x' * (100 << 20))",
     "literal",
     "check",
+    family="results",
 )
 exhaust(
     "a chain of 10,000 exceptions",
@@ -528,12 +549,14 @@ exhaust(
         raise error
     """,
     "check",
+    family="results",
 )
 exhaust(
     "an endless iterator",
     "import itertools\ndef f(x):\n    return itertools.count()",
     "literal",
     "check",
+    family="results",
 )
 
 # --- processes that stay ---

@@ -1,0 +1,90 @@
+"""The table of leases that all processes on a budget share: what is asked of it, and its answers.
+
+What makes overshoot impossible is in `gatekeeper.budget.leases`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from gatekeeper.errors import LogError
+
+__all__ = [
+    "FENCED",
+    "Claim",
+    "FencedError",
+    "Grant",
+    "LeaseStore",
+    "Member",
+    "UnavailableError",
+]
+
+FENCED = "this process was silent and taken for dead: others go on with its budget; make a new gate"
+
+
+class FencedError(LogError):
+    """This process was taken for dead, and its lease was reclaimed: it can spend no more."""
+
+
+class UnavailableError(LogError):
+    """The table cannot be reached at the moment. Nothing has changed."""
+
+
+class Member(NamedTuple):
+    """A process's place in the table."""
+
+    writer: int
+    epoch: int  # what it writes with another one is refused
+
+
+class Claim(NamedTuple):
+    """What a process says of one account, in ticks."""
+
+    used: int
+    need: int = 0  # for what it is about to do, beside that
+
+
+class Grant(NamedTuple):
+    """What the table answers, in ticks."""
+
+    granted: int
+    bound: int
+
+
+class LeaseStore(Protocol):
+    """The table that all processes share. Each method is one transaction.
+
+    `exchange` and `leave` raise FencedError for an epoch that has passed; all raise
+    UnavailableError where the table cannot be reached.
+    """
+
+    def join(self) -> Member:
+        """Become a process of this budget, with no lease yet."""
+        ...
+
+    def exchange(
+        self, member: Member, claims: Mapping[str, Claim], *, trim: bool = False
+    ) -> dict[str, Grant]:
+        """Write what is used; take what is needed beside it; with `trim`, return what is too much.
+
+        All needs are met, or none: then the bounds of no account leave room for the need.
+        """
+        ...
+
+    def leave(self, member: Member, used: Mapping[str, int]) -> None:
+        """Return all leases, but for what was used."""
+        ...
+
+    def beats(self) -> dict[int, int]:
+        """Writes of each live process so far, by its number."""
+        ...
+
+    def free(self) -> dict[str, int]:
+        """What nobody holds of each account, at about this moment."""
+        ...
+
+    def reclaim(self, writer: int, beat: int) -> None:
+        """Fence a process, charge its bounds, and return the rest of its leases. Does nothing for
+        one that has ended, or has written since it had `beat` writes."""
+        ...

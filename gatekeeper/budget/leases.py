@@ -1,0 +1,331 @@
+"""One budget in many processes: leases of rights to spend, and what makes overshoot impossible.
+
+An account is a cap in ticks. A process holds a lease on it, and spends on that by itself; it asks
+the table, which all processes share, only where its lease is used up. For each account and process
+
+    used <= bound <= granted,        and        Σ granted <= cap,
+
+where `used` is what the process has spent and holds, which it alone knows at any moment; `bound` is
+the most that it may have used by what it has written so far; `granted` is its lease. So at every
+moment Σ used <= cap, whoever dies or is silent:
+
+- A process raises `bound` in the table *before* it uses more than that.
+- One that is taken for dead is fenced: its epoch is raised, and the table refuses what it writes
+  later. Then its bound is charged, and the rest of its lease returns. If it still lives, it can use
+  no more than its bound, which is charged. So it is no matter of safety when a process is taken for
+  dead; no amount ever expires by a clock.
+- `bound` is up to `AHEAD` prices more than `used`: on that much a process goes on while the table
+  cannot be reached.
+
+So an amount that covers a reservation is on disk before its verifier runs, as in a gate of its own.
+`AHEAD` is small, since it is also what a process that is killed may leave charged and unspent. The
+rate does not need it: reservations that come together are written together (`count` of `reserve`),
+and a process writes what it uses into a row of its own, for which it waits for no other process.
+
+A process is taken for dead when others have seen no write of it for a while: `Silence` says how
+long. Nothing of the safety depends on that.
+
+A budget that is a fraction β of what comes splits by itself: a process that has seen candidates of
+base b has ⌊β b⌋ more to use, since Σ ⌊β bᵢ⌋ <= ⌊β Σ bᵢ⌋. Its `used` is what it has spent and holds
+less that, may be negative, and only what is left of others' rights is leased. Candidates count once
+the log has them, as others cannot know of them before. Then they make `used` less, and need not be
+written to the table; but only as much as is needed counts, so that `bound` stays close above it.
+
+References
+----------
+P. O'Neil (1986): The escrow transactional method. ACM TODS 11(4).
+V. Balegas et al. (2015): Extending eventually consistent cloud databases for enforcing numeric
+invariants (bounded counters). SRDS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from threading import RLock
+
+from gatekeeper.budget.lease_store import Claim, Grant, LeaseStore, UnavailableError
+from gatekeeper.budget.silence import Silence
+from gatekeeper.errors import LogError
+
+__all__ = ["Lease", "Leases", "bound_of", "exchanged", "lease_size"]
+
+LARGEST = 256  # prices of a lease
+SHARE = 4  # a lease is at most 1/4 of a process's even part of what is left
+AHEAD = 4  # prices by which `bound` is above what is used; what a process that dies may lose
+
+
+def lease_size(left: int, live: int, price: int) -> int:
+    """Ticks that a process should hold beyond what it uses.
+
+    Parameters
+    ----------
+    left
+        Of the account, what this process holds unused included.
+    live
+        Processes, at least 1.
+    price
+        Of one reservation. The tail of a budget is leased one by one, so that little is stranded.
+    """
+    return min(max(left // (SHARE * live), price), LARGEST * price)
+
+
+def exchanged(
+    granted: int, free: int, claim: Claim, live: int, price: int, *, trim: bool = False
+) -> int:
+    """The lease of a process after an exchange, in ticks; unchanged where its need cannot be met.
+
+    Parameters
+    ----------
+    granted, free
+        Its lease before, and what nobody holds.
+    """
+    spare = granted - claim.used
+    size = max(claim.need, lease_size(free + spare, live, price))
+    if spare < claim.need <= spare + free:
+        return granted + min(size - spare, free)
+    if trim and spare > size:
+        return granted - (spare - size)
+    return granted
+
+
+def bound_of(granted: int, claim: Claim, price: int) -> int:
+    """The most that a process may use until it writes again."""
+    return min(granted, claim.used + max(claim.need, AHEAD * price))
+
+
+class Lease:
+    """One account in one process: what it has spent and holds, within its bound.
+
+    Parameters
+    ----------
+    fraction
+        β in (0, 1], of an account that also grows by what this process sees; None: it does not.
+    """
+
+    def __init__(self, fraction: float | None = None) -> None:
+        self._fraction = None if fraction is None else Fraction(fraction)
+        self.spent = self.held = 0
+        self._granted = self._bound = 0
+        self._base = 0  # Σ cost of the candidates that the log has
+        self._credited = 0  # ticks that count of what they allow: not more than are needed
+
+    @property
+    def used(self) -> int:
+        """Spent and held, less what candidates allow, as far as that is credited."""
+        return self.spent + self.held - self._credited
+
+    def has_room(self, amount: int) -> bool:
+        """For this much more, without asking the table."""
+        missing = self.used + amount - self._bound
+        if missing > 0 and missing <= self._minted() - self._credited:
+            self._credited += missing
+            missing = 0
+        return missing <= 0
+
+    @property
+    def room(self) -> int:
+        """What the lease has beyond what is used, with all that candidates allow."""
+        return self._granted - self.claim().used
+
+    def _minted(self) -> int:
+        """What the candidates allow."""
+        return 0 if self._fraction is None else int(self._fraction * self._base // 1)
+
+    def grow(self, amount: int) -> None:
+        """Count a candidate, or what its true cost is above (below 0: below) its estimate."""
+        self._base += amount
+        self._credited = min(self._minted(), self._credited)
+
+    def claim(self, need: int = 0) -> Claim:
+        """What is to be written, together with all candidates so far."""
+        return Claim(self.spent + self.held - self._minted(), need)
+
+    def lower(self, room: int) -> None:
+        """Keep to this much room beside the claim until the table has answered."""
+        self._credited = self._minted()
+        self._bound = min(self._bound, self.used + room)
+
+    def confirm(self, grant: Grant) -> None:
+        """Take the answer to a claim, before anything else has changed."""
+        self._credited, (self._granted, self._bound) = self._minted(), grant
+
+
+class Leases:
+    """All accounts of one process. Thread-safe.
+
+    What a candidate adds to an account with a fraction waits (`accrue`) until the log has it
+    (`take_accrued`, then `grow`).
+
+    Parameters
+    ----------
+    store
+        The shared table.
+    price
+        Of one reservation, in ticks.
+    accounts
+        The accounts; those with a fraction, with it.
+    """
+
+    def __init__(self, store: LeaseStore, price: int, accounts: Mapping[str, float | None]) -> None:
+        self._store, self._price = store, price
+        self.accounts = {name: Lease(fraction) for name, fraction in accounts.items()}
+        self.member = store.join()
+        self._silence = Silence()
+        self._lock = RLock()
+        self._accrued = 0
+        self._written: dict[str, Claim] = {}  # by the last write, without its needs
+
+    def reserve(self, names: tuple[str, ...], count: int = 1) -> int:
+        """Hold the price of reservations in these accounts.
+
+        Parameters
+        ----------
+        names
+            Accounts, each of which must have room.
+        count
+            Reservations that are asked for together, at least 1: one write is enough for them.
+
+        Returns
+        -------
+        int
+            Reservations that are held, at most `count`; fewer only where an account has no room
+            for more.
+
+        Raises
+        ------
+        UnavailableError
+            Where the bound has no room for all and the table cannot be asked; then none is held.
+        FencedError
+            Where it has none, and this process was taken for dead; then none is held.
+        """
+        with self._lock:
+            held, step = 0, count
+            try:
+                while step and held < count:
+                    step = min(step, count - held)
+                    if self._hold(names, step * self._price):
+                        held += step
+                    else:
+                        step //= 2
+            except LogError:
+                self._unhold(names, held)
+                raise
+            return held
+
+    def _hold(self, names: tuple[str, ...], amount: int) -> bool:
+        chosen = [self.accounts[name] for name in names]
+        if not all(lease.has_room(amount) for lease in chosen):
+            self.write(dict.fromkeys(names, amount))
+            if not all(lease.has_room(amount) for lease in chosen):
+                return False
+        for lease in chosen:
+            lease.held += amount
+        return True
+
+    def has_room(self, names: tuple[str, ...]) -> bool:
+        """For one more reservation, without asking the table."""
+        with self._lock:
+            return all(self.accounts[name].has_room(self._price) for name in names)
+
+    def room(self, names: tuple[str, ...]) -> int:
+        """Ticks that the leases have beyond what is used; those for one more reservation are asked
+        for where they are missing. Raises as `reserve`."""
+        with self._lock:
+            if not self.has_room(names):
+                self.write(dict.fromkeys(names, self._price))
+                if not self.has_room(names):
+                    return 0
+            return min(self.accounts[name].room for name in names)
+
+    def room_of_all(self, names: tuple[str, ...]) -> int:
+        """The same, and what no process holds. Raises as `reserve`."""
+        with self._lock:
+            free = self.free()
+            return min(self.accounts[name].room + free[name] for name in names)
+
+    def free(self) -> dict[str, int]:
+        """What no process holds of each account. Raises as `reserve`."""
+        with self._lock:
+            return self._store.free()
+
+    def settle(self, names: tuple[str, ...], cost: int) -> None:
+        """Charge a reservation: at most its price."""
+        with self._lock:
+            for name in names:
+                self.accounts[name].held -= self._price
+                self.accounts[name].spent += cost
+
+    def release(self, names: tuple[str, ...]) -> None:
+        """Give a reservation back."""
+        self._unhold(names, 1)
+
+    def _unhold(self, names: tuple[str, ...], count: int) -> None:
+        with self._lock:
+            for name in names:
+                self.accounts[name].held -= count * self._price
+
+    def accrue(self, amount: int) -> None:
+        """What a candidate adds, or what its true cost changes in that. Less counts at once."""
+        with self._lock:
+            if amount < 0:
+                self.grow(amount)
+            else:
+                self._accrued += amount
+
+    def take_accrued(self) -> int:
+        """What has come since the last time; to be passed to `grow` once the log has it."""
+        with self._lock:
+            amount, self._accrued = self._accrued, 0
+            return amount
+
+    def grow(self, amount: int) -> None:
+        """Count candidates that the log has."""
+        with self._lock:
+            for lease in self.accounts.values():
+                lease.grow(amount)
+
+    def write(self, needs: Mapping[str, int] | None = None, *, trim: bool = False) -> None:
+        """Write what is used; take what is needed; return what is too much. Raises as `reserve`."""
+        with self._lock:
+            needs = needs or {}
+            claims = {
+                name: lease.claim(needs.get(name, 0)) for name, lease in self.accounts.items()
+            }
+            for lease in self.accounts.values():  # a lost answer may have lowered the bound
+                lease.lower(self._price if trim else AHEAD * self._price)
+            grants = self._store.exchange(self.member, claims, trim=trim)
+            for name, grant in grants.items():
+                self.accounts[name].confirm(grant)
+            self._written = {name: claim._replace(need=0) for name, claim in claims.items()}
+
+    def write_ahead(self) -> None:
+        """Write, if the bounds leave little and something has changed: before a caller has to wait
+        for that, or the table cannot be reached. Raises as `reserve`."""
+        with self._lock:
+            little = AHEAD // 2 * self._price
+            if all(lease.has_room(little) for lease in self.accounts.values()):
+                return
+            if {name: lease.claim() for name, lease in self.accounts.items()} != self._written:
+                self.write(dict.fromkeys(self.accounts, self._price))
+
+    def beat(self) -> None:
+        """Say that this process lives, return what is too much, and reclaim the leases of processes
+        that do not. To be called every `silence.BEAT` seconds. Raises as `reserve`."""
+        with self._lock:
+            try:
+                self.write(trim=True)
+                beats = self._store.beats()
+                beats.pop(self.member.writer, None)
+                for writer, beat in self._silence.look(beats):
+                    self._store.reclaim(writer, beat)
+            except UnavailableError:
+                self._silence.forget()
+                raise
+
+    def leave(self) -> None:
+        """Return all leases. What is still held stays charged."""
+        with self._lock:
+            self._store.leave(
+                self.member, {name: lease.claim().used for name, lease in self.accounts.items()}
+            )

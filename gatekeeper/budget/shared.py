@@ -1,0 +1,145 @@
+"""The account of a gate that shares its budget with other processes.
+
+It counts what the log has, of all processes, as any `Ledger` does. Whether there is room is asked
+of the leases, which alone know what others hold: `gatekeeper.budget.leases` has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from math import inf
+
+from gatekeeper.budget.budget import Budget
+from gatekeeper.budget.lease_store import UnavailableError
+from gatekeeper.budget.leases import Leases
+from gatekeeper.budget.ledger import Hold, Ledger
+from gatekeeper.errors import BadInputError
+
+__all__ = ["SharedLedger"]
+
+TOTAL, RATE = "total", "rate"  # accounts: of everything, and of what comes after the warm-up
+
+
+class SharedLedger(Ledger):
+    """Until `share`, it only follows a log: what was reserved there is held without a question.
+
+    The warm-up has no account of its own: only `Budget.total` caps it, as in one process. A
+    `fraction` of 1 caps nothing and has no account either.
+
+    Raises
+    ------
+    BadInputError
+        For a `fraction` with a `horizon`: that is a share of a stream that no process sees whole.
+    """
+
+    def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
+        super().__init__(budget, max_cost, explore=explore)
+        self._leases: Leases | None = None
+        self._flush: Callable[[], None] = lambda: None
+        self._leased: dict[str, tuple[str, ...]] = {}  # accounts of reservations of this process
+        self._grows = budget.fraction is not None and budget.fraction < 1.0
+        if budget.fraction is not None and budget.horizon is not None:
+            raise BadInputError(
+                f"fraction={budget.fraction!r} with horizon={budget.horizon!r} cannot be shared by "
+                "several processes yet: leave the horizon out, or give total=... with it instead"
+            )
+
+    @property
+    def price(self) -> int:
+        """Of one reservation, in ticks."""
+        return self._max_cost
+
+    @property
+    def caps(self) -> dict[str, int]:
+        """Of the accounts, in ticks, before any candidate."""
+        caps = {} if self._total is None else {TOTAL: self._total}
+        return caps | ({RATE: self._startup} if self._grows else {})
+
+    @property
+    def accounts(self) -> Mapping[str, float | None]:
+        """The accounts; β of the one that grows with what is seen."""
+        return {name: self.budget.fraction if name == RATE else None for name in self.caps}
+
+    def share(self, leases: Leases, flush: Callable[[], None]) -> None:
+        """From here on, what is reserved is reserved by this process.
+
+        Parameters
+        ----------
+        leases
+            Of this process.
+        flush
+            Writes the candidates that the log does not have yet, so that they count. It may leave
+            that to others who write at this moment.
+        """
+        self._leases, self._flush = leases, flush
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Inside, events are those of other processes, whose leases are their own."""
+        leases, self._leases = self._leases, None
+        try:
+            yield
+        finally:
+            self._leases = leases
+
+    def see(self, cost_estimate: float, *, warmup: bool) -> Hold:
+        hold = super().see(cost_estimate, warmup=warmup)
+        if self._leases is not None:
+            self._leases.accrue(hold.accrued)
+        return hold
+
+    def room(self, cost_estimate: float, *, warmup: bool) -> float:
+        """As in a `Ledger`, but that the candidate's own share of the cap does not count yet."""
+        return self.left(warmup=warmup)
+
+    def left(self, *, warmup: bool) -> float:
+        names = self._names(warmup=warmup)
+        if self._leases is None or not names:
+            return inf
+        self.reachable = True
+        try:
+            if not self._leases.has_room(names):
+                self._flush()
+            return self._leases.room(names) - self.price
+        except UnavailableError:
+            self.reachable = False
+            return -inf
+
+    def has_beside(self, ticks: int) -> bool:
+        assert self._leases is not None
+        try:
+            self._flush()
+            return self._leases.room_of_all(self._names(warmup=False)) - self.price >= ticks
+        except UnavailableError:
+            self.reachable = False
+            return False
+
+    def reserve(self, id_: str, hold: Hold) -> bool:
+        if self._leases is not None:
+            names = self._names(warmup=hold.warmup)
+            if names and not self._leases.reserve(names):  # `left` has seen to it
+                return False
+            self._leased[id_] = names
+        self._holds[id_] = hold
+        self._held[hold.warmup] += hold.amount
+        return True
+
+    def settle(self, id_: str, cost: float) -> float:
+        warmup, base = self._holds[id_].warmup, self._base
+        before = self._spent[warmup]
+        charge = super().settle(id_, cost)
+        if self._leases is not None and (names := self._leased.pop(id_, None)) is not None:
+            self._leases.settle(names, self._spent[warmup] - before)
+            self._leases.accrue(self._base - base)
+        return charge
+
+    def release(self, id_: str) -> None:
+        super().release(id_)
+        if self._leases is not None and (names := self._leased.pop(id_, None)) is not None:
+            self._leases.release(names)
+
+    def _names(self, *, warmup: bool) -> tuple[str, ...]:
+        """The accounts that cap a candidate."""
+        names = () if self._total is None else (TOTAL,)
+        return (*names, RATE) if self._grows and not warmup else names

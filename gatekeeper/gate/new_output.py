@@ -1,0 +1,82 @@
+"""What is handed in to a gate: an output with its signals and its cost estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import NamedTuple
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.gate.state import GateState
+from gatekeeper.io.providers import attribute
+from gatekeeper.io.responses import as_generation
+from gatekeeper.protocols import CostEstimator, Feature
+from gatekeeper.signals import signals_of
+from gatekeeper.types import Candidate, Generation
+from gatekeeper.types.values import COST, LEAST_COST, MOST_COST, as_features
+
+__all__ = ["NewOutput", "OutputReader"]
+
+
+class NewOutput(NamedTuple):
+    """An output as it comes in."""
+
+    generation: Generation
+    candidate: Candidate | None  # None: its id is known
+    force: bool
+    response_id: object = None  # that it came with
+
+
+class OutputReader:
+    """Reads responses for one gate, outside its lock.
+
+    Parameters
+    ----------
+    state
+        The gate's: knows the ids that were decided on.
+    cost_estimate
+        ĉ of an output before it is verified.
+    features
+        Computed for each output before it is decided on.
+    keep_response_ids
+        A sink needs the ids that responses came with.
+    """
+
+    def __init__(
+        self,
+        state: GateState,
+        cost_estimate: CostEstimator,
+        features: Sequence[Feature] = (),
+        *,
+        keep_response_ids: bool = False,
+    ) -> None:
+        self._state, self._cost_estimate, self._features = state, cost_estimate, features
+        self._keeps_response_ids = keep_response_ids
+
+    def read(self, response: object, task: object, *, id: str | None, force: bool) -> NewOutput:
+        """The output of a response, with its signals and its cost estimate.
+
+        Raises
+        ------
+        BadInputError
+            For a response that is not understood, and a cost estimate that is not above 0.
+        """
+        generation = as_generation(response, id=id)
+        if generation.id in self._state.ids:
+            return NewOutput(generation, None, force)
+        if self._features:
+            found = {feature.__name__: feature(generation, task) for feature in self._features}
+            generation = replace(
+                generation, features=as_features(found) | dict(generation.features)
+            )
+        signals = signals_of(generation)
+        cost_estimate = self._cost_estimate(generation, task)
+        is_number = isinstance(cost_estimate, (float, Real))  # float first: it is quicker
+        if not (is_number and LEAST_COST <= cost_estimate <= MOST_COST):
+            raise BadInputError(
+                f"id={generation.id!r}: cost estimate {cost_estimate!r} must be {COST}"
+            )
+        candidate = Candidate(generation.id, signals, float(cost_estimate), generation.features)
+        response_id = attribute(response, "id") if self._keeps_response_ids else None
+        return NewOutput(generation, candidate, force, response_id)

@@ -1,0 +1,125 @@
+"""The main loop in several processes that share a run: each block of tasks is done by one of them.
+
+All get the same tasks. Each takes a block that nobody has, until none is left, so a fast process
+does more of them than a slow one; the blocks of a process that has ended are taken by the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from gatekeeper.budget.lease_store import UnavailableError
+from gatekeeper.errors import LogError
+from gatekeeper.gate import VerificationGate
+from gatekeeper.gate.runner import BLOCK, Generate, answers_of, blocks_of
+from gatekeeper.io.tasks import Task
+
+if TYPE_CHECKING:
+    from gatekeeper.log.postgres_blocks import PostgresBlocks
+
+__all__ = ["run_shared_tasks"]
+
+PAUSE = 0.2  # seconds until the database is asked again
+PATIENCE = 60.0  # seconds in which this process applies something of what the others wrote
+Found = TypeVar("Found")
+
+
+def run_shared_tasks(
+    gate: VerificationGate,
+    blocks: PostgresBlocks,
+    tasks: Sequence[Task],
+    generate: Generate,
+    *,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Take tasks through the gate until all are done, by this process or by another one.
+
+    Then outputs for which a verifier could not tell are tried again, if their process has ended.
+    The gate knows all that the others had done by then.
+
+    Parameters
+    ----------
+    gate
+        Of this process, with `shared=True`.
+    blocks
+        Of the tasks, `BLOCK` in each.
+    tasks
+        The same in all processes.
+    generate
+        As for `run_tasks`.
+    on_progress
+        Called with the number of outputs that any process has decided on since the last call.
+
+    Raises
+    ------
+    LogError
+        If this process was taken for dead.
+    """
+    parts = list(blocks_of(tasks, BLOCK))
+    ended: dict[int, list[str]] = {}  # their last decisions may not be in the log yet
+    seen = 0
+    while _patiently(blocks.left):
+        taken = _patiently(blocks.take)
+        if taken is not None:
+            ended[taken] = [task["id"] for task in parts[taken]]
+            _do(gate, blocks, parts[taken], generate)
+        for block, ids in list(ended.items()):
+            if _patiently(partial(blocks.finish, block, ids)):
+                del ended[block]
+        if taken is None:
+            time.sleep(PAUSE)
+        before, seen = seen, gate.status().seen
+        on_progress(seen - before)
+    _catch_up(gate, blocks)
+    on_progress(gate.status().seen - seen)
+    by_id = {task["id"]: task for task in tasks}
+    gate.verify_batch([(g, by_id[g.id]) for g in gate.pending() if g.id in by_id])
+
+
+def _do(
+    gate: VerificationGate, blocks: PostgresBlocks, block: Sequence[Task], generate: Generate
+) -> None:
+    """Decide on the outputs of a block, and verify those that are selected.
+
+    Where a process ended in the midst of it, its decisions stand: then what it had selected, and
+    has no verdict, is verified.
+    """
+    ids = [task["id"] for task in block]
+    known = _patiently(partial(blocks.decided, ids))
+    answers = answers_of(block, set(ids) - known, generate)
+    if known:
+        _catch_up(gate, blocks)
+        answers |= {answer.id: answer for answer in gate.pending() if answer.id in known}
+    gate.verify_batch([(answers[task["id"]], task) for task in block if task["id"] in answers])
+
+
+def _catch_up(gate: VerificationGate, blocks: PostgresBlocks) -> None:
+    """Wait until the gate has applied what the log has now."""
+    logged = _patiently(blocks.logged)
+    applied, since = (-1, -1), time.monotonic()
+    while True:
+        status = gate.status()
+        before, applied = applied, (status.seen, status.verified + status.warmup_verified)
+        if applied[0] >= logged[0] and applied[1] >= logged[1]:
+            return
+        if applied != before:
+            since = time.monotonic()
+        if time.monotonic() > since + PATIENCE:
+            raise LogError(
+                f"this process knows of {applied[0]} of {logged[0]} outputs of the run, and could "
+                "not read the others: the same command continues"
+            )
+        _patiently(blocks.left)  # says so if this process was taken for dead
+        time.sleep(PAUSE)
+
+
+def _patiently(call: Callable[[], Found]) -> Found:
+    """What a call returns, as soon as the database can be reached."""
+    while True:
+        try:
+            return call()
+        except UnavailableError:
+            time.sleep(PAUSE)

@@ -1,0 +1,74 @@
+"""The token entries of an answer as objects with the fields that are read.
+
+Each entry has five alternatives with the bytes of their texts, of which the signals need the
+log-probability alone. As dicts and lists all of it took most of the gateway's time for an answer
+(benchmarks/gateway.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+__all__ = ["read_logprobs"]
+
+
+class Alternative(msgspec.Struct, gc=False):
+    """An alternative to a token. Its bytes are left out: they only tell ambiguous texts apart."""
+
+    token: str
+    logprob: float
+
+
+class Entry(msgspec.Struct, gc=False):
+    """A token of the output."""
+
+    token: str
+    logprob: float
+    top_logprobs: list[Alternative]
+    bytes: list[int] | None = None
+
+
+class _Lists(msgspec.Struct, forbid_unknown_fields=True):
+    """The `logprobs` of a chat completion; those of a text completion have other members."""
+
+    content: list[Entry] | msgspec.UnsetType | None = msgspec.UNSET
+    refusal: list[Entry] | msgspec.UnsetType | None = msgspec.UNSET
+
+
+_plain = msgspec.json.Decoder().decode
+_typed = msgspec.json.Decoder(_Lists | list[Entry] | int | None).decode
+
+
+def read_logprobs(text: msgspec.Raw) -> Any:
+    """The value of a `logprobs`: its entries as objects, or as dicts where they are not as usual.
+
+    Parameters
+    ----------
+    text
+        An object with the lists `content` and `refusal` in chat completions, a list in the
+        Responses API; anything else is read as it is.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        If the text is not JSON.
+    """
+    try:
+        found = _typed(text)
+    except msgspec.ValidationError:
+        return _plain(text)
+    if not isinstance(found, _Lists):
+        return _plain(text) if _is_ambiguous(found) else found
+    members = msgspec.structs.asdict(found).items()
+    lists = {name: entries for name, entries in members if entries is not msgspec.UNSET}
+    return _plain(text) if any(map(_is_ambiguous, lists.values())) else lists
+
+
+def _is_ambiguous(entries: list[Entry] | int | None) -> bool:
+    """Whether a token has a text that other tokens share: none, or a piece of a character."""
+    if not isinstance(entries, list):
+        return False
+    tokens = [entry.token for entry in entries]
+    return "" in tokens or "\ufffd" in "".join(tokens)

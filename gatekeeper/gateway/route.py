@@ -1,0 +1,46 @@
+"""A route: calls for some models, and the gate that decides on their outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from gatekeeper.gate import VerificationGate
+from gatekeeper.gateway.settings import GatewaySettings
+from gatekeeper.page.application import LivePage
+from gatekeeper.stats.interval import Interval
+
+__all__ = ["Route"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Calls for some models.
+
+    Parameters
+    ----------
+    gate : VerificationGate
+        With `on_unavailable="pass"`. It stays the caller's to close.
+    settings : GatewaySettings
+        Of these calls.
+    name : str
+        In metrics and in the page's path; "" for the gateway's own route.
+    models : sequence of str
+        Names as in the body's `model`, or patterns with `*`, `?` and `[...]`.
+    page : LivePage or None
+        Of the gate's log.
+    error_rate : callable or None
+        As for `GateCollector`.
+    """
+
+    gate: VerificationGate
+    settings: GatewaySettings
+    name: str = ""
+    models: Sequence[str] = ("*",)
+    page: LivePage | None = None
+    error_rate: Callable[[], Interval | None] | None = None
+
+    def takes(self, model: str) -> bool:
+        """Whether calls for this model are of this route."""
+        return any(fnmatchcase(model, pattern) for pattern in self.models)

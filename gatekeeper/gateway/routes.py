@@ -1,0 +1,81 @@
+"""The routes of a gateway that runs: their upstreams, gates and verifications."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import lru_cache
+
+from gatekeeper.gateway.gated import GatedCalls
+from gatekeeper.gateway.metrics import Metrics
+from gatekeeper.gateway.outputs import Outputs
+from gatekeeper.gateway.route import Route
+from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.gateway.upstream import Upstream
+
+__all__ = ["Routes", "RunningRoute"]
+
+MODELS = 4096  # names whose route is remembered; callers may send any
+
+
+class RunningRoute:
+    """A route with its connections and its verifications. Made on the event loop that uses it.
+
+    Attributes
+    ----------
+    settings, upstream, outputs, calls
+        Of the route.
+    """
+
+    def __init__(self, route: Route, metrics: Metrics) -> None:
+        self.settings = route.settings
+        self.upstream = Upstream(route.settings)
+        self.outputs = Outputs(route.gate, metrics)
+        self.calls = GatedCalls(self.upstream, self.outputs, metrics)
+
+
+class Routes:
+    """All routes of a gateway. Made on the event loop that uses it.
+
+    Parameters
+    ----------
+    routes : sequence of Route
+        The first one has the calls that no other takes; of the others the first that fits counts.
+    metrics : Metrics
+    """
+
+    def __init__(self, routes: Sequence[Route], metrics: Metrics) -> None:
+        self._all = [RunningRoute(route, metrics) for route in routes]
+        others = list(zip(routes[1:], self._all[1:], strict=True))
+
+        @lru_cache(MODELS)
+        def of_model(model: str) -> RunningRoute:
+            fitting = (running for route, running in others if route.takes(model))
+            return next(fitting, self.own)
+
+        self._of_model = of_model if others else None
+
+    @property
+    def own(self) -> RunningRoute:
+        """That of the gateway, which has all calls that are not gated, too."""
+        return self._all[0]
+
+    def of(self, model: object) -> RunningRoute:
+        """The route of a request's model."""
+        if self._of_model is None or not isinstance(model, str):
+            return self.own
+        return self._of_model(model)
+
+    async def resume(self, tasks: Tasks) -> None:
+        """As `Outputs.resume`, of all gates."""
+        for route in self._all:
+            await route.outputs.resume(tasks)
+
+    async def drain(self, seconds: float) -> None:
+        """As `Outputs.drain`, of all gates at once."""
+        await asyncio.gather(*(route.outputs.drain(seconds) for route in self._all))
+
+    async def close(self) -> None:
+        """End all connections."""
+        for route in self._all:
+            await route.upstream.close()

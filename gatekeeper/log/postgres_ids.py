@@ -1,0 +1,50 @@
+"""Ids of outputs as texts that PostgreSQL takes, and which process decided on an output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from gatekeeper.log.events import Decided
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["as_text", "deciders", "of_text"]
+
+
+def as_text(id_: str) -> str:
+    """The id; as JSON where it has a NUL or half a surrogate pair, or could be taken for JSON."""
+    if id_.startswith('"') or "\0" in id_ or (not id_.isascii() and _is_broken(id_)):
+        return json.dumps(id_)
+    return id_
+
+
+def _is_broken(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def of_text(text: str) -> str:
+    return str(json.loads(text)) if text.startswith('"') else text
+
+
+def deciders(db: psycopg.Connection[Any], run: int, ids: Collection[str]) -> dict[str, int]:
+    """The process that decided first on each of these outputs of a run, as far as the log has it.
+
+    Returns
+    -------
+    dict
+        From the id to the number of the process; without outputs on which none has decided.
+    """
+    by_text = {as_text(id_): id_ for id_ in ids}
+    rows = db.execute(
+        "SELECT id, writer FROM gatekeeper.events WHERE run = %s AND kind = %s"
+        " AND id = ANY(%s) ORDER BY at DESC",
+        (run, Decided.kind, list(by_text)),
+    ).fetchall()
+    return {by_text[text]: int(writer) for text, writer in rows}

@@ -1,0 +1,148 @@
+"""The events of a run with many writers, in one order.
+
+Each writer numbers its own events without gaps. A reading covers what is committed when it begins,
+for all writers of one moment: so an event that follows from another writer's is never without it.
+The order is that of the times, and for the events of one writer that of its numbers.
+
+Two processes may decide on outputs of one id, before they know of each other's. Both are kept: the
+later one is `ID (process 2)`, by its writer.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from psycopg import Connection
+
+from gatekeeper.log.events import Decided
+from gatekeeper.log.postgres_ids import as_text, of_text
+
+__all__ = ["Merged", "SharedRow"]
+
+PAGE = 1000  # events of a writer that are read at a time
+RENAMED = re.compile(r"(?P<id>.*) \(process (?P<writer>\d+)\)", re.DOTALL)
+_BITS = 40  # of a number, in a place: a writer and a number
+
+
+class SharedRow(NamedTuple):
+    """An event as it is stored, with its writer and when it was appended."""
+
+    at: float  # seconds since the epoch
+    writer: int
+    n: int
+    kind: str
+    id: str
+    data: dict[str, Any]
+
+
+class Merged:
+    """What has been read of a run so far, and what is new.
+
+    Parameters
+    ----------
+    run
+        Its number.
+    without
+        A writer whose events are left out; None: none.
+    """
+
+    def __init__(self, run: int, *, without: int | None = None) -> None:
+        self._run, self._without = run, without
+        self._read: dict[int, int] = {}  # number of the last event that was read, by writer
+        self._places = array("q")  # of all events that were read, in order
+        self._owners: dict[str, int] = {}  # who decided first on an output
+        self._twice: set[tuple[str, int]] = set()  # who did later
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def after(self, db: Connection[Any], count: int) -> Iterator[SharedRow]:
+        """All events but the first `count`; those that were read before, in the same order."""
+        for place in self._places[count:]:
+            yield self._stored(db, place)
+        yield from self.new(db)
+
+    def new(self, db: Connection[Any]) -> Iterator[SharedRow]:
+        """The events that have not been read. It may be left before its end."""
+        streams = [
+            self._of_writer(db, writer, until)
+            for writer, until in self.last(db).items()
+            if writer != self._without
+        ]
+        for row in heapq.merge(*streams, key=lambda row: (row.at, row.writer)):
+            self._read[row.writer] = row.n
+            self._places.append(row.writer << _BITS | row.n)
+            if row.kind == Decided.kind and self._owners.setdefault(row.id, row.writer) != (
+                row.writer
+            ):
+                self._twice.add((row.id, row.writer))
+            yield self._named(row)
+
+    def last(self, db: Connection[Any]) -> Mapping[int, int]:
+        """The number of each writer's last event."""
+        rows = db.execute(
+            "SELECT writer, (SELECT max(n) FROM gatekeeper.events e WHERE e.run = w.run"
+            " AND e.writer = w.writer) FROM gatekeeper.writers w WHERE run = %s",
+            (self._run,),
+        )
+        return {writer: n for writer, n in rows.fetchall() if n is not None}
+
+    def behind(self, db: Connection[Any]) -> dict[int, int]:
+        """How many events of each writer have not been read."""
+        return {
+            writer: n - self._read.get(writer, 0)
+            for writer, n in self.last(db).items()
+            if writer != self._without
+        }
+
+    def of_id(self, db: Connection[Any], id_: str) -> list[SharedRow]:
+        """The events of one output, in order."""
+        found = self._of_text(db, id_)
+        if not found and (renamed := RENAMED.fullmatch(id_)):
+            found = self._of_text(db, renamed["id"])
+            writer = int(renamed["writer"])
+            return [row._replace(id=id_) for row in found if row.writer == writer]
+        deciders = [row.writer for row in found if row.kind == Decided.kind]
+        return [row for row in found if row.writer not in deciders[1:]]
+
+    def _of_text(self, db: Connection[Any], id_: str) -> list[SharedRow]:
+        rows = db.execute(
+            "SELECT extract(epoch FROM at), writer, n, kind, id, data FROM gatekeeper.events"
+            " WHERE run = %s AND id = %s ORDER BY at, writer, n",
+            (self._run, as_text(id_)),
+        )
+        return [_row(row) for row in rows.fetchall()]
+
+    def _of_writer(self, db: Connection[Any], writer: int, until: int) -> Iterator[SharedRow]:
+        after = self._read.get(writer, 0)
+        while after < until:
+            page = db.execute(
+                "SELECT extract(epoch FROM at), writer, n, kind, id, data FROM gatekeeper.events"
+                " WHERE run = %s AND writer = %s AND n > %s AND n <= %s ORDER BY n LIMIT %s",
+                (self._run, writer, after, until, PAGE),
+            ).fetchall()
+            yield from map(_row, page)
+            after = page[-1][2] if page else until
+
+    def _stored(self, db: Connection[Any], place: int) -> SharedRow:
+        found = db.execute(
+            "SELECT extract(epoch FROM at), writer, n, kind, id, data FROM gatekeeper.events"
+            " WHERE run = %s AND writer = %s AND n = %s",
+            (self._run, place >> _BITS, place & (1 << _BITS) - 1),
+        ).fetchone()
+        assert found is not None
+        return self._named(_row(found))
+
+    def _named(self, row: SharedRow) -> SharedRow:
+        if (row.id, row.writer) in self._twice:
+            return row._replace(id=f"{row.id} (process {row.writer})")
+        return row
+
+
+def _row(stored: tuple[Any, ...]) -> SharedRow:
+    at, writer, n, kind, id_, data = stored
+    return SharedRow(float(at), writer, n, kind, of_text(id_), data)

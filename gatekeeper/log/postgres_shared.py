@@ -1,0 +1,333 @@
+"""One process's log of a run that several processes write, and its leases on their budget.
+
+What takes or returns budget, and what comes of it, is on disk before the call that made it returns:
+`append` collects the events of all callers, and each waits for its own in `sync`, outside the
+gate's lock. Who comes first writes what there is, in one statement, for all of them. Events are
+written in the order in which they were appended, so none is in the log without those before it.
+
+A decision not to verify follows within `DELAY` seconds, together with others: `kill -9` loses at
+most such decisions. While the database cannot be reached all events wait in memory, and the gate
+goes on with the leases that it has.
+
+A process that was taken for dead can write nothing more: each statement asks for its epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import islice
+from threading import Condition, Lock, Thread
+from threading import Event as Flag
+from time import monotonic
+from typing import Any
+
+from gatekeeper.budget import SharedLedger
+from gatekeeper.budget.budget import TICKS
+from gatekeeper.budget.lease_store import FENCED, FencedError, UnavailableError
+from gatekeeper.budget.leases import Leases
+from gatekeeper.budget.silence import BEAT
+from gatekeeper.errors import LogError
+from gatekeeper.log.encoding import encoded
+from gatekeeper.log.events import Decided, Event, Learned, decode
+from gatekeeper.log.place import PostgresRun
+from gatekeeper.log.postgres import PostgresLog
+from gatekeeper.log.postgres_ids import as_text, deciders
+from gatekeeper.log.postgres_leases import PostgresLeases
+from gatekeeper.log.postgres_link import Link
+from gatekeeper.log.postgres_merge import Merged
+from gatekeeper.log.protocol import OthersEvent
+from gatekeeper.types import SharedProcess, SharedStatus
+
+__all__ = ["DELAY", "SharedLog"]
+
+DELAY = 0.05  # seconds by which a decision not to verify may be written later
+FOLLOW = 0.25  # seconds between two readings of what others wrote
+PIECE = 256  # of their events, decoded at once
+BATCH = 256  # such decisions are written at once
+MOST_AT_ONCE = 1024  # events in a statement
+MOST = 100_000  # events that wait for a database
+
+# The row of the writer is locked until its events are there: nobody raises its epoch meanwhile. An
+# event that is there already was written by this statement, whose answer was lost. A clock that is
+# set back does not change the order of a writer's events.
+_APPEND = """
+WITH me AS (SELECT run, writer FROM gatekeeper.writers
+            WHERE run = %s AND writer = %s AND epoch = %s FOR SHARE),
+new AS (INSERT INTO gatekeeper.events (run, writer, n, at, kind, id, data)
+        SELECT run, writer, %s + row, greatest(clock_timestamp(), to_timestamp(%s)), kind, id,
+               data::json
+        FROM me, unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY
+                 AS t (kind, id, data, row)
+        ON CONFLICT DO NOTHING)
+SELECT extract(epoch FROM clock_timestamp()) FROM me
+"""
+
+
+class SharedLog:
+    """A `Log` for one of several gates on a run.
+
+    Parameters
+    ----------
+    place
+        The database and the run, which is made where there is none.
+    ledger
+        A fresh one of the gate. The first process of a run stores the caps of its accounts.
+
+    Raises
+    ------
+    LogError
+        As `PostgresLog`, and for a run that one process alone writes.
+    """
+
+    def __init__(self, place: PostgresRun, ledger: SharedLedger) -> None:
+        self.place = place
+        with ExitStack() as undo:
+            self._reader = PostgresLog(place, shared=True)
+            undo.callback(self._reader.close)
+            self._store = PostgresLeases(place, ledger.caps, ledger.price)
+            undo.callback(self._store.close)
+            self.leases = Leases(self._store, ledger.price, ledger.accounts)
+            undo.pop_all()
+        self._run = self._reader.run
+        self._link = Link(place, "events")
+        self._asking = Link(place, "events")
+        self._lock = Lock()  # of what waits; held for no statement
+        self._written = Condition(self._lock)
+        self._is_writing = False  # somebody, for all
+        self._merged = Merged(self._run, without=self.leases.member.writer)
+        self._following = Link(place, "events")
+        self._apply: Callable[[Sequence[OthersEvent]], None] | None = None
+        self._status = SharedStatus(self.leases.member.writer, (), {}, 0, reachable=True)
+        self._n = 0  # of the last event in the database
+        self._at = 0.0  # when that was written
+        self._rows: list[tuple[str, str, str]] = []  # that are not there yet
+        self._must = 0  # number of the last event for which a caller waits
+        self._open: set[str] = set()  # outputs that this process selected, and has not learned from
+        self._accrued = 0  # what their candidates add to the budget
+        self._fenced: FencedError | None = None
+        self._reachable = True
+        self._closing = Flag()
+        self._thread = Thread(target=self._tend, name="gatekeeper shared", daemon=True)
+        self._thread.start()
+
+    # -- the log of a gate ------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, Any]:
+        return self._opened().settings()
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Store the settings, unless another process has: compare `settings` afterwards."""
+        self._opened().configure(settings)
+
+    def append(self, events: Iterable[Event]) -> None:
+        events = list(events)
+        rows = encoded(events, str(self.place))
+        with self._lock:
+            if self._fenced is not None:
+                raise self._fenced
+            if len(self._rows) + len(rows) > MOST:
+                raise LogError(
+                    f"log {self.place} could not be reached for so long that {len(self._rows):,} "
+                    "events wait for it: mend the cause and make a new gate"
+                )
+            self._rows += rows
+            for event in events:
+                if isinstance(event, Decided) and event.decision.verify:
+                    self._open.add(event.id)
+                elif isinstance(event, Learned):
+                    self._open.discard(event.id)
+            self._accrued += self.leases.take_accrued()
+            waiting = self._n + len(self._rows)
+            if not all(map(_may_wait, events)):
+                self._must = waiting
+        if waiting - self._n >= BATCH:
+            with suppress(UnavailableError):
+                self._flush(waiting)
+
+    def sync(self) -> None:
+        with suppress(UnavailableError):
+            self._flush(self._must)
+
+    def events(self, id_: str | None = None) -> Iterator[Event]:
+        """Those of all processes; of this one as far as they are in the database.
+
+        To be read once as a whole, at the beginning; `follow` goes on from there.
+        """
+        if id_ is None:
+            with self._following.connection() as db:
+                for new in self._merged.new(db):
+                    yield decode(new.kind, new.id, new.data)
+            return
+        with suppress(UnavailableError):
+            self.flush()
+        for row in self._opened().rows(id_):
+            yield decode(*row)
+
+    def close(self) -> None:
+        """Write what is left, and return the leases. Without a database others reclaim them."""
+        self._closing.set()
+        self._thread.join()
+        with suppress(LogError):
+            self.flush()
+            self.leases.leave()
+        for link in (self._link, self._asking, self._following):
+            link.close()
+        self._store.close()
+        self._reader.close()
+
+    def status(self) -> SharedStatus:
+        return replace(self._status, waiting=len(self._rows), reachable=self._reachable)
+
+    # -- the other processes ----------------------------------------------------------------------
+
+    def mine(self, ids: Collection[str]) -> set[str]:
+        """Those of these outputs that this process may verify: on which it decided itself, and
+        those of processes that have ended, unless another one has asked for them first. Of others'
+        none while the database cannot be asked."""
+        own = self._open.intersection(ids)
+        others = [id_ for id_ in ids if id_ not in own]
+        if others:
+            with suppress(UnavailableError):
+                own |= self._inherited(others)
+        return own
+
+    def _inherited(self, ids: Collection[str]) -> set[str]:
+        me = self.leases.member.writer
+        with self._asking.connection() as db:
+            found = deciders(db, self._run, ids)
+            rows = db.execute(
+                "UPDATE gatekeeper.writers w SET heir = %s WHERE run = %s AND writer = ANY(%s)"
+                " AND NOT live AND (heir IS NULL OR NOT EXISTS (SELECT FROM gatekeeper.writers h"
+                " WHERE h.run = w.run AND h.writer = w.heir AND h.live AND h.writer <> %s))"
+                " RETURNING writer",
+                (me, self._run, list(set(found.values())), me),
+            ).fetchall()
+        taken = {writer for (writer,) in rows}
+        return {id_ for id_, writer in found.items() if writer in taken}
+
+    def _tend(self) -> None:
+        """Write what waits, follow the others, and say that this process lives."""
+        read, beat = monotonic() + FOLLOW, 0.0
+        while not self._closing.wait(DELAY):
+            try:
+                self.flush()
+                self.leases.write_ahead()
+                if self._apply is not None and monotonic() >= read:
+                    self._follow()
+                    read = monotonic() + FOLLOW
+                if monotonic() >= beat:
+                    self.leases.beat()
+                    if self._apply is not None:  # the log has been read by now
+                        self._look()
+                    beat = monotonic() + BEAT
+                self._reachable = True
+            except UnavailableError:
+                self._reachable = False
+            except FencedError as error:
+                self._fenced = error
+                return
+            except LogError:
+                continue  # the caller's next event gets it
+
+    def follow(self, apply: Callable[[Sequence[OthersEvent]], None]) -> None:
+        self._apply = apply
+
+    def _follow(self) -> None:
+        with self._following.connection() as db:
+            new = self._merged.new(db)
+            while self._apply is not None and (piece := list(islice(new, PIECE))):
+                events = [OthersEvent(r.writer, decode(r.kind, r.id, r.data)) for r in piece]
+                try:
+                    self._apply(events)
+                except Exception:  # the gate is closed or has stopped: its next caller is told why
+                    self._apply = None
+
+    def _look(self) -> None:
+        """Who is there, with what."""
+        leases = self.leases
+        with self._following.connection() as db:
+            rows = db.execute(
+                "SELECT w.writer, w.name, account, granted FROM gatekeeper.writers w"
+                " JOIN gatekeeper.leases USING (run, writer) WHERE run = %s AND live"
+                " ORDER BY writer, account",
+                (self._run,),
+            ).fetchall()
+            behind = self._merged.behind(db)
+        found: dict[tuple[int, str], dict[str, float]] = {}
+        for writer, name, account, granted in rows:
+            found.setdefault((writer, name), {})[account] = granted / TICKS
+        self._status = SharedStatus(
+            leases.member.writer,
+            tuple(
+                SharedProcess(writer, name, leased, behind.get(writer, 0))
+                for (writer, name), leased in found.items()
+            ),
+            {name: ticks / TICKS for name, ticks in leases.free().items()},
+            waiting=0,
+            reachable=True,
+        )
+
+    def flush(self) -> None:
+        with self._lock:
+            until = self._n + len(self._rows)
+        self._flush(until)
+
+    def flush_unless_writing(self) -> None:
+        if not self._is_writing:
+            self.flush()
+
+    def _flush(self, until: int) -> None:
+        """Return when the events up to this number are written, by whomever."""
+        while self._n < until:
+            leads = False
+            try:
+                with self._written:
+                    if self._is_writing:
+                        self._written.wait()
+                        continue
+                    rows, accrued = self._rows[:MOST_AT_ONCE], 0
+                    if len(rows) == len(self._rows):
+                        accrued = self._accrued
+                    self._is_writing = leads = bool(rows)
+                if leads:
+                    self._at = self._write(rows)
+                    self._drop(len(rows), accrued)
+            finally:
+                if leads:
+                    with self._written:
+                        self._is_writing = False
+                        self._written.notify_all()
+
+    def _drop(self, count: int, accrued: int) -> None:
+        """The first rows are written: what their candidates add to the budget counts."""
+        with self._lock:
+            del self._rows[:count]
+            self._n += count
+            self._accrued -= accrued
+        if accrued:
+            self.leases.grow(accrued)
+
+    def _write(self, rows: Sequence[tuple[str, str, str]]) -> float:
+        """Returns when they were written, by the database's clock."""
+        kinds, ids, data = zip(*rows, strict=True)
+        member, columns = self.leases.member, (list(kinds), list(map(as_text, ids)), list(data))
+        with self._link.connection() as db:
+            found = db.execute(
+                _APPEND, (self._run, *member, self._n, self._at, *columns)
+            ).fetchone()
+        if found is None:
+            self._fenced = FencedError(FENCED)
+            raise self._fenced
+        return float(found[0])
+
+    def _opened(self) -> PostgresLog:
+        """The log to read with, opened again where its connection was lost."""
+        if self._reader.closed:
+            self._reader = PostgresLog(self.place, shared=True)
+        return self._reader
+
+
+def _may_wait(event: Event) -> bool:
+    return isinstance(event, Decided) and not event.decision.verify

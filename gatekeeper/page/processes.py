@@ -1,0 +1,52 @@
+"""The section on the processes that share a run: who is there, and who may spend what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gatekeeper.report.html import Markup, element, table
+from gatekeeper.types import SharedStatus
+
+__all__ = ["processes"]
+
+ACCOUNTS = {"total": "of the total", "rate": "of the share"}
+NOBODY = "held by no process"
+
+
+def processes(shared: SharedStatus, unit: str) -> Iterable[Markup]:
+    """What the section has.
+
+    Parameters
+    ----------
+    shared
+        As the gate that the page belongs to knows it.
+    unit
+        Of the budget.
+    """
+    if not shared.reachable:
+        yield element(
+            "p",
+            f"The database cannot be reached: {shared.waiting:,} events of this process wait for "
+            "it. The gate goes on with the lease that it has, and the rows below are older.",
+            class_="caution",
+        )
+    accounts = [name for name in ACCOUNTS if name in shared.free]
+    rows = [
+        (
+            f"{process.number}: {process.name}{', this one' * (process.number == shared.number)}",
+            *(f"{process.leased.get(name, 0.0):.4g}" for name in accounts),
+            "" if process.number == shared.number else f"{process.behind:,}",
+        )
+        for process in shared.processes
+    ]
+    if accounts and rows:
+        rows.append((NOBODY, *(f"{shared.free[name]:.4g}" for name in accounts), ""))
+    heads = [f"lease {ACCOUNTS[name]}, {unit}" for name in accounts]
+    yield table(
+        ("process", *heads, "events behind"),
+        rows,
+        caption="A lease is what a process has used of the budget, and may use without asking; no "
+        "other one can. It is below 0 where the process's outputs have added more to the share "
+        "than it has used. Events behind: of that process, not yet applied by this one. As of two "
+        "seconds ago at most.",
+    )

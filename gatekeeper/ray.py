@@ -1,0 +1,400 @@
+"""Verification on a Ray cluster: any verifier on a pool of actors over all nodes, in batches.
+
+Ray itself is imported when a pool starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gatekeeper.errors import BadInputError, GatekeeperError, MissingDependencyError
+from gatekeeper.protocols import Verifier
+from gatekeeper.types import Generation, Outcome, Verdict
+from gatekeeper.types.values import as_count
+from gatekeeper.verifiers import as_verifier, make_verifier
+
+__all__ = ["Make", "RayVerifier", "VerifyRows"]
+
+Make = str | Callable[[], Any]
+"""A verifier's name, such as "local", or what makes one: a class, a `functools.partial`."""
+
+START_LIMIT = 120.0  # seconds without any actor, after which waiting verifications end
+_POLL = 0.5  # seconds between two looks at an actor that starts
+
+
+class RayVerifier:
+    """A verifier that passes outputs to actors, each with a verifier of its own.
+
+    An output waits until an actor is free; what waits together goes to it in one batch. When an
+    actor or its node dies, its batch is verified again, one by one and on another node where there
+    is one; an output that was with `attempts` actors that died is an INFRA_ERROR. Each call of
+    `verify` returns one outcome, so a gate charges it once, however often it was tried.
+
+    Parameters
+    ----------
+    make
+        What makes the verifier of an actor, in the actor: a name ("docker", "local", "math"), a
+        class, or a function without parameters. Ray sends it by cloudpickle.
+    actors
+        How many, at least 1; None: as many as the cluster's processors allow.
+    batch
+        Most outputs in one call of an actor, at least 1.
+    cpus
+        Processors that Ray reserves for an actor, above 0. A verifier that waits for a service
+        needs a fraction.
+    attempts
+        How often an output is tried on actors that die, at least 1.
+    address
+        Of the cluster, where this process is not connected to one yet; None: that of RAY_ADDRESS,
+        else the cluster that runs on this machine, else one of this machine alone.
+    name
+        By which a gate recognises the verifier; default: what `make` is called, with the arguments
+        of a `functools.partial`.
+
+    Attributes
+    ----------
+    max_seconds
+        That of the actors' verifiers, seconds; None if they declare none.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the extra `ray`.
+    BadInputError
+        For a number out of range.
+    GatekeeperError
+        The verifier cannot be made on the cluster: the message has the reason.
+    """
+
+    def __init__(
+        self,
+        make: Make,
+        *,
+        actors: int | None = None,
+        batch: int = 64,
+        cpus: float = 1.0,
+        attempts: int = 3,
+        address: str | None = None,
+        name: str = "",
+    ) -> None:
+        if not (isinstance(make, str) or callable(make)):
+            raise BadInputError(f"make={make!r:.80}: give a verifier's name or what makes one")
+        for setting, value in (("batch", batch), ("attempts", attempts), ("actors", actors or 1)):
+            if as_count(setting, value) < 1:
+                raise BadInputError(f"{setting}={value!r}: at least 1 is needed")
+        if not cpus > 0.0:
+            raise BadInputError(f"cpus={cpus!r}: a number above 0 is needed")
+        self.name = name or _name_of(make)
+        self.max_seconds: float | None = None
+        self._batch, self._attempts = batch, attempts
+        self._ray = _connected(address)
+        size = actors or max(1, int(self._ray.cluster_resources().get("CPU", 1) / cpus))
+        self._start_actor = partial(
+            self._ray.remote(_Worker)
+            .options(num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
+            .remote,
+            make,
+        )
+        self._changed = threading.Condition()
+        self._waiting: list[_Item] = []
+        self._nodes: dict[int, str] = {}  # of the actors that live, by slot
+        self._alive_at = time.monotonic()  # when there was last an actor
+        self._failure, self._failed = "the cluster has no room for one", 0
+        self._closed = False
+        self._slots = [
+            threading.Thread(target=self._serve, args=(slot,), name="gatekeeper-ray", daemon=True)
+            for slot in range(size)
+        ]
+        for thread in self._slots:
+            thread.start()
+        with self._changed:
+            ready = self._changed.wait_for(
+                lambda: bool(self._nodes) or self._failed >= size, START_LIMIT
+            )
+        if not (ready and self._nodes):
+            self.close()
+            raise GatekeeperError(f"{self.name}: no actor could be started: {self._failure}")
+
+    def verify(self, generation: Generation, task: Any) -> Outcome:
+        """Verify one output on the cluster. Thread-safe; never raises for what happens there."""
+        return self._submit(generation, task).result()
+
+    async def averify(self, generation: Generation, task: Any) -> Outcome:
+        """`verify` as a coroutine, without a thread. Cancelled, it no longer waits for an actor."""
+        return await asyncio.wrap_future(self._submit(generation, task))
+
+    def verify_batch(self, pairs: Sequence[tuple[Generation, Any]]) -> list[Outcome]:
+        """The outcomes of (output, task) pairs, in their order."""
+        futures = [self._submit(generation, task) for generation, task in pairs]
+        return [future.result() for future in futures]
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """How many actors live on each node, by Ray's node id."""
+        with self._changed:
+            found = list(self._nodes.values())
+        return {node: found.count(node) for node in dict.fromkeys(found)}
+
+    def close(self) -> None:
+        """End the actors. Verifications that have not ended are INFRA_ERROR."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._slots:
+            if thread is not threading.current_thread():
+                thread.join()
+        self._end_waiting("the pool was closed")
+
+    def __enter__(self) -> RayVerifier:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _submit(self, generation: Generation, task: Any) -> Future[Outcome]:
+        item = _Item((generation, task))
+        with self._changed:
+            if self._closed:
+                item.end("the pool was closed")
+            else:
+                self._waiting.append(item)
+                self._changed.notify()
+        return item.future
+
+    def _serve(self, slot: int) -> None:
+        """Keep one actor alive and give it batches, until the pool is closed."""
+        while not self._closed:
+            actor = self._started(slot)
+            if actor is None:
+                continue
+            while (items := self._take(slot)) and self._ran(actor, items, slot):
+                pass
+            with self._changed:
+                self._nodes.pop(slot, None)
+                self._alive_at = time.monotonic()
+            self._kill(actor)
+
+    def _started(self, slot: int) -> Any:
+        """An actor that is ready; None where it failed, and after `close`."""
+        actor = None
+        try:
+            actor = self._start_actor()
+            ready = actor.about.remote()
+            while not self._closed:
+                if self._ray.wait([ready], timeout=_POLL)[0]:
+                    node, self.max_seconds = self._ray.get(ready)
+                    with self._changed:
+                        self._nodes[slot] = node
+                        self._changed.notify_all()
+                    return actor
+                self._give_up_without_actors()
+        except Exception as e:
+            self._give_up_without_actors()
+            with self._changed:
+                self._failure = _reason(e)
+                self._failed += 1
+                self._changed.notify_all()
+                # What failed at once would fail again.
+                self._changed.wait_for(lambda: self._closed, 2 * _POLL)
+        if actor is not None:
+            self._kill(actor)
+        return None
+
+    def _give_up_without_actors(self) -> None:
+        with self._changed:
+            late = not self._nodes and time.monotonic() - self._alive_at > START_LIMIT
+        if late:
+            self._end_waiting(f"no actor for {START_LIMIT:g} s: {self._failure}")
+
+    def _take(self, slot: int) -> list[_Item]:
+        """The next batch of an actor; [] after `close`.
+
+        A fair part of what waits, so that actors end together; what was with an actor that died
+        goes alone, so that one output that kills its actor takes no other with it.
+        """
+        with self._changed:
+            while not self._closed:
+                node, others = self._nodes[slot], set(self._nodes.values())
+                fit = [item for item in self._waiting if item.may_run_on(node, others)]
+                part = min(self._batch, -(-len(fit) // len(self._nodes)))
+                items = fit[:1] if fit and fit[0].died_on else [i for i in fit if not i.died_on]
+                items = items[:part]
+                for item in items:
+                    self._waiting.remove(item)
+                items = [item for item in items if item.begins()]
+                if items:
+                    return items
+                if not fit:
+                    self._changed.wait()
+        return []
+
+    def _ran(self, actor: Any, items: list[_Item], slot: int) -> bool:
+        """Verify a batch; whether the actor lives on."""
+        try:
+            call = actor.verify_many.remote([item.pair for item in items])
+            while not self._ray.wait([call], timeout=_POLL)[0]:
+                if self._closed:
+                    raise RuntimeError("the pool was closed")
+            outcomes: list[Outcome] = self._ray.get(call)
+        except Exception as e:
+            again = []
+            for item in items:
+                item.died_on.append(self._nodes[slot])
+                if self._closed or len(item.died_on) >= self._attempts:
+                    item.end(f"{type(e).__name__} ({len(item.died_on)} attempts)")
+                else:
+                    again.append(item)
+            with self._changed:
+                # Its own node may be dead: others must not wait for it.
+                self._nodes.pop(slot)
+                self._waiting[:0] = again
+                self._changed.notify_all()
+            return False
+        for item, outcome in zip(items, outcomes, strict=True):
+            item.future.set_result(outcome)
+        return True
+
+    def _end_waiting(self, why: str) -> None:
+        with self._changed:
+            items, self._waiting = self._waiting, []
+        for item in items:
+            if item.begins():
+                item.end(why)
+
+    def _kill(self, actor: Any) -> None:
+        try:
+            self._ray.kill(actor)
+        except Exception:  # it is dead, or the cluster is
+            return
+
+
+class VerifyRows:
+    """Verifies the rows of a Ray Data set: `data.map_batches(VerifyRows, ...)`, without a gate.
+
+    A batch comes back with the columns `verdict` (a `Verdict` as text), `detail` and `seconds`.
+
+    Parameters
+    ----------
+    make
+        As of `RayVerifier`; one verifier for each actor of Ray Data.
+    text
+        The column with the outputs' text. The whole row is the task.
+    """
+
+    def __init__(self, make: Make, *, text: str = "text") -> None:
+        self._worker, self._text = _Worker(make), text
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """The batch, columns as arrays, with the columns of the outcomes.
+
+        Raises
+        ------
+        BadInputError
+            Without the column `text`.
+        """
+        if self._text not in batch:
+            raise BadInputError(f"text={self._text!r}: the columns are {', '.join(batch)}")
+        columns = {name: _plain(values) for name, values in batch.items()}
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        outcomes = self._worker.verify_many(
+            [
+                (Generation(str(row.get("id", n)), row[self._text]), row)
+                for n, row in enumerate(rows)
+            ]
+        )
+        return {
+            **batch,
+            "verdict": np.array([outcome.verdict.value for outcome in outcomes]),
+            "detail": np.array([outcome.detail for outcome in outcomes]),
+            "seconds": np.array([outcome.seconds for outcome in outcomes]),
+        }
+
+
+@dataclass(eq=False, slots=True)
+class _Item:
+    pair: tuple[Generation, Any]
+    future: Future[Outcome] = field(default_factory=Future)
+    died_on: list[str] = field(default_factory=list)  # nodes, one for each actor that died
+
+    def may_run_on(self, node: str, others: set[str]) -> bool:
+        """Whether it was not on this node yet, or no other node is left."""
+        return node not in self.died_on or others <= set(self.died_on)
+
+    def begins(self) -> bool:
+        """False where its caller no longer waits."""
+        return bool(self.died_on) or self.future.set_running_or_notify_cancel()
+
+    def end(self, why: str) -> None:
+        self.future.set_result(Outcome(Verdict.INFRA_ERROR, detail=f"Ray: {why}"))
+
+
+class _Worker:
+    """What an actor holds: one verifier, used by one call at a time."""
+
+    def __init__(self, make: Make) -> None:
+        made = make_verifier(make) if isinstance(make, str) else make()
+        self._verifier = as_verifier(made)
+        if not isinstance(self._verifier, Verifier):
+            raise BadInputError(f"make={make!r:.80} made {made!r:.80}, which has no `verify`")
+
+    def about(self) -> tuple[str, float | None]:
+        """The node's id, and the verifier's `max_seconds`."""
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()
+        return node, getattr(self._verifier, "max_seconds", None)
+
+    def verify_many(self, pairs: Sequence[tuple[Generation, Any]]) -> list[Outcome]:
+        """One outcome for each pair: what a verifier raises is an INFRA_ERROR."""
+        return [self._verified(generation, task) for generation, task in pairs]
+
+    def _verified(self, generation: Generation, task: Any) -> Outcome:
+        start = time.perf_counter()
+        try:
+            outcome = self._verifier.verify(generation, task)
+            if not isinstance(outcome, Outcome):
+                raise TypeError(f"verifier returned {outcome!r:.80}, not an Outcome")
+        except Exception as e:
+            outcome = Outcome(Verdict.INFRA_ERROR, detail=f"{type(e).__name__}: {e}")
+        # Without the time that it waited for an actor.
+        return outcome if outcome.seconds else replace(outcome, seconds=time.perf_counter() - start)
+
+
+def _connected(address: str | None) -> Any:
+    try:
+        import ray
+    except ImportError as e:
+        raise MissingDependencyError("ray", extra="ray", needed_for="a pool on a cluster") from e
+    if not ray.is_initialized():
+        ray.init(address=address, log_to_driver=False, include_dashboard=False)
+    return ray
+
+
+def _name_of(make: Any) -> str:
+    if isinstance(make, str):
+        return make
+    if isinstance(make, partial):
+        given = [*map(repr, make.args), *(f"{k}={v!r}" for k, v in sorted(make.keywords.items()))]
+        return f"{_name_of(make.func)}({', '.join(given)})"
+    named = make if hasattr(make, "__qualname__") else type(make)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _reason(error: Exception) -> str:
+    """The last line of a message: Ray puts a traceback from the actor before it."""
+    lines = str(error).strip().splitlines() or [""]
+    return lines[-1].strip() or type(error).__name__
+
+
+def _plain(values: Any) -> list[Any]:
+    """A column as Python's own values, nested ones too."""
+    return [v.tolist() if isinstance(v, np.ndarray | np.generic) else v for v in values]

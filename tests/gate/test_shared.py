@@ -1,0 +1,271 @@
+"""One budget in several gates on a run: kills, a fenced gate, a database that goes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import time
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shared_runs import accounts, asked, check_every_moment, reclaim, until
+
+from gatekeeper import (
+    BadInputError,
+    Budget,
+    Generation,
+    LogError,
+    Outcome,
+    Random,
+    Reason,
+    Verdict,
+    VerificationGate,
+)
+from gatekeeper.budget.budget import TICKS
+from gatekeeper.errors import LogLockedError, LogMismatchError
+from gatekeeper.log import PostgresRun
+from gatekeeper.log.run import read_run
+from gatekeeper.testing import make_generation
+
+if TYPE_CHECKING:
+    from postgres import Server
+
+FORK = multiprocessing.get_context("fork")
+BUDGETS = (
+    Budget(fraction=0.3),
+    Budget(fraction=0.4, total=70),
+    Budget(total=60, horizon=400),
+    Budget(fraction=0.25, unit="usd", max_cost=2.0, startup=6.0),
+)
+
+
+@pytest.fixture
+def place(postgres: Server) -> PostgresRun:
+    return postgres.new_run()
+
+
+def verifier(generation: Generation, task: object) -> Outcome:
+    rng = random.Random(generation.id)
+    verdict = rng.choice(("passed", "passed", "failed"))
+    return Outcome(Verdict(verdict), cost=rng.uniform(0.0, 2.0))
+
+
+def open_gate(place: PostgresRun, **given: Any) -> VerificationGate:
+    given = {"policy": "cst", "budget": Budget(fraction=0.3), "verifier": verifier} | given
+    return VerificationGate(**given, warmup=5, log=place, shared=True)
+
+
+def output(id_: str) -> Generation:
+    return make_generation(id_, tokens=20, seed=sum(id_.encode()))
+
+
+def work(place: PostgresRun, budget: Budget, number: int, tasks: int) -> None:
+    with open_gate(place, budget=budget) as gate:
+        for i in range(tasks):
+            gate.maybe_verify(output(f"p{number}-{i}"))
+
+
+def bound(place: PostgresRun) -> int:
+    """What the only gate may have used of the total."""
+    ((found,),) = asked(
+        place,
+        "SELECT bound FROM gatekeeper.leases JOIN gatekeeper.runs USING (run) WHERE name = %s",
+    )
+    return int(found)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_kill_9_of_random_gates(budget: Budget, place: PostgresRun) -> None:
+    """Overshoot 0 at every event; what was under way is finished once, by another gate."""
+    rng = random.Random(str(budget))
+    open_gate(place, budget=budget).close()
+    running = [FORK.Process(target=work, args=(place, budget, i, 150)) for i in range(4)]
+    for process in running:
+        process.start()
+    for number in range(4, 7):
+        time.sleep(rng.uniform(0.05, 0.3))
+        process = running.pop(rng.randrange(len(running)))
+        process.kill()
+        process.join()
+        assert process.pid is not None
+        reclaim(place, process.pid)
+        running.append(FORK.Process(target=work, args=(place, budget, number, 40)))
+        running[-1].start()
+    for process in running:
+        process.join(60)
+        assert process.exitcode == 0
+    with open_gate(place, budget=budget) as gate:
+        for generation in gate.pending():
+            gate.maybe_verify(generation)
+        assert not gate.pending()
+    state = check_every_moment(place)
+    assert state.ledger.held == state.ledger.warmup_held == 0
+    if budget.total is not None:
+        spent = state.ledger.spent + state.ledger.warmup_spent
+        assert spent * TICKS <= accounts(place)["total"] <= budget.total * TICKS
+
+
+def test_a_budget_is_used_by_whoever_needs_it(place: PostgresRun) -> None:
+    """Without kills all of a total is spent, to the last unit, and no more."""
+    budget = Budget(total=90)
+    given: dict[str, Any] = {"policy": None, "budget": budget, "explore": 0.0}
+    gates = [open_gate(place, **given | {"policy": Random(0.9, warmup=5)}) for _ in range(4)]
+    for i in range(45):
+        for number, gate in enumerate(gates):
+            gate.maybe_verify(output(f"p{number}-{i}"))
+    assert sum(gate.status().budget_exhausted for gate in gates) > 0
+    for gate in gates:
+        gate.close()
+    ledger = check_every_moment(place).ledger
+    assert ledger.spent + ledger.warmup_spent == 90
+    assert accounts(place) == {"total": 90 * TICKS}
+
+
+def test_a_fenced_gate_neither_spends_nor_writes(place: PostgresRun) -> None:
+    calls = []
+
+    def reclaimed(generation: Generation, task: object) -> bool:
+        calls.append(generation.id)
+        if generation.id == "late":  # it is taken for dead while its verifier runs
+            reclaim(place, os.getpid())
+        return True
+
+    gate = open_gate(place, verifier=reclaimed)
+    for i in range(20):
+        gate.maybe_verify(output(f"g{i}"))
+    with pytest.raises(LogError, match="taken for dead"):
+        gate.maybe_verify(output("late"), force=True)
+    before, logged = len(calls), len(read_run(place).outputs)
+    for i in range(20):
+        with pytest.raises(LogError, match="taken for dead"):
+            gate.maybe_verify(output(f"h{i}"), force=True)
+    gate.close()
+    assert (len(calls), len(read_run(place).outputs)) == (before, logged)
+    charged = accounts(place)["rate"]
+    with open_gate(place) as other:  # goes on with what the other one left
+        assert [generation.id for generation in other.pending()] == ["late"]
+        assert other.maybe_verify(output("late")).outcome is not None
+    assert accounts(place)["rate"] == charged
+    check_every_moment(place)
+
+
+def test_a_database_that_is_gone_for_a_while(postgres: Server, place: PostgresRun) -> None:
+    """Decided on the leases held, then `budget_unavailable`; no exception, nothing is lost."""
+    gate = open_gate(place, budget=Budget(total=200), policy=Random(0.5, warmup=5), explore=0.0)
+    for i in range(20):
+        gate.maybe_verify(output(f"g{i}"), force=True)
+    while bound(place) < 24 * TICKS:  # the next four are written ahead
+        time.sleep(0.02)
+    postgres.stop()
+    try:
+        reasons = [
+            gate.maybe_verify(output(f"h{i}"), force=True).decision.reason for i in range(50)
+        ]
+    finally:
+        postgres.start()
+    held = reasons.count(Reason.FORCED)
+    assert held == 4
+    assert reasons == [Reason.FORCED] * held + [Reason.BUDGET_UNAVAILABLE] * (50 - held)
+    deadline = time.monotonic() + 60
+    for i in count():
+        if gate.maybe_verify(output(f"i{i}"), force=True).decision.verify:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    status = gate.status()
+    gate.close()
+    run = read_run(place)
+    assert len(run.outputs) == status.seen
+    assert run.ledger.spent == status.spent == accounts(place)["total"] / TICKS - 5
+    check_every_moment(place)
+
+
+def processes(gate: VerificationGate) -> list[tuple[int, int]]:
+    shared = gate.status().shared
+    assert shared is not None
+    assert shared.reachable
+    return [(process.number, process.behind) for process in shared.processes]
+
+
+def test_each_gate_learns_what_the_others_do(place: PostgresRun) -> None:
+    """Candidates, verdicts, warm-up and account are those of all; as for one that reads the log."""
+    with open_gate(place) as one, open_gate(place) as two:
+        for i in range(40):
+            one.maybe_verify(output(f"a{i}"))
+        until(lambda: two.status().seen == 40)
+        for i in range(40):
+            two.maybe_verify(output(f"b{i}"))
+        until(lambda: one.status().seen == 80)
+        until(lambda: one.status().verdicts == two.status().verdicts)
+        found = one.status()
+        until(lambda: processes(two) == [(1, 0), (2, 0)])  # number, and events not applied
+        with open_gate(place) as three:
+            gates = (one, two, three)
+            learned = [gate.policy.state() for gate in gates]
+            for state in learned:
+                del state["missing"]  # draws, which are each process's own
+            assert learned[0] == learned[1] == learned[2]
+            for gate in gates:
+                status = gate.status()
+                assert status.warmup_seen == 5
+                for name in ("seen", "verified", "errors_found", "spent", "cap", "decisions"):
+                    assert getattr(status, name) == getattr(found, name), name
+
+
+def test_one_id_in_two_gates_is_two_outputs(
+    place: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do not know of each other's in time."""
+    monkeypatch.setattr("gatekeeper.log.postgres_shared.FOLLOW", 3600.0)
+    with open_gate(place) as one, open_gate(place) as two:
+        for gate in (one, two):
+            gate.maybe_verify(output("same"))
+            result = gate.find("same")
+            assert result is not None
+            assert result.outcome is not None
+    run = read_run(place)
+    assert sorted(run.outputs) == ["same", "same (process 2)"]
+    assert run.ledger.warmup_spent == 2
+    with open_gate(place) as gate:
+        assert gate.find("same (process 2)") is not None
+
+
+def test_an_id_of_another_gate_is_known(place: PostgresRun) -> None:
+    """Also where this gate had decided on the same one: then it has two."""
+    with open_gate(place) as one, open_gate(place) as two:
+        for gate, name in ((one, "x"), (two, "x"), (one, "y")):
+            gate.maybe_verify(output(name))
+        until(lambda: two.find("y"))
+        assert two.maybe_verify(output("y")).outcome == one.maybe_verify(output("y")).outcome
+        until(lambda: one.status().seen == two.status().seen)
+
+
+def test_what_another_gate_verifies_is_its_own(place: PostgresRun) -> None:
+    with open_gate(place, verifier=None) as one:
+        one.maybe_verify(output("g"))
+        with open_gate(place) as two:
+            assert two.pending() == []
+            with pytest.raises(BadInputError, match="another process's"):
+                two.maybe_verify(output("g"))
+            with pytest.raises(BadInputError, match="another process's"):
+                two.report_outcome("g", "passed")
+        assert one.report_outcome("g", "passed").outcome is not None
+
+
+def test_runs_that_cannot_be_shared(postgres: Server, place: PostgresRun) -> None:
+    with pytest.raises(BadInputError, match="in a PostgreSQL database"):
+        VerificationGate("cst", budget=Budget(fraction=0.3), log="run.db", shared=True)
+    with pytest.raises(BadInputError, match="horizon=100 cannot be shared"):
+        open_gate(place, budget=Budget(fraction=0.3, horizon=100))
+    with open_gate(place) as gate:
+        with pytest.raises(LogLockedError, match="give shared=True"):
+            VerificationGate("cst", budget=gate.budget, log=place)
+        with pytest.raises(LogMismatchError, match=r"fraction=0\.3"):
+            open_gate(place, budget=Budget(fraction=0.5))
+    alone = postgres.new_run()
+    with VerificationGate("cst", budget=Budget(fraction=0.3), log=alone) as gate:
+        gate.maybe_verify(output("g"))
+        with pytest.raises(LogLockedError, match="begun by one gate"):
+            open_gate(alone)

@@ -1,0 +1,82 @@
+"""What tests do with a run that several processes share, and what holds of its log."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+
+from gatekeeper.log import Decided, PostgresRun, Settled, open_log
+from gatekeeper.log.fold import LogState
+from gatekeeper.log.postgres_leases import PostgresLeases
+from gatekeeper.log.run import fresh_ledger
+
+__all__ = ["accounts", "asked", "check_every_moment", "reclaim", "until", "writers"]
+
+PATIENCE = 60.0  # seconds
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait for what other processes do."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def asked(place: PostgresRun, query: str, *values: object) -> list[Any]:
+    """Rows of the run's database; the query's first value is the name of the run."""
+    with psycopg.connect(place.dsn) as db:
+        return db.execute(query, (place.name, *values)).fetchall()
+
+
+def writers(place: PostgresRun) -> dict[int, int]:
+    """The live ones, by the process's id."""
+    rows = asked(
+        place,
+        "SELECT w.name, writer FROM gatekeeper.writers w JOIN gatekeeper.runs r USING (run)"
+        " WHERE r.name = %s AND live",
+    )
+    return {int(name.split(":")[1]): writer for name, writer in rows}
+
+
+def reclaim(place: PostgresRun, pid: int) -> None:
+    """Take a process for dead at once. Its last statement may still be under way."""
+    store = PostgresLeases(place, {}, 1)
+    writer = writers(place).get(pid)
+    while writer is not None and (beat := store.beats().get(writer)) is not None:
+        store.reclaim(writer, beat)
+    store.close()
+
+
+def check_every_moment(place: PostgresRun) -> LogState:
+    """No event of the log has the account above its cap; nothing is decided or settled twice."""
+    with open_log(place, read_only=True) as log:
+        state = LogState(fresh_ledger(log.settings(), place))
+        once: Counter[tuple[str, str]] = Counter()
+        for event in log.events():
+            state.apply(event)
+            ledger = state.ledger
+            assert ledger.spent + ledger.held <= ledger.cap + 1e-9, event
+            total = ledger.budget.total
+            if total is not None:
+                warmup = ledger.warmup_spent + ledger.warmup_held
+                assert ledger.spent + ledger.held + warmup <= total
+            if isinstance(event, Decided | Settled):
+                once[event.kind, event.id] += 1
+    assert not once or max(once.values()) == 1
+    return state
+
+
+def accounts(place: PostgresRun) -> dict[str, int]:
+    """What is granted of each account: what is charged, once no process holds any more."""
+    return dict(
+        asked(
+            place,
+            "SELECT account, granted FROM gatekeeper.accounts JOIN gatekeeper.runs USING (run)"
+            " WHERE name = %s",
+        )
+    )
