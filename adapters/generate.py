@@ -10,6 +10,7 @@ template has it as the attribute `prompt_template`.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import os
 from collections.abc import Sequence
@@ -230,6 +231,8 @@ def vllm_generator(
         raise GeneratorUnavailableError(
             f"vLLM cannot load model={model!r}: {_one_line(error)}"
         ) from error
+    # Its process would end with `llm` only: after `multiprocessing` has waited for it, for ever.
+    atexit.register(llm.llm_engine.engine_core.shutdown)
     template = getattr(llm.get_tokenizer(), "chat_template", None)
 
     def generate(

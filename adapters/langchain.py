@@ -208,10 +208,14 @@ class _Call:
         return langchain_messages.read(self._kept.result, scope=scope, skip_forced=False)[:1]
 
     def annotated(self, output: Any) -> Any:
-        """A message with the result; a text or an object of another kind as it is."""
+        """A copy of a message, with the result; a text or an object of another kind as it is.
+
+        The message itself may be another call's too: of LangChain's cache, say.
+        """
         if isinstance(output, AIMessage):
             (result,) = self.observer.attachment.results
-            output.response_metadata = {**output.response_metadata, "gatekeeper": _json_of(result)}
+            metadata = {**output.response_metadata, "gatekeeper": _json_of(result)}
+            output = output.model_copy(update={"response_metadata": metadata})
             attach(output, self.observer.attachment)
         return output
 

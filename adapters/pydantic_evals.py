@@ -53,10 +53,16 @@ _OUTPUT: TypeAdapter[Any] = TypeAdapter(EvaluatorOutput)
 
 
 class _Output(str):
-    """The id of an output, which a report shows; and the output."""
+    """The id of an output, which a report shows; the output; and its id in each gate."""
 
     generation: Generation
-    decided: bool = False
+    ids: dict[int, str]  # by `id()` of the gate: the log of one may have the name for another text
+
+    @classmethod
+    def of(cls, name: str, generation: Generation) -> _Output:
+        made = cls(name)
+        made.generation, made.ids = generation, {}
+        return made
 
 
 class EvaluatorVerifier:
@@ -196,24 +202,27 @@ class Gated(Evaluator):  # type: ignore[misc]  # untyped where it is not install
 
     async def evaluate(self, ctx: EvaluatorContext) -> dict[str, Any]:
         """Decide on the output; verify it if it is selected. Raises what `amaybe_verify` does."""
-        output = self._output(ctx)
+        generation = self._output(ctx)
         task = ctx if self.task is None else self.task(ctx)
-        result = await self.gate.amaybe_verify(output.generation, task)
+        result = await self.gate.amaybe_verify(generation, task)
         name = self.get_default_evaluation_name()
         return {**_evaluation(name, result.outcome), f"{name} gate": _label(result)}
 
-    def _output(self, ctx: EvaluatorContext) -> _Output:
-        """The output, named once: for other gates and for retries too."""
+    def _output(self, ctx: EvaluatorContext) -> Generation:
+        """The output, named once: for retries too, and by the same name in other gates."""
         known = ctx.attributes.get(_ATTRIBUTE)
-        if isinstance(known, _Output) and known.decided:
-            return known
-        generation = known.generation if isinstance(known, _Output) else _answer_in(ctx.output)
-        name = (ctx.name or generation.id) if self.id is None else self.id(ctx)
-        generation = replace(generation, id=name, text=_text(ctx.output, generation))
-        generation = replace(generation, id=own_id(self.gate, generation))
-        ctx.attributes[_ATTRIBUTE] = output = _Output(generation.id)
-        output.generation, output.decided = generation, True
-        return output
+        if not isinstance(known, _Output):
+            known = _Output.of("", _answer_in(ctx.output))
+        generation = known.generation
+        if id(self.gate) not in known.ids:
+            name = (known if known.ids else ctx.name) or generation.id
+            name = name if self.id is None else self.id(ctx)
+            generation = replace(generation, id=name, text=_text(ctx.output, generation))
+            name = own_id(self.gate, generation)
+            if not known.ids:
+                known = ctx.attributes[_ATTRIBUTE] = _Output.of(name, generation)
+            known.ids[id(self.gate)] = name
+        return replace(generation, id=known.ids[id(self.gate)])
 
 
 @dataclass(repr=False)
@@ -243,7 +252,9 @@ class GatedScore(ReportEvaluator):  # type: ignore[misc]
         questions: dict[str, str] = {}
         results: list[GateResult] = []
         for case in ctx.report.cases:
-            result = self.gate.find(case.attributes.get(_ATTRIBUTE, ""))
+            known = case.attributes.get(_ATTRIBUTE)
+            ids = known.ids if isinstance(known, _Output) else {}
+            result = self.gate.find(ids.get(id(self.gate), ""))
             if result is not None:
                 questions[result.id] = case.source_case_name or case.name
                 results.append(result)
@@ -295,8 +306,7 @@ class Logprobs(AbstractCapability[Any]):  # type: ignore[misc]
 
     async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
         """Keep the answer with the run that is evaluated; no effect outside of one."""
-        output = _Output(response.provider_response_id or "")
-        output.generation = _answer_in(response)
+        output = _Output.of(response.provider_response_id or "", _answer_in(response))
         set_eval_attribute(_ATTRIBUTE, output)
         return response
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context
 from typing import Any, Literal, Protocol
 
 from gatekeeper.adapters.evalplus.harness import evalplus_module
@@ -36,6 +39,9 @@ class Checker(Protocol):
 class EvalPlusChecker:
     """EvalPlus's own check, in separate processes. It does not contain hostile code.
 
+    A sample that ends its process takes those at work beside it along. Each of these is checked
+    again in a process of its own, and the one that ends that too could not be told.
+
     Parameters
     ----------
     dataset : Dataset
@@ -48,20 +54,22 @@ class EvalPlusChecker:
     def __init__(self, dataset: Dataset, *, base_only: bool, workers: int) -> None:
         self._dataset = dataset
         self._base_only = base_only
-        self._pool = ProcessPoolExecutor(workers, initializer=_end_with, initargs=(os.getpid(),))
+        self._workers = workers
+        self._pool = _pool(workers, "fork")
         self._pool.submit(int).result()  # forks the processes before there are threads
+        self._replacing = threading.Lock()
 
     def check(self, sample: Sample) -> Outcome:
-        found = self._pool.submit(
-            evalplus_module("evaluate").check_correctness,
-            self._dataset.name,
-            0,  # number of the sample, which the result repeats
-            self._dataset.problems[sample.task_id],
-            sample.generation.text,
-            self._dataset.expected[sample.task_id],
-            self._base_only,
-            True,  # stop at the first failure
-        ).result()
+        """Raises BrokenProcessPool where the sample ends its process."""
+        pool = self._pool
+        try:
+            found = self._run(pool, sample)
+        except BrokenProcessPool:
+            with self._replacing:
+                if self._pool is pool:
+                    self._pool = _pool(self._workers, "spawn")  # there are threads now
+            with _pool(1, "spawn") as alone:
+                found = self._run(alone, sample)
         status = {name: str(found[name][0]) for name in ("base", "plus") if name in found}
         # The last test that ran is the one that failed: the check stops there.
         ran = {name: len(found[name][1] or ()) for name in status if status[name] != PASS}
@@ -75,6 +83,24 @@ class EvalPlusChecker:
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+    def _run(self, pool: ProcessPoolExecutor, sample: Sample) -> Any:
+        return pool.submit(
+            evalplus_module("evaluate").check_correctness,
+            self._dataset.name,
+            0,  # number of the sample, which the result repeats
+            self._dataset.problems[sample.task_id],
+            sample.generation.text,
+            self._dataset.expected[sample.task_id],
+            self._base_only,
+            True,  # stop at the first failure
+        ).result()
+
+
+def _pool(workers: int, method: str) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(
+        workers, get_context(method), initializer=_end_with, initargs=(os.getpid(),)
+    )
 
 
 class SandboxChecker:
@@ -183,11 +209,19 @@ def check(candidate):
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent was killed, instead of waiting for work for ever."""
+    """End this process when its parent was killed, instead of waiting for work for ever; and with
+    it, or where the pool ends it, the sample that it checks."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
-        os._exit(1)
+        _end()
 
+    signal.signal(signal.SIGTERM, _end)
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _end(*_: object) -> None:
+    for child in active_children():
+        child.kill()
+    os._exit(1)

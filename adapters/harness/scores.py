@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gatekeeper.analysis.score import ScoreEstimate, estimate_score
-from gatekeeper.types import GateResult
+from gatekeeper.types import GateResult, Outcome, Verdict
 
 __all__ = ["range_of", "score_of", "sentence"]
 
@@ -37,7 +38,8 @@ def score_of(
     results : sequence of GateResult
         Of all N outputs, in the order of the other arguments.
     values : sequence of float or None
-        The metric, in any unit; None where there is no value.
+        The metric, in any unit; None where there is no value. Of outputs that were selected: a
+        value counts also where what decides on right and wrong had none.
     weights : sequence of float or None
         How much each output counts, above 0; None: equal.
     questions : sequence of str or None
@@ -51,12 +53,21 @@ def score_of(
     ids = [result.id for result in results]
     known = {id_: value for id_, value in zip(ids, values, strict=True) if value is not None}
     return estimate_score(
-        results,
+        [
+            result if value is None else _with_verdict(result)
+            for result, value in zip(results, values, strict=True)
+        ],
         values=known,
         bounds=range_of(list(known.values())),
         weights=None if weights is None else dict(zip(ids, weights, strict=True)),
         questions=None if questions is None else dict(zip(ids, questions, strict=True)),
     )
+
+
+def _with_verdict(result: GateResult) -> GateResult:
+    if result.outcome is None or result.outcome.error is not None:
+        return result
+    return replace(result, outcome=Outcome(Verdict.PASSED))
 
 
 def sentence(name: str, score: ScoreEstimate) -> str:

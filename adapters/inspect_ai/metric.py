@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from gatekeeper.adapters.harness.scores import range_of
-from gatekeeper.adapters.inspect_ai.outputs import numbers
+from gatekeeper.adapters.inspect_ai.outputs import METADATA, numbers
 from gatekeeper.adapters.inspect_ai.registry import named
 from gatekeeper.analysis.score import estimate_score
 from gatekeeper.io.records import records_of_log
@@ -28,19 +29,21 @@ def _whole_set() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        gates = [(score.score.metadata or {}).get("gate", {}) for score in scores]
+        if not scores:  # Inspect leaves the unscored ones out
+            return {**_rows("", [], {}), "verified": 0.0}
+        gates = [(score.score.metadata or {}).get(METADATA, {}) for score in scores]
         logs = {gate["log"] for gate in gates if "log" in gate}
         if len(logs) != 1 or not Path(log := logs.pop()).exists():
             return {}
         values: dict[str, dict[str, float]] = {}
         for gate, score in zip(gates, scores, strict=True):
             for key, value in numbers(score.score.value).items():
-                if value == value and gate.get("verify"):
+                if isfinite(value) and gate.get("verify"):
                     values.setdefault(key, {})[gate["id"]] = value
         scored = {id_ for of_key in values.values() for id_ in of_key}
         records = [_with_verdict(record, scored) for record in records_of_log(log)]
         found: dict[str, float] = {}
-        for key, of_key in values.items():
+        for key, of_key in (values or {"": {}}).items():
             found |= _rows(f"{key}_" if key else "", records, of_key)
         verified = sum(record.verified is True for record in records)
         return {**found, "verified": verified / len(records)}
@@ -57,6 +60,9 @@ def _with_verdict(record: Record, scored: Container[str]) -> Record:
 
 
 def _rows(prefix: str, records: list[Record], values: dict[str, float]) -> dict[str, float]:
+    if not values:  # all is possible
+        low, high = range_of(())
+        return {f"{prefix}low": low, f"{prefix}high": high}
     score = estimate_score(
         records,
         values=values,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,17 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
-__all__ = ["annotated", "generation_of_state", "known_score", "numbers", "outcome_of", "the_logs"]
+__all__ = [
+    "METADATA",
+    "annotated",
+    "generation_of_state",
+    "known_score",
+    "numbers",
+    "outcome_of",
+    "the_logs",
+]
+
+METADATA = "gate"  # the key of the decision in a score's metadata, beside the scorer's own
 
 _to_float = value_to_float()
 
@@ -106,8 +116,9 @@ def outcome_of(score: Score | None, scorer: str, passing: float, key: str | None
     if key is not None and key not in found and len(found) > 1:
         raise BadInputError(f"-S key={key}: {scorer} gives the values {', '.join(found)}")
     value = found.get(key or "", next(iter(found.values())))
-    if isnan(value):
-        return Outcome(Verdict.INFRA_ERROR, detail=score.explanation or "unscored", meta=meta)
+    if not isfinite(value):
+        detail = score.explanation or ("unscored" if isnan(value) else f"{scorer} gave {value}")
+        return Outcome(Verdict.INFRA_ERROR, detail=detail, meta=meta)
     if score.value == NOANSWER:
         return Outcome(Verdict.NO_ANSWER, meta=meta, value=value)
     verdict = Verdict.PASSED if value >= passing else Verdict.FAILED
@@ -134,11 +145,11 @@ def annotated(score: Score | None, result: GateResult, log: Path) -> Score | Non
         "log": str(log),
     }
     if decision.verify:
-        metadata = {**((score and score.metadata) or {}), "gate": gate}
+        metadata = {**((score and score.metadata) or {}), METADATA: gate}
         return score and score.model_copy(update={"metadata": metadata})
     return Score.unscored(
         explanation=f"not verified: {decision.reason} (propensity {decision.propensity:.3g})",
-        metadata={"gate": gate},
+        metadata={METADATA: gate},
     )
 
 

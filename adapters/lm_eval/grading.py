@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import isclose
 from numbers import Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from gatekeeper.errors import BadInputError
 
-__all__ = ["Grading", "filters_of", "grading_of", "is_number", "mean_of_documents"]
+__all__ = ["Grading", "filters_of", "grading_of", "is_number", "is_real", "mean_of_documents"]
 
 PROBES = ((0.0, 1.0, 1.0, 0.25, 1.0), (1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0))
 
@@ -97,6 +97,11 @@ def mean_of_documents(aggregate: Callable[[Sequence[float]], Any] | None) -> boo
     return True
 
 
-def is_number(value: object) -> bool:
+def is_real(value: object) -> bool:
+    """Whether a document's value of a metric is one number, NaN and infinity among them."""
+    return isinstance(value, Real | np.bool_)
+
+
+def is_number(value: object) -> TypeGuard[float]:
     """Whether a document's value of a metric is one finite number."""
-    return isinstance(value, Real | np.bool_) and bool(np.isfinite(float(value)))
+    return is_real(value) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.adapters.lm_eval.grading import Grading, is_number, mean_of_documents
+from gatekeeper.adapters.lm_eval.grading import Grading, is_number, is_real, mean_of_documents
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.protocols import Verifier
@@ -60,11 +60,12 @@ class GatedTask:
         self._grading = grading
         self._verifier = verifier
         self._filter, self._measure = task.apply_filters, task.process_results
-        self._metric, self._pipeline = grading.verifier or "", ""
+        self._metric = grading.verifier or ""  # which one decides; chosen by the first document
+        self._pipeline, self._pipelines = "", [""]
         self._documents: dict[int, list[Any]] = {}
         self._outputs: dict[int, Generation] = {}
         self._results: dict[int, GateResult] = {}
-        self._metrics: dict[int, Metrics] = {}
+        self._metrics: dict[int, Metrics | None] = {}  # by document; None: not computed
         self._computed: dict[str, Metrics] = {}  # by id, until they are with the document
         self._raised: Exception | None = None
         task.apply_filters = decide_all
@@ -83,8 +84,7 @@ class GatedTask:
     @property
     def complete(self) -> bool:
         """Whether every document has its metrics."""
-        verified = all(r.decision.verify and r.verified for r in self._results.values())
-        return verified and self._verifier is None
+        return self._verifier is None and None not in self._metrics.values()
 
     def documents(self) -> list[int]:
         """The numbers of the documents with requests, in the harness's order."""
@@ -102,8 +102,8 @@ class GatedTask:
         documents = self.documents()
         self._outputs = {doc: self._output(gate, doc, self._documents[doc]) for doc in documents}
         self._filter()
-        pipelines = list(self.requests[0].filtered_resps)
-        self._pipeline = self._grading.filter or pipelines[0]
+        self._pipelines = list(self.requests[0].filtered_resps)
+        self._pipeline = self._grading.filter or self._pipelines[0]
 
     def decide(self, gate: VerificationGate, doc: int) -> None:
         """Have the gate decide on a document, and compute its metrics if it is selected.
@@ -118,13 +118,13 @@ class GatedTask:
         self._metrics[doc] = metrics = self._metrics_of(result, requests)
         for request in requests:
             for pipeline, value in request.filtered_resps.items():
-                request.filtered_resps[pipeline] = _Scored(value, metrics.get(pipeline, {}))
+                request.filtered_resps[pipeline] = _Scored(value, (metrics or {}).get(pipeline, {}))
 
     def values(self) -> dict[Key, list[float | None]]:
-        """By metric and filter: the value of each document, None of those not verified.
+        """By metric and filter: the value of each document; None where there is none.
 
         Only metrics whose aggregate depends on the mean of the documents' values, with a value for
-        each verified document.
+        some verified document; all of the task's such metrics where no document is verified.
         """
         if self._verifier is not None:
             right = [
@@ -132,21 +132,23 @@ class GatedTask:
                 for r in self.results
             ]
             return {(self._metric, self._pipeline): right}
-        verified = [metrics for metrics in self._metrics.values() if metrics]
-        names = {
+        found = [self._metrics[doc] or {} for doc in self._documents]
+        keys = {
             (metric, pipeline): None
-            for metrics in verified
-            for pipeline, found in metrics.items()
-            for metric in found
+            for metrics in found
+            for pipeline, of in metrics.items()
+            for metric, value in of.items()
+            if is_number(value) and self._is_mean(metric)
         }
+        if not any(found):
+            means = filter(self._is_mean, self._task.aggregation())
+            keys = {(metric, pipeline): None for metric in means for pipeline in self._pipelines}
         return {
             (metric, pipeline): [
-                float(metrics[pipeline][metric]) if metrics else None
-                for metrics in (self._metrics[doc] for doc in self._documents)
+                float(value) if is_number(value := metrics.get(pipeline, {}).get(metric)) else None
+                for metrics in found
             ]
-            for metric, pipeline in names
-            if mean_of_documents(self._task.aggregation().get(metric))
-            and all(is_number(metrics.get(pipeline, {}).get(metric)) for metrics in verified)
+            for metric, pipeline in keys
         }
 
     def aggregate(self, metric: str, mean: float) -> float:
@@ -204,16 +206,19 @@ class GatedTask:
             return self._verifier.verify(output, task)
         try:
             metrics = self._compute(requests)
-            value = self._value(metrics)
+            self._choose_metric(metrics)
         except Exception as error:
             self._raised = error
             raise
         self._computed[output.id] = metrics
+        value = metrics[self._pipeline].get(self._metric)
+        detail = f"{self._metric}={value!r:.80}"
+        if not is_number(value):
+            return Outcome(Verdict.INFRA_ERROR, detail=detail)
         higher = bool(self._task.higher_is_better().get(self._metric, True))
-        right = self._grading.is_right(value, higher_is_better=higher)
+        right = self._grading.is_right(float(value), higher_is_better=higher)
         verdict = Verdict.PASSED if right else Verdict.FAILED
-        detail = f"{self._metric}={value}"
-        return Outcome(verdict, detail=detail, meta=_as_meta(metrics), value=value)
+        return Outcome(verdict, detail=detail, meta=_as_meta(metrics), value=float(value))
 
     def _compute(self, requests: Sequence[Any]) -> Metrics:
         document = requests[0].doc
@@ -222,35 +227,38 @@ class GatedTask:
             for pipeline in requests[0].filtered_resps
         }
 
-    def _metrics_of(self, result: GateResult, requests: Sequence[Any]) -> Metrics:
-        """The metrics of this run or of an earlier one; empty for an unverified document."""
-        if self._verifier is not None or not (result.decision.verify and result.verified):
-            return {}
-        assert result.outcome is not None
-        metrics: Metrics | None = result.outcome.meta.get("metrics")
+    def _metrics_of(self, result: GateResult, requests: Sequence[Any]) -> Metrics | None:
+        """The metrics of this run or of an earlier one; None for a document not selected."""
+        if self._verifier is not None or not result.decision.verify:
+            return None
         if result.id in self._computed:
-            metrics = self._computed.pop(result.id)
-        elif metrics is None:
+            return self._computed.pop(result.id)
+        metrics: Metrics | None = result.outcome.meta.get("metrics") if result.outcome else None
+        if metrics is None:
             metrics = self._compute(requests)
-        self._value(metrics)
+        self._choose_metric(metrics)
         return metrics
 
-    def _value(self, metrics: Metrics) -> float:
-        """The value that decides whether the answer is right. Raises BadInputError."""
-        found = metrics[self._pipeline]
-        numbers = [
-            name
-            for name, value in found.items()
-            if is_number(value) and mean_of_documents(self._task.aggregation().get(name))
-        ]
-        self._metric = self._grading.metric or next(iter(numbers), "")
-        if self._metric not in numbers:
-            asked = f"--gate_metric {self._grading.metric}: " if self._grading.metric else ""
+    def _choose_metric(self, metrics: Metrics) -> None:
+        """Which metric decides: the one asked for, or the first that the first document has.
+
+        One for all documents: where another one has no number for it, nothing is decided. Raises
+        BadInputError if there is none.
+        """
+        if self._metric:
+            return
+        asked, found = self._grading.metric, metrics[self._pipeline]
+        means = [name for name in found if is_real(found[name]) and self._is_mean(name)]
+        if not means or asked not in (None, *means):
             raise BadInputError(
-                f"{asked}task {self.name!r} has for a document the numbers "
-                f"{', '.join(numbers) or '(none)'}: choose one of them with --gate_metric"
+                f"{f'--gate_metric {asked}: ' if asked else ''}task {self.name!r} has for a "
+                f"document the numbers {', '.join(means) or '(none)'}: choose one of them with "
+                "--gate_metric"
             )
-        return float(found[self._metric])
+        self._metric = asked or means[0]
+
+    def _is_mean(self, metric: str) -> bool:
+        return mean_of_documents(self._task.aggregation().get(metric))
 
 
 def _text(responses: Sequence[str]) -> str:

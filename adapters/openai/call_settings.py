@@ -16,6 +16,7 @@ from gatekeeper.gate import VerificationGate
 __all__ = ["CallSettings", "Verify", "settings_of", "with_settings"]
 
 Verify = Literal["auto", "always", "never"]
+_CHOICES = (("verify", get_args(Verify)), ("scope", get_args(Scope)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class CallSettings:
     scope: Scope = "content"
 
     def __post_init__(self) -> None:
-        for name, choices in (("verify", get_args(Verify)), ("scope", get_args(Scope))):
+        for name, choices in _CHOICES:
             if getattr(self, name) not in choices:
                 raise BadInputError(
                     f"{name}={getattr(self, name)!r}: choose one of {', '.join(choices)}"

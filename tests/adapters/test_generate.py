@@ -35,7 +35,7 @@ MODEL = BundledModel.name
 TASKS = read_tasks(gatekeeper.bundled.TASKS)
 PROMPTS = [task["prompt"] for task in TASKS[:12]]
 IDS = [task["id"] for task in TASKS[:12]]
-N = 96
+N = 72
 
 
 def test_an_endpoint_answers_as_the_model_behind_it() -> None:
@@ -136,6 +136,7 @@ class FakeLLM:
     def __init__(self, model: str, *, seed: int) -> None:
         if model == "nowhere":
             raise OSError("no such\nmodel")
+        self.llm_engine = SimpleNamespace(engine_core=SimpleNamespace(shutdown=lambda: None))
 
     def get_tokenizer(self) -> SimpleNamespace:
         return SimpleNamespace(chat_template=self.template)

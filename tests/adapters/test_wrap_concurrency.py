@@ -143,7 +143,7 @@ WANTED = {"include": ["message.output_text.logprobs"], "top_logprobs": 5}
 # -- many at once --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("verifier", "n"), [(AsyncChecker, 1000), (Checker, 300)])
+@pytest.mark.parametrize(("verifier", "n"), [(AsyncChecker, 400), (Checker, 200)])
 def test_many_calls_at_once(server: Server, verifier: Any, n: int, tmp_path: Path) -> None:
     """No result is lost, and each belongs to its own id, text, task and tokens."""
     checker = verifier()

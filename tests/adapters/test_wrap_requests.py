@@ -179,8 +179,8 @@ def test_a_model_that_refuses_logprobs(
             assert result.signals.state is SignalState.MISSING
         assert gate.status().missing_signal == 3
         if way != "responses":
-            with pytest.raises(APIStatusError):  # the caller's own wish, refused
-                call(wrapped, "own wish", logprobs=True)
+            with pytest.raises(APIStatusError):  # the caller's own request, refused
+                call(wrapped, "own request", logprobs=True)
         chat_call(wrapped, "another model")
         assert server.sent["logprobs"] is True
 

@@ -96,6 +96,28 @@ def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(place: Path) -> None:
         assert f"{json.loads(fenced.stdout)['scores']['plus']['pass@1']['point']:.3f}" == plus
 
 
+ENDLESS = "import time\nwhile True:\n    time.sleep(1)\n"
+KILLING = """import ctypes, os, time
+time.sleep(0.5)
+ctypes.CDLL(None).kill(os.getppid(), 9)
+"""
+
+
+def test_a_sample_that_kills_its_checker_costs_no_other_verdict(place: Path) -> None:
+    """Beside one without end, whose process outlives the checker: the command ends, too."""
+    samples = [json.loads(line) for line in (place / "samples.jsonl").read_text().splitlines()]
+    for sample, solution in zip(samples, (ENDLESS, KILLING), strict=False):
+        sample["solution"] = solution
+    (place / "samples.jsonl").write_text("".join(f"{json.dumps(s)}\n" for s in samples[:8]))
+    process = run(place, [*command(WHOLE), "--json"])
+    assert process.returncode == 1, process.stderr[-3000:]
+    report = json.loads(process.stdout)
+    assert (report["verified"], report["could_not_tell"]) == (7, 1)
+    lines = list(read_jsonl(place / "verdicts.jsonl", dict))
+    assert [line["verdict"] for line in lines[:2]] == ["timeout", "infra_error"]
+    assert "passed" in {line["verdict"] for line in lines[2:]}
+
+
 def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
     words = [*command(GATED), "--json"]
     env = environment(place)

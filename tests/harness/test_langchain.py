@@ -8,10 +8,12 @@ import json
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -23,7 +25,9 @@ import pytest
 if find_spec("langchain_core") is None:
     pytest.skip("LangChain is not installed: run `make test-harness`", allow_module_level=True)
 
+from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
@@ -265,6 +269,25 @@ def test_errors(
             Gated(*wrong)  # type: ignore[arg-type]
 
 
+def test_a_cached_answer_is_another_output(gate: VerificationGate, model: dict[str, Any]) -> None:
+    """LangChain's cache gives the same message again: each call has its own result, and a call
+    that is not gated has none."""
+    chat = ChatOpenAI(**model)
+    set_llm_cache(InMemoryCache())
+    try:
+        answers = [Gated(chat, gate).invoke(QUESTION, config(id_)) for id_ in "ab"]
+        plain = chat.bind(logprobs=True, top_logprobs=5).invoke(QUESTION)
+    finally:
+        set_llm_cache(None)
+    assert [answer.response_metadata["gatekeeper"]["id"] for answer in answers] == ["a", "b"]
+    assert [gate.result_of(answer).id for answer in answers] == ["a", "b"]
+    assert gate.find("a").signals == gate.find("b").signals
+    assert plain.text == answers[0].text
+    assert "gatekeeper" not in plain.response_metadata
+    with pytest.raises(BadInputError):
+        gate.result_of(plain)
+
+
 def test_a_provider_that_refuses_log_probabilities(
     gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -308,8 +331,74 @@ def test_the_budget_holds(model: dict[str, Any]) -> None:
         assert status.spent <= status.cap
         score = estimate_score(results)
     assert (score.checks, score.outputs) == (18, 60)
-    assert score.low < 0.5 < score.high
+    # Threads arrive in any order: which 18 are drawn, and where the interval lies, is chance.
+    assert {r.decision.propensity for r in results} == {0.3}
+    assert 0 <= score.bounds.low <= 0.5 <= score.bounds.high <= 1
     for message, result in zip(messages, results, strict=True):
         found = message.response_metadata["gatekeeper"]
         assert found["propensity"] == result.decision.propensity
         assert (found["verdict"] is None) is not found["verify"]
+
+
+KILLED = """
+import json, os, signal, sys
+from langchain_openai import ChatOpenAI
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.adapters.langchain import Gated
+
+folder, seed, stop = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+def check(output, task):
+    with open(f"{folder}/asked", "a") as file:
+        file.write(json.dumps([output.id, output.text]) + "\\n")
+    if len(open(f"{folder}/asked").readlines()) == stop:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return len(output.text) % 2 == 0
+
+ids = [f"q{i}" for i in range(20)]
+model = ChatOpenAI(model="gatekeeper-bundled", temperature=0.8, seed=seed, max_tokens=60)
+budget = Budget(fraction=0.8, horizon=20)
+with VerificationGate(goal="score", budget=budget, verifier=check, log=f"{folder}/run.db") as gate:
+    new = [id for id in ids if not gate.find(id)]
+    for output in gate.pending():
+        gate.maybe_verify(output)
+    Gated(model, gate, strict=True).batch(
+        [f"What is {357 * int(id[1:])} + 8765?" for id in new],
+        [{"configurable": {"gatekeeper": {"id": id}}, "max_concurrency": 1} for id in new],
+    )
+    found = {id: gate.find(id) for id in ids}
+    print(json.dumps({
+        "decided": {id: [r.decision.verify, r.decision.propensity] for id, r in found.items()},
+        "verdicts": {id: str(r.outcome.verdict) for id, r in found.items() if r.outcome},
+        "texts": {id: gate.output(id).text for id in ids},
+        "spent": gate.status().spent,
+    }))
+"""
+
+
+def test_kill_9_and_the_same_log_again(base_url: str, tmp_path: Path) -> None:
+    """At temperature 0.8, with other answers the second time: those of the log count."""
+    environment = {**os.environ, "OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "none"}
+
+    def ran(name: str, seed: int, stop: int = -1) -> subprocess.CompletedProcess[str]:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        command = [sys.executable, "-c", KILLED, str(folder), str(seed), str(stop)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    assert ran("part", 1, stop=6).returncode == -signal.SIGKILL
+    before = (tmp_path / "part" / "asked").read_text().splitlines()
+    printed = [ran("part", 2), ran("whole", 1)]
+    assert [each.returncode for each in printed] == [0, 0], printed[0].stderr
+    again, whole = (json.loads(each.stdout) for each in printed)
+    assert again["decided"] == whole["decided"]
+    assert again["spent"] == whole["spent"] == len(again["verdicts"]) == 0.8 * 20
+    assert again["texts"] != whole["texts"]
+    asked = Counter((tmp_path / "part" / "asked").read_text().splitlines())
+    assert asked.pop(before[-1]) == 2  # its verdict was not known yet
+    assert set(asked.values()) == {1}
+    assert len(asked) == 15
+    assert {json.dumps([id_, again["texts"][id_]]) for id_ in again["verdicts"]} == {
+        *asked,
+        before[-1],
+    }

@@ -19,7 +19,8 @@ if find_spec("langfuse") is None:
     pytest.skip("langfuse is not installed: run `make test-harness`", allow_module_level=True)
 
 from langfuse import Langfuse
-from verdicts_in_spans import VALUES, hand_in
+from opentelemetry import propagate
+from verdicts_in_spans import VALUES, gateway, hand_in
 
 from gatekeeper.telemetry.langfuse import LangfuseScores
 from gatekeeper.telemetry.scores import Place, Score
@@ -95,3 +96,24 @@ def test_verdicts_are_scores_of_observations() -> None:
     client.shutdown()
     listener.shutdown()
     listener.server_close()
+
+
+def test_the_gateways_verdicts_are_scores_of_the_callers_observations() -> None:
+    Recorder.bodies.clear()
+    listener = ThreadingHTTPServer(("127.0.0.1", 0), Recorder)
+    threading.Thread(target=listener.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{listener.server_port}"
+    client = Langfuse(public_key="pk-lf-1", secret_key="sk-lf-1", base_url=url)
+    keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-1", "LANGFUSE_SECRET_KEY": "sk-lf-1"}
+    with (
+        gateway("langfuse", {"LANGFUSE_BASE_URL": url, **keys}) as call,
+        client.start_as_current_observation(name="answer") as current,
+    ):
+        headers: dict[str, str] = {}
+        propagate.inject(headers)
+        output = call(headers)
+    (score,) = scores()
+    assert (score["traceId"], score["observationId"]) == (current.trace_id, current.id)
+    assert (score["value"], score["id"]) == (1.0, f"gatekeeper-{current.trace_id}-{output}")
+    assert not score.get("comment")
+    listener.shutdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -13,7 +14,8 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from asyncio.selector_events import _SelectorSocketTransport
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -24,6 +26,8 @@ import pytest
 
 if find_spec("litellm") is None:
     pytest.skip("litellm is not installed: run `make test-harness`", allow_module_level=True)
+
+from aiohttp import ClientSession
 
 from gatekeeper import (
     Budget,
@@ -85,6 +89,29 @@ def listening(server: ThreadingHTTPServer) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def sessions_end_with_their_loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """LiteLLM closes no connection: it caches a chat client for each event loop, and drops the
+    client of each text completion. What is still open when garbage is collected, at any later
+    time, is a ResourceWarning, and a session can be closed on its own loop only."""
+    run = asyncio.run
+
+    def objects_of(kind: type) -> list[Any]:
+        return [found for found in gc.get_objects() if type(found) is kind]
+
+    async def closing(main: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return await main
+        finally:
+            for session in objects_of(ClientSession):
+                await session.close()
+            await asyncio.sleep(0)  # for the transports to close
+
+    monkeypatch.setattr(asyncio, "run", lambda main: run(closing(main)))
+    yield
+    assert [t for t in objects_of(_SelectorSocketTransport) if not t.is_closing()] == []
 
 
 @pytest.fixture(scope="module")

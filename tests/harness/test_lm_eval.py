@@ -355,6 +355,61 @@ def test_graded_metrics_filters_tasks_and_groups(
         evaluate(url, GateOptions(), grading=Grading(metric="corpus"), **more)
 
 
+ODD = """dataset_path: json
+dataset_kwargs: {data_files: {test: DATA}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{n}}"
+doc_to_target: "{{n}}"
+metric_list:
+  - {metric: some, aggregation: mean, higher_is_better: true}
+  - {metric: each, aggregation: mean, higher_is_better: true}
+"""
+ODD_VALUES = """
+def values(document, responses):
+    n = document["n"]
+    few = {"few": 1.0} if n > 9 else {}
+    return {"some": float("nan") if n % 2 else 1.0, "each": n / 40} | few
+"""
+
+
+def test_documents_without_a_number_and_tasks_without_a_document(tmp_path: Path) -> None:
+    """NaN of the metric that decides is neither right nor wrong, and the other metrics keep the
+    document; where nothing is drawn the rows are what is possible, in the group too."""
+    (tmp_path / "odd_values.py").write_text(ODD_VALUES)
+    for name, size in (("odd", 40), ("one", 1)):
+        data = tmp_path / f"{name}.jsonl"
+        data.write_text("\n".join(json.dumps({"n": n}) for n in range(size)))
+        text = ODD.replace("DATA", str(data)) + "process_results: !function odd_values.values\n"
+        (tmp_path / f"{name}.yaml").write_text(f"task: {name}\n{text}")
+    group = "group: both\ntask: [odd, one]\naggregate_metric_list: [{metric: each}]\n"
+    (tmp_path / "both.yaml").write_text(group)
+
+    def run(budget: float, tasks: str, **more: Any) -> Any:
+        manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+        gate = GateOptions(budget=budget)
+        given = {"tasks": [tasks], "task_manager": manager, "bootstrap_iters": 0}
+        return simple_evaluate("dummy", gate=gate, **given | more)
+
+    part = run(0.3, "odd")
+    run_, row = part["gatekeeper"]["run"], part["results"]["odd"]
+    assert (run_["wrong"], run_["verified"] + run_["could_not_tell"]) == (0, 12)
+    assert 0 < run_["could_not_tell"] < 12
+    for metric, whole in (("some", 1.0), ("each", 0.4875), ("few", 1.0)):
+        low, value, high = (row[f"{metric}@{end},none"] for end in ("low", "all", "high"))
+        assert 0 < low <= whole <= high <= 1
+        assert low <= value <= high
+    drawn = [int(id_.rpartition("/")[2]) for id_ in run_["selected"]]
+    assert row["each@all,none"] == pytest.approx(sum(drawn) / 12 / 40)
+    assert run(1.0, "odd")["results"]["odd"]["each,none"] == 0.4875
+
+    few = run(0.3, "both", limit=2)  # 0 of 1 document, 0 or 1 of 2
+    assert few["results"]["one"].items() >= {"each@low,none": 0.0, "each@high,none": 1.0}.items()
+    assert "each@all,none" not in few["results"]["one"]
+    both = few["groups"]["both"]
+    assert both["each@low,none"] < 1 / 80 < 1 / 3 < both["each@high,none"]  # one document of three
+
+
 def test_without_log_probabilities_it_draws(caplog: pytest.LogCaptureFixture) -> None:
     with serving(refuse_logprobs=True) as refusing:
         gated = evaluate(refusing, GateOptions(budget=0.4), limit=60)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
+
+from scripted_upstream import ScriptedUpstream, completion, reply
 
 from gatekeeper import Budget, Outcome, Verdict, VerificationGate
 from gatekeeper.telemetry.scores import ScoreSink
@@ -68,6 +74,41 @@ def server(
     finally:
         process.terminate()
         process.wait(PATIENCE)
+
+
+@contextmanager
+def gateway(tool: str, environment: Mapping[str, str]) -> Iterator[Callable[[Any], str]]:
+    """`gatekeeper serve --telemetry TOOL`, and what calls it with a caller's headers: the id of the
+    output, which is right. At the end it has sent what it had."""
+    answer = reply(json.dumps(completion("\\boxed{7}")).encode())
+    with ScriptedUpstream(lambda request: [answer]) as upstream:
+        command = [sys.executable, "-m", "gatekeeper", "serve", "--port", "0", "--budget", "1"]
+        command += ["--upstream", upstream.url, "--telemetry", tool]
+        process = subprocess.Popen(
+            command, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stderr is not None
+        url = re.search(r"http://127\.0\.0\.1:\d+", said := process.stderr.readline())
+        assert url, said
+
+        def call(headers: Mapping[str, str]) -> str:
+            assert "traceparent" in headers
+            task = {"kind": "math", "gold": "7"}
+            body = {"model": "m", "messages": [], "gatekeeper": {"task": task, "wait": "verdict"}}
+            sent = urllib.request.Request(
+                f"{url[0]}/v1/chat/completions", json.dumps(body).encode(), dict(headers)
+            )
+            with urllib.request.urlopen(sent, timeout=PATIENCE) as found:
+                assert found.headers["x-gatekeeper-verdict"] == "passed"
+                return str(found.headers["x-gatekeeper-id"])
+
+        try:
+            yield call
+            process.terminate()
+            _, said = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, said
+        finally:
+            process.kill()
 
 
 def until(holds: Callable[[], bool]) -> None:

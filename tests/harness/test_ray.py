@@ -1,0 +1,231 @@
+"""Verification on a Ray cluster of two nodes on this machine, on which actors and nodes die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logged_runs import events
+
+ray = pytest.importorskip("ray")
+from ray.cluster_utils import Cluster  # noqa: E402
+
+import gatekeeper  # noqa: E402
+from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate  # noqa: E402
+from gatekeeper.errors import BadInputError, GatekeeperError  # noqa: E402
+from gatekeeper.log.run import read_run  # noqa: E402
+from gatekeeper.ray import RayVerifier, VerifyRows  # noqa: E402
+from gatekeeper.sandbox import LocalSandbox  # noqa: E402
+
+CODE = {"kind": "code", "entry_point": "double", "tests": ["assert double(2) == 4"]}
+
+
+class Notes:
+    """Passes "right", fails anything else, and notes each call as a line of a file."""
+
+    def __init__(self, file: str, seconds: float = 0.0) -> None:
+        self.file, self.seconds = file, seconds
+
+    def verify(self, generation: Generation, task: Any) -> Outcome:
+        with open(self.file, "a") as notes:
+            notes.write(f"{generation.id} {os.getpid()}\n")
+        if generation.text == "kills":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if generation.text == "raises":
+            raise RuntimeError("no connection")
+        time.sleep(self.seconds)
+        return Outcome(Verdict.PASSED if generation.text == "right" else Verdict.FAILED)
+
+
+class Unavailable:
+    def __init__(self) -> None:
+        raise OSError("no engine here")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A head, where only this process is, and two nodes with one processor each."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parent), *filter(None, sys.path)]
+    )
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def outputs(texts: list[str]) -> list[tuple[Generation, Any]]:
+    return [(Generation(f"{n}", text), None) for n, text in enumerate(texts)]
+
+
+def on_both_nodes(pool: RayVerifier) -> None:
+    """Wait until each node has an actor."""
+    deadline = time.monotonic() + 60
+    while list(pool.nodes.values()) != [1, 1]:
+        assert time.monotonic() < deadline, pool.nodes
+        time.sleep(0.05)
+
+
+def test_verdicts_are_those_of_the_sandbox(cluster: Cluster) -> None:
+    right, wrong = "def double(x):\n    return 2 * x", "def double(x):\n    return x"
+    pairs = [(Generation(f"{n}", wrong if n % 3 else right), CODE) for n in range(12)]
+    with RayVerifier(partial(LocalSandbox, timeout=5.0), batch=4) as pool:
+        on_both_nodes(pool)
+        assert pool.max_seconds == LocalSandbox(timeout=5.0).max_seconds
+        found = pool.verify_batch(pairs)
+    expected = [LocalSandbox().verify(*pair).verdict for pair in pairs[:2]]
+    assert expected == [Verdict.PASSED, Verdict.FAILED]
+    assert [o.verdict for o in found] == [expected[bool(n % 3)] for n in range(12)]
+    assert all(o.seconds > 0 for o in found)
+
+
+def test_an_output_that_kills_its_actor_takes_no_other_with_it(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    texts = ["right"] * 6 + ["kills"] + ["wrong"] * 5 + ["raises"]
+    with RayVerifier(partial(Notes, str(tmp_path / "notes"))) as pool:
+        found = pool.verify_batch(outputs(texts))
+    verdict = {"right": Verdict.PASSED, "wrong": Verdict.FAILED}
+    assert [o.verdict for o in found] == [verdict.get(t, Verdict.INFRA_ERROR) for t in texts]
+    assert "3 attempts" in found[6].detail
+    assert found[-1].detail == "RuntimeError: no connection"
+    tried = Counter(line.split()[0] for line in (tmp_path / "notes").read_text().splitlines())
+    assert tried["6"] == 3
+
+
+def test_a_node_dies_and_each_verification_ends_elsewhere_charged_once(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    notes, count = tmp_path / "notes", 60
+    with (
+        RayVerifier(partial(Notes, str(notes), 0.05), batch=8) as pool,
+        VerificationGate(
+            "random",
+            budget=Budget(fraction=1),
+            verifier=pool,
+            log=str(tmp_path / "a.db"),
+            workers=16,
+        ) as gate,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        on_both_nodes(pool)
+        results = thread.submit(gate.verify_batch, outputs(["right", "wrong"] * (count // 2)))
+        while not notes.exists() or len(notes.read_text().splitlines()) < 6:
+            time.sleep(0.01)
+        cluster.remove_node(sorted(cluster.worker_nodes, key=id)[0], allow_graceful=False)
+        found = results.result(timeout=60)
+        status = gate.status()
+        assert len(pool.nodes) == 1
+    assert [r.outcome.verdict for r in found] == [Verdict.PASSED, Verdict.FAILED] * (count // 2)
+    assert status.spent + status.warmup_spent == count
+    cluster.add_node(num_cpus=1)
+
+
+DRIVER = """
+import sys
+import ray
+from functools import partial
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.ray import RayVerifier
+from test_ray import Notes, outputs
+address, notes, log = sys.argv[1:]
+with RayVerifier(partial(Notes, notes, 0.03), address=address, batch=4) as pool:
+    gate = VerificationGate("random", budget=Budget(fraction=1), verifier=pool, log=log, workers=8)
+    with gate:
+        pairs = outputs(["right", "wrong"] * 30)
+        pending = {g.id for g in gate.pending()}
+        for start in range(0, 60, 10):
+            block = [p for p in pairs[start : start + 10]
+                     if p[0].id in pending or gate.find(p[0].id) is None]
+            gate.verify_batch(block)
+        status = gate.status()
+        print(status.seen, status.spent + status.warmup_spent, status.errors_found
+              + status.warmup_errors)
+"""
+
+
+@contextmanager
+def killed_at_the_end(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_driver_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    command = [sys.executable, "-c", DRIVER, cluster.address, str(notes), str(tmp_path / "a.db")]
+    with killed_at_the_end(command) as first:
+        while not notes.exists() or len(notes.read_text().splitlines()) < 20:
+            assert first.poll() is None
+            time.sleep(0.01)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
+    assert again.stdout.split() == ["60", "60.0", "30"]
+    tried = Counter(line.split()[0] for line in notes.read_text().splitlines())
+    assert len(tried) == 60
+    assert sum(tried.values()) < 60 + 20  # what the log knew was not verified again
+
+
+def test_a_run_on_the_cluster_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> None:
+    """It ends with the verdicts of a run in this process."""
+
+    def command(log: str, *more: str) -> list[str]:
+        run = "import sys; from gatekeeper.cli import main; sys.exit(main(sys.argv[1:]))"
+        tasks = [str(Path(gatekeeper.__file__).parent / "bundled" / "tasks.jsonl"), "--limit", "96"]
+        gate = ["--sandbox", "local", "--budget", "0.5", "--log", str(tmp_path / log), "--json"]
+        return [sys.executable, "-c", run, "run", *tasks, *gate, *more]
+
+    on_ray = command("ray.db", "--engine", "ray", "--address", cluster.address)
+    with killed_at_the_end(on_ray) as first:
+        while events(tmp_path / "ray.db") < 100:
+            assert first.poll() is None
+            time.sleep(0.05)
+    for one in (on_ray, command("here.db")):
+        subprocess.run(one, stdout=subprocess.DEVNULL, timeout=90, check=True)
+    verdicts = [
+        {
+            name: result.outcome and result.outcome.verdict
+            for name, result in read_run(tmp_path / log).results.items()
+        }
+        for log in ("ray.db", "here.db")
+    ]
+    assert len(verdicts[0]) == 96
+    assert verdicts[0] == verdicts[1]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # within Ray Data
+def test_rows_of_ray_data(cluster: Cluster) -> None:
+    rows = [{"id": f"{n}", "output": t} for n, t in enumerate(["right", "wrong", "right"])]
+    data = ray.data.from_items(rows).map_batches(
+        VerifyRows,
+        fn_constructor_args=(partial(Notes, os.devnull),),
+        fn_constructor_kwargs={"text": "output"},
+        concurrency=1,
+    )
+    assert {r["id"]: r["verdict"] for r in data.take_all()} == {
+        "0": "passed",
+        "1": "failed",
+        "2": "passed",
+    }
+
+
+def test_what_cannot_start_says_why(cluster: Cluster) -> None:
+    with pytest.raises(GatekeeperError, match=r"Unavailable: no actor could be.*no engine here"):
+        RayVerifier(Unavailable)
+    with pytest.raises(BadInputError, match="batch=0"):
+        RayVerifier(LocalSandbox, batch=0)
