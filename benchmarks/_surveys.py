@@ -1,7 +1,7 @@
 """Many runs of the policy `survey` at once: one step of all of them is a few operations on arrays.
 
-The model of the spread, the columns of outputs and the estimate are the package's. What is written
-anew here is the arithmetic of `Survey.decide` and of `SequentialDraws`, for known horizons and
+The model of the spread, the columns of outputs and the estimate are the package's. What is repeated
+here is the arithmetic of `Survey.decide` and of `SequentialDraws`, for known horizons and
 verdicts without delay; tests/analysis/test_score_benchmark.py holds it beside a gate.
 """
 

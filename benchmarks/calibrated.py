@@ -6,7 +6,7 @@
 The streams of `gatekeeper.paper.stress`, the paper's settings, and any files of records or logs
 given. Every policy gets the same warm-up (an account of its own), the same budget β Σ c, partial
 feedback and the paper's noise on labels and signals (with --clean none); what is counted is the
-second half, as HGA and SplitConformal need. A stream is drawn anew for every seed, records are
+second half, as HGA and SplitConformal need. A stream is drawn again for every seed, records are
 drawn from the file. Those with a * were looked at only when the policy was finished. The worst of
 so many streams and budgets is so partly by chance: one that misses its bound is measured again,
 with five times as many seeds and none of the first ones, and that decides (not with --quick, which

@@ -1,11 +1,11 @@
 """How often a gate says that a stream drifted: where nothing changed, and where something did.
 
-    python benchmarks/drift.py [--runs 2] [--null 1000] [--jobs 1] [--policy NAME ...]
+    python benchmarks/drift.py [--runs 2] [--first 0] [--null 1000] [--jobs 1] [--policy NAME ...]
 
 First the test for drift alone, on scores and labels that follow its null hypothesis; then the
 streams of `gatekeeper.paper.stress` in which nothing changes; then switches in the middle between
 models whose error rates differ by 20 points or more: of those streams, and of the real records in
-`--records`, where there are any. Every run is on a stream drawn anew, with the gate's parts but
+`--records`, where there are any. Every run is on a stream drawn again, with the gate's parts but
 without outputs and log, which would take most of the time. The budget is in verifications.
 """
 
@@ -221,13 +221,15 @@ def print_switch(stream: str, cell: tuple[str, float], pairs: list[tuple[Run, Ru
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=2, help="of each policy, stream and budget")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first of them")
     parser.add_argument("--null", type=int, default=1000, help="runs of the test alone")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--policy", action="append", choices=POLICIES)
     parser.add_argument("--budget", action="append", type=float, help="default: 0.2")
     parser.add_argument("--records", type=Path, default=RECORDS)
     args = parser.parse_args()
-    start, betas, seeds = perf_counter(), args.budget or [0.2], range(args.runs)
+    seeds = range(args.first, args.first + args.runs)
+    start, betas = perf_counter(), args.budget or [0.2]
     policies = args.policy or POLICIES
     print(machine())
     with ProcessPoolExecutor(args.jobs) as pool:

@@ -3,7 +3,7 @@
     python benchmarks/estimates.py [--runs 2000] [--jobs 1] [--policy NAME ...]
 
 Streams of `gatekeeper.paper.stress`, budgets and sizes as below, the runs of a policy spread over
-all combinations, every run on a stream drawn anew, with the gate's parts but without outputs and
+all combinations, every run on a stream drawn again, with the gate's parts but without outputs and
 log, which would take most of the time. tests/analysis/test_estimates.py runs the gate itself.
 """
 

@@ -1,16 +1,20 @@
 """What features gain for `calibrated`, what noise among them costs, and what a decision takes.
 
-    python benchmarks/features.py [RECORDS ...] [--n 3000] [--seeds 10] [--clean]
-        [--tasks FILE] [--samples 4]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/features.py [RECORDS ...] [--n 3000] [--seeds 10]
+        [--clean] [--tasks FILE] [--samples 4]
 
+The matrices are small: several BLAS threads would add processor time, and most on a busy machine.
 Recall of `calibrated` with the features of the records beside the same without them: same streams,
 labels and budgets, partial feedback, the paper's noise on labels and signals (with --clean none),
-measured after the warm-up. Then with 20 features of pure noise on stress streams, which have no
-others. Records are drawn from the file; without files only the noise is measured.
+measured after the warm-up. Records are drawn from the file. A line "offline" has what features
+gain for outputs chosen with all labels known, of all records of the file, and none of them wrong:
+the same model is fitted to four fifths of them to rank the fifth. Then with 20 features of pure
+noise on stress streams, which have no others; without files only that is measured.
 
 Then the bundled model answers its tasks greedily and draws `--samples` more of each, whose
 agreement with the answer is the feature; what is right is verified for all. What agreement alone
-gains over a random draw, without log-probabilities, stands beside what the signals alone gain.
+gains over a random draw, without log-probabilities, stands beside what the signals alone gain, and
+what the wrong outputs themselves, chosen first, would add to that: no feature gains more.
 
 Last, how often the interval that `gatekeeper diagnose` prints for the worth of a feature holds the
 mean worth over all runs, with every label and from a log of policy cst.
@@ -35,10 +39,12 @@ from gatekeeper.adapters.generate import bundled_generator
 from gatekeeper.analysis.experiment import Protocol, compare
 from gatekeeper.analysis.feature_worth import feature_worth
 from gatekeeper.analysis.policy_run import METRICS
+from gatekeeper.analysis.predictions import cross_fitted
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.bundled import TASKS
 from gatekeeper.costs import output_length
 from gatekeeper.features import with_agreement
+from gatekeeper.io.record_table import feature_rows
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.io.tasks import read_tasks
 from gatekeeper.maths import MathChecker
@@ -46,6 +52,7 @@ from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import Calibrated, Threshold
 from gatekeeper.sandbox import LocalSandbox
 from gatekeeper.signals import signals_of
+from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 from gatekeeper.verifiers import ByKind
@@ -114,11 +121,32 @@ def check_agreement(table: RecordTable, samples: int, protocol: Protocol, seeds:
             "agreement beside signals": recall(t, seed, protocol) - signals,
             "signals above random": signals - random,
             "agreement alone above random": recall(blind, seed, protocol) - random,
+            "wrong outputs first, beside signals": recall(plain, seed, protocol, "oracle")
+            - signals,
         }.items():
             both.setdefault(name, []).append(found)
-    gain, by_signals, alone = [show(name, np.array(found)) for name, found in both.items()]
+    gain, by_signals, alone, _ = [show(name, np.array(found)) for name, found in both.items()]
     check("agreement beside signals", [gain], 2.0)
+    print(
+        "offline, agreement beside signals:" + "".join(f"{gain:+8.2f}" for gain in offline(table))
+    )
     check("agreement alone, as a share of what signals gain", [alone / by_signals], 0.5)
+
+
+def offline(table: RecordTable) -> FloatArray:
+    """Points of recall that features gain where every label is known, (budgets,)."""
+    everything = np.ones(len(table), dtype=bool)
+    sizes = np.log(table.cost_estimate).tolist()
+    by_features = []
+    for columns in (table.features, None):
+        rows = zip(table.h.tolist(), sizes, feature_rows(columns), strict=False)
+        raw = [Raw(h1, h2, h3, size, 0.0, features) for (h1, h2, h3), size, features in rows]
+        odds = cross_fitted(raw, everything, table.error)
+        order = np.argsort(-1.0 / (1.0 + np.exp(-odds)) / table.cost_estimate, kind="stable")
+        spent = table.cost[order].cumsum() / table.cost.sum()
+        found = table.error[order].cumsum() / table.error.sum()
+        by_features.append(100.0 * np.interp(BETAS, spent, found))
+    return np.asarray(by_features[0] - by_features[1])
 
 
 def some_of(table: RecordTable, n: int, seed: int) -> RecordTable:
@@ -213,11 +241,17 @@ def main() -> None:
     print(f"\nN = {args.n}: points of recall gained{'':8}{head}{'mean':>15}")
     measure = partial(gains, protocol=protocol, n=args.n, seeds=args.seeds)
     if args.files:
-        found = [
-            show(path.name.partition(".jsonl")[0], measure(partial(some_of, load_records(path))))
-            for path in args.files
-        ]
+        found, best = [], []
+        for path in args.files:
+            table, name = load_records(path), path.name.partition(".jsonl")[0]
+            found.append(show(name, measure(partial(some_of, table))))
+            known = ~np.isnan(table.error) & ~np.isnan(table.cost)
+            best.append(float(offline(table.take(known)).mean()))
         check("features of the records", found, 3.0)
+        print(
+            f"{'offline, mean of the records':40}{np.mean(best):+.2f}, by file "
+            + ", ".join(f"{gain:+.2f}" for gain in best)
+        )
     found = [show(f"{name}, {NOISE} of noise", measure(partial(noisy, name))) for name in NOISY]
     check("noise", found, -0.3)
     check_agreement(answered(args.tasks, args.samples), args.samples, protocol, args.seeds)

@@ -5,15 +5,17 @@
 
 RECORDS are files of records, or logs, whose outputs all have a label; by default those in
 shared/data/records, and the bundled model's answers if `bundled_answers.py` has made them. Each run
-takes N of them at random, in an order drawn anew where that is nearly all of the file; passes them
+takes N of them at random, in an order drawn again where that is nearly all of the file; passes them
 through the policy `survey`, which sees the values of those it draws; and estimates the mean of all
 N. Metrics: right or wrong; the graded value of a record that has one; the Brier score of a stated
 confidence. `--quick`: 200 runs, without N = 5,000.
 
 Columns: RMSE, relative to that of as many outputs drawn uniformly (computed, not simulated); the
 limit of estimates with uniform draws, √(1 - R²), R² of the best prediction for each output from all
-the others; their ratio; the share of the 95 % intervals that hold the true mean, with those below
-and above; the intervals' mean width, relative to that of the normal interval for uniform draws.
+the others; their ratio; the same limit and ratio for what as many checks can teach, R² being that
+of a prediction from n outputs drawn uniformly for those not drawn; the share of the 95 % intervals
+that hold the true mean, with those below and above; the intervals' mean width, relative to that of
+the normal interval for uniform draws.
 
 Runs that differ in budget or metric share their outputs; those of one seed go through the policy
 together (`_surveys.py`), without a gate, its log and its budget, which would take most of the time.
@@ -46,7 +48,7 @@ from gatekeeper.types import Candidate, FloatArray, Record
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data" / "records"
 CONFIDENCE = "verbal_numeric"  # the feature that is a stated confidence
 NEARLY = 0.5  # share of a file from which on the order is drawn, too
-RANKED = 100  # runs of which R² is computed
+RANKED = 300  # runs of which the limits are computed
 TOGETHER = 500_000  # outputs of the runs that go through the policy together
 QUICK_RUNS, MOST_QUICK = 200, 1000
 
@@ -98,7 +100,7 @@ def outputs_of(seed: int, size: int, of: int) -> NDArray[np.intp]:
 
 
 def run(task: Task) -> FloatArray:
-    """Results of each run: (metrics, budgets, seeds, 7)."""
+    """Results of each run: (metrics, budgets, seeds, 9)."""
     file, seeds = task.file, task.seeds
     at = [outputs_of(seed, task.size, len(file.table.rows)) for seed in seeds]
     tables = [file.table.take(each) for each in at]
@@ -115,13 +117,16 @@ def run(task: Task) -> FloatArray:
         )
     )
     p, known = p.reshape(*shape, -1), known.reshape(*shape, -1)
-    found = np.empty((*shape, 7))
+    found = np.empty((*shape, 9))
     for i, table in enumerate(tables):
         columns = Design.of(table).of_rows(table)
         for j, y in enumerate(values[:, i]):
             r2 = explained(columns, y) if seeds[i] < RANKED else np.nan
             for k in range(len(task.budgets)):
-                found[j, k, i] = result(p[j, k, i], known[j, k, i], y, columns, r2)
+                found[j, k, i, :7] = result(p[j, k, i], known[j, k, i], y, columns, r2)
+                found[j, k, i, 7:] = np.nan
+                if seeds[i] < RANKED:
+                    found[j, k, i, 7:] = learned(columns, y, int(known[j, k, i].sum()), seeds[i])
     return found
 
 
@@ -129,6 +134,14 @@ def explained(columns: Columns, y: FloatArray) -> float:
     """R² of the best prediction of each value from all the others."""
     best = predict(columns, np.arange(y.size), y)
     return 1.0 - float(((y - best.left_out) ** 2).sum() / ((y - best.mean_left_out) ** 2).sum())
+
+
+def learned(columns: Columns, y: FloatArray, n: int, seed: int) -> tuple[float, float]:
+    """Squares left by a prediction from n outputs for the others, and without a prediction."""
+    order = np.random.default_rng((seed, n)).permutation(y.size)
+    known, others = order[:n], order[n:]
+    left = y[others] - columns.z[others] @ predict(columns, known, y[known]).slope
+    return left.size * float(left.var()), left.size * float(y[others].var())
 
 
 def result(
@@ -154,7 +167,7 @@ def tasks_of(file: File, size: int, budgets: tuple[float, ...], runs: int) -> It
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of one file, metric, size and budget: (runs, 7)."""
+    """The runs of one file, metric, size and budget: (runs, 9)."""
 
     name: str
     size: int
@@ -170,6 +183,10 @@ class Cell:
         return sqrt(1.0 - max(float(np.nanmean(self.x[:, 2])), 0.0))
 
     @property
+    def learned(self) -> float:
+        return sqrt(float(np.nansum(self.x[:, 7]) / np.nansum(self.x[:, 8])))
+
+    @property
     def covers(self) -> float:
         return 100.0 * float(1.0 - self.x[:, 3:5].sum(axis=1).mean())
 
@@ -178,6 +195,7 @@ class Cell:
         return (
             f"{self.name:<32} {self.size:5} {self.budget:6.0%} {self.x[:, 6].mean():7.1f} "
             f"{self.rmse:8.3f} {self.limit:7.3f} {self.rmse / self.limit:7.3f} "
+            f"{self.learned:7.3f} {self.rmse / self.learned:7.3f} "
             f"{self.covers:7.1f} {low:5.1f} {high:5.1f} {np.nanmean(self.x[:, 5]):7.3f}"
         )
 
@@ -190,6 +208,7 @@ def summary(name: str, cells: list[Cell]) -> str:
     return (
         f"{name:<16} {len(cells):5} {span([c.rmse for c in cells], '.3f'):>24} "
         f"{span([c.rmse / c.limit for c in cells], '.3f'):>24} "
+        f"{span([c.rmse / c.learned for c in cells], '.3f'):>24} "
         f"{span([c.covers for c in cells], '.1f'):>22}"
     )
 
@@ -218,7 +237,8 @@ def main() -> None:
     print(machine())
     print(
         f"{'outputs, metric':<32} {'N':>5} {'budget':>6} {'checks':>7} {'RMSE':>8} {'limit':>7} "
-        f"{'ratio':>7} {'covers':>7} {'below':>5} {'above':>5} {'width':>7}"
+        f"{'ratio':>7} {'learned':>7} {'ratio':>7} {'covers':>7} {'below':>5} {'above':>5} "
+        f"{'width':>7}"
     )
     cells: list[Cell] = []
     with ProcessPoolExecutor(args.jobs) as pool:
@@ -234,7 +254,10 @@ def main() -> None:
                 for k, budget in enumerate(budgets):
                     cells.append(Cell(f"{file.name}, {metric}", size, budget, x[j, k]))
                     print(cells[-1], flush=True)
-    print(f"\n{'':<16} {'cells':>5} {'RMSE':>24} {'RMSE / limit':>24} {'covers':>22}")
+    print(
+        f"\n{'':<16} {'cells':>5} {'RMSE':>24} {'RMSE / limit':>24} "
+        f"{'RMSE / learned':>24} {'covers':>22}"
+    )
     for size in sizes:
         for kind in ("right", "graded"):
             some = [

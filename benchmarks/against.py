@@ -1,0 +1,163 @@
+"""The gate of this tree beside that of another one, by turns in one run.
+
+    git worktree add --detach /tmp/before v0.1.0
+    python benchmarks/against.py /tmp/before             half a minute
+    python benchmarks/against.py /tmp/before --rounds 40
+
+Two processes, one for each tree, take turns: in each round both do the same, in alternating order.
+What the machine does besides meets both alike, so the ratios hold where the times do not. `ratio`
+is the median over rounds of this tree's figure by the other's, with the least and the most of them.
+
+A gate: without a verifier, CST, outputs of 128 tokens; the median of the wall-clock times of its
+calls, and the processor time of the thread for all calls by their number. The latter also has what
+comes once in many calls: tests for drift, checkpoints of the database, garbage
+collection. Reading: processor time per output, of a log with verdicts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+from _machine import machine
+from rich.console import Console
+from rich.table import Table
+
+# Only what trees have had for long.
+PROGRAM = """
+import gc, importlib, json, sys, tempfile, time
+from pathlib import Path
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.testing import ScriptedVerifier, make_generation
+
+def first(*names):
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            pass
+
+N = 2000
+outputs = [make_generation(str(i), tokens=128, seed=i, text="x" * 400) for i in range(N)]
+folder = tempfile.TemporaryDirectory()
+made = 0
+
+def gate(kind, verifier=None):
+    global made
+    made += 1
+    path = Path(folder.name) / f"{made}.db"
+    log = path if kind == "SQLite" else None
+    times = []
+    with VerificationGate("cst", budget=Budget(fraction=0.2), verifier=verifier, log=log) as gate:
+        begin = time.thread_time_ns()
+        for output in outputs:
+            start = time.perf_counter_ns()
+            gate.maybe_verify(output)
+            times.append(time.perf_counter_ns() - start)
+        took = time.thread_time_ns() - begin
+    if verifier is None:
+        path.unlink(missing_ok=True)
+    return path, sorted(times)[N // 2], took / N
+
+log, _, _ = gate("SQLite", ScriptedVerifier({str(i): i % 3 == 0 for i in range(N)}))
+records = first("gatekeeper.io.records", "gatekeeper.records").records_of_log
+read_run = first("gatekeeper.log.run", "gatekeeper._run").read_run
+
+def timed(call):
+    begin = time.thread_time_ns()
+    call(log)
+    return [(time.thread_time_ns() - begin) / N]
+
+for line in sys.stdin:
+    what = line.strip()
+    gc.collect()
+    if what in ("memory", "SQLite"):
+        found = gate(what)[1:]
+    else:
+        found = timed(records if what == "records_of_log" else read_run)
+    print(json.dumps(found), flush=True)
+"""
+FIGURES = {
+    "memory": ("gate, log in memory: median of calls", "gate, log in memory: processor time"),
+    "SQLite": ("gate, log in SQLite: median of calls", "gate, log in SQLite: processor time"),
+    "read_run": ("read_run",),
+    "records_of_log": ("records_of_log",),
+}
+
+
+class Tree:
+    """A process that measures the package of one tree."""
+
+    def __init__(self, root: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            env=os.environ | {"PYTHONPATH": str(root)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=root,
+        )
+
+    def measure(self, what: str) -> list[float]:
+        """Nanoseconds, as `FIGURES` names them."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{what}\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            sys.exit("the process of a tree has ended: see above")
+        return list(json.loads(line))
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tree", type=Path, help="the root of the other checkout")
+    parser.add_argument("--rounds", type=int, default=15)
+    args = parser.parse_args()
+    if not (args.tree / "gatekeeper" / "__init__.py").is_file():
+        parser.error(f"tree={str(args.tree)!r}: give the root of a checkout of gatekeeper")
+    other, this = Tree(args.tree.resolve()), Tree(Path(__file__).resolve().parents[1])
+    table = Table(title=f"µs per output, {args.rounds} rounds in turns")
+    for heading in ("", "the other tree", "this tree", "ratio", "least to most"):
+        table.add_column(heading, justify="right" if heading else "left")
+    try:
+        for what, names in FIGURES.items():
+            pairs = []
+            for i in range(args.rounds + 1):
+                order = (other, this) if i % 2 else (this, other)
+                found = {tree: tree.measure(what) for tree in order}
+                pairs.append((found[other], found[this]))
+            for k, name in enumerate(names):  # without the first round, which loads what is late
+                before, now = (
+                    [each[k] / 1000 for each in side] for side in zip(*pairs[1:], strict=True)
+                )
+                ratios = [b / a for a, b in zip(before, now, strict=True)]
+                table.add_row(
+                    name,
+                    f"{median(before):.1f}",
+                    f"{median(now):.1f}",
+                    f"{median(ratios):.2f}",
+                    f"{min(ratios):.2f} to {max(ratios):.2f}",
+                )
+    finally:
+        other.close()
+        this.close()
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    console.print(machine(), highlight=False)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
