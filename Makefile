@@ -21,7 +21,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 # Each eval harness gets an environment of its own, with its current release; uv makes them in
 # seconds. tests/harness/NAME.txt says what is in it.
-HARNESSES := lm-eval evalplus inspect litellm pydantic-evals langchain swebench langfuse phoenix mlflow
+HARNESSES := lm-eval evalplus inspect litellm pydantic-evals langchain swebench langfuse phoenix mlflow ray
 UV := .venv-harness/uv/bin/uv
 SOURCES := $(shell find gatekeeper adapters sandbox -name '*.py') pyproject.toml
 

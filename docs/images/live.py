@@ -1,4 +1,4 @@
-"""Makes docs/images/live.png: the live page of a simulated run, in Chromium.
+"""Makes docs/images/live.png and live-dark.png: the live page of a simulated run, in Chromium.
 
     python docs/images/live.py
 
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from PIL import Image
@@ -23,6 +24,7 @@ from gatekeeper.testing import ScriptedVerifier, make_generation
 
 OUTPUTS = 3000
 SIZE = {"width": 960, "height": 1010}
+SCHEMES: dict[Literal["light", "dark"], str] = {"light": "live.png", "dark": "live-dark.png"}
 
 
 def run(log: Path) -> None:
@@ -52,14 +54,18 @@ def main() -> None:
                 browser = playwright.chromium.launch(
                     executable_path=shutil.which("chromium"), args=["--no-sandbox"]
                 )
-                page = browser.new_page(viewport=SIZE)
-                page.goto(url)
-                page.get_by_text(f"{OUTPUTS:,} outputs, ").wait_for()
-                shot = page.screenshot()
+                for scheme, name in SCHEMES.items():
+                    page = browser.new_page(viewport=SIZE, color_scheme=scheme)
+                    page.goto(url)
+                    page.get_by_text(f"{OUTPUTS:,} outputs, ").wait_for()
+                    save(page.screenshot(), Path(__file__).with_name(name))
                 browser.close()
             process.terminate()
+
+
+def save(shot: bytes, path: Path) -> None:
     few = Image.open(io.BytesIO(shot)).convert("P", palette=Image.Palette.ADAPTIVE, colors=64)
-    few.save(Path(__file__).with_suffix(".png"), optimize=True)
+    few.save(path, optimize=True)
 
 
 if __name__ == "__main__":

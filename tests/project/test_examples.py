@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from logged_runs import events
 from scripted_upstream import Request, ScriptedUpstream, completion, reply
 
 from gatekeeper.io.records import read_records
@@ -64,31 +65,19 @@ def run(command: list[str], **more: Any) -> str:
     return ran.stdout
 
 
-def interrupt(command: list[str], log: Path, events: int, how: signal.Signals) -> tuple[int, str]:
+def interrupt(command: list[str], log: Path, until: int, how: signal.Signals) -> tuple[int, str]:
     """Run it until its log has so many events, then send the signal: exit code and stderr."""
     with subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        # A job in a shell's background inherits that SIGINT is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as child:
-        while child.poll() is None and count(log) < events:
+        while child.poll() is None and events(log) < until:
             time.sleep(0.01)
         child.send_signal(how)
         _, said = child.communicate()
     return child.returncode, said
-
-
-def count(log: Path) -> int:
-    if not log.exists():
-        return 0
-    try:
-        with SQLiteLog(log, read_only=True) as opened:
-            return sum(1 for _ in opened.events())
-    except Exception:  # it is being made
-        return 0
 
 
 def charges(log: Path) -> Counter[str]:
@@ -138,9 +127,9 @@ def test_the_agent_goes_on_where_it_was_interrupted(maths: Path, tmp_path: Path)
     assert re.search(r"^56 tasks, \d+ attempts$", expected, re.MULTILINE)
     assert "failed, passed\n" in expected
     command = program("agent", maths, "--log", log)
-    code, said = interrupt(command, log, count(alone) // 4, signal.SIGINT)
+    code, said = interrupt(command, log, events(alone) // 4, signal.SIGINT)
     assert (code, said) == (130, "agent: interrupted; the same command continues\n")
-    interrupt(command, log, count(alone) // 2, signal.SIGKILL)
+    interrupt(command, log, events(alone) // 2, signal.SIGKILL)
     assert run(command) == expected
     assert charges(log) == charges(alone)
     assert max(charges(log).values()) == 1
@@ -228,7 +217,7 @@ def test_the_page_on_routing_runs_and_goes_on_where_it_was_killed(
     command = program("routing", maths, *route[len(start) : -len(options)].split())
     expected = run([*command, "--log", str(alone), "--records", str(records)])
     command += ["--log", str(log)]
-    interrupt(command, log, count(alone) * 2 // 3, signal.SIGKILL)
+    interrupt(command, log, events(alone) * 2 // 3, signal.SIGKILL)
     assert run(command) == expected
     assert charges(log) == charges(alone)
 

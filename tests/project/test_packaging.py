@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import gatekeeper
+from gatekeeper.cli.doctor import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -31,7 +32,7 @@ MAPPED = {"gatekeeper.adapters": "adapters", "gatekeeper.sandbox": "sandbox"}
 # may import itself and what is left of it.
 ORDER = """
     limits errors notebook types protocols arguments signals costs budget stats policies drift
-    log io verifiers testing gate __init__ analysis telemetry maths sandbox features bundled
+    log io verifiers ray testing gate __init__ analysis telemetry maths sandbox features bundled
     adapters report page gateway paper programs cli __main__ examples
 """.split()  # noqa: SIM905
 # What is imported against the order: inside a function, when it is first needed.
@@ -312,3 +313,9 @@ def installed_setuptools() -> int:
         return int(importlib.metadata.version("setuptools").partition(".")[0])
     except importlib.metadata.PackageNotFoundError:
         return 0
+
+
+def test_doctor_names_every_extra() -> None:
+    extras = set(PYPROJECT["project"]["optional-dependencies"])
+    run = {"demo", "math", "plots", "docker"}  # their parts are run
+    assert {extra for _, extra, *_ in EXTRAS} | run == extras - {"train", "dev"}

@@ -28,7 +28,7 @@ def test_a_reason_to_skip_is_printed_once(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_bytes((ROOT / "tests" / "conftest.py").read_bytes())
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", "."],
+        [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:cacheprovider", "."],
         cwd=tmp_path,
         capture_output=True,
         text=True,
