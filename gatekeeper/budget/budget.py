@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import isfinite
 from numbers import Real
 from typing import Literal, get_args
 
+from gatekeeper.budget.groups import checked_caps
 from gatekeeper.errors import BadInputError
 
 __all__ = ["MOST", "TICKS", "Budget", "Unit"]
@@ -43,6 +45,10 @@ class Budget:
         Allowance on top of the fraction, in `unit`, so that the first candidates are not refused
         while a fraction of next to nothing has accrued. Default: one reservation; 0 for
         verifications with a `horizon`, where none is needed.
+    groups
+        Caps of groups, in `unit`, the warm-up included, which hold beside the others. By name:
+        {"tenant": {"a": 50, "b": 100}} caps these two tenants, {"day": 200} each day alike. The
+        group of an output is the task's field of that name; of "model", its model.
 
     Raises
     ------
@@ -56,6 +62,7 @@ class Budget:
     horizon: int | None = None
     max_cost: float | None = None
     startup: float | None = None
+    groups: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.fraction is None and self.total is None:
@@ -87,3 +94,4 @@ class Budget:
             raise BadInputError(f"horizon={self.horizon!r}: must be a whole number of candidates")
         if self.unit == "verifications" and self.max_cost not in (None, 1, 1.0):
             raise BadInputError(f"max_cost={self.max_cost!r}: a verification costs 1 verification")
+        object.__setattr__(self, "groups", checked_caps(self.groups, MOST))

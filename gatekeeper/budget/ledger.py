@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from math import floor, inf, sqrt
 from typing import Any, NamedTuple
 
 from gatekeeper.budget.budget import MOST, TICKS, Budget
+from gatekeeper.budget.groups import GroupAccounts
 
 __all__ = ["Hold", "Ledger"]
 
@@ -20,6 +22,7 @@ class Hold(NamedTuple):
     accrued: int  # what the candidate added to the running cap's base
     cost_estimate: float
     warmup: bool
+    groups: tuple[str, ...] = ()  # accounts of groups, which are held together with the budget's
 
 
 class Ledger:
@@ -27,7 +30,8 @@ class Ledger:
 
     Two accounts: the warm-up, which only `Budget.total` caps, and the rest, which both cap. After
     every call `spent + held <= cap`, and nobody is charged more than was reserved: what a verifier
-    takes beyond is summed in `overrun`, for all to see. Not thread-safe: the gate locks.
+    takes beyond is summed in `overrun`, for all to see. The groups of `Budget.groups` have accounts
+    beside these, for which the same holds. Not thread-safe: the gate locks.
 
     Why the running cap never falls below what is committed: a candidate adds an estimate e <= r,
     its reservation, later replaced by the true cost c <= r. This moves the cap by β (c - e) and
@@ -66,6 +70,7 @@ class Ledger:
         self._released: dict[str, Hold] = {}  # not verified: may be reserved again
         self._spent = {False: 0, True: 0}  # by account: of the warm-up?
         self._held = {False: 0, True: 0}
+        self.groups = GroupAccounts(budget.groups, TICKS)
         self._overrun = 0
         self._warmup_seen = 0
         self._base = 0  # Σ cost of the candidates seen after the warm-up
@@ -145,7 +150,14 @@ class Ledger:
         price = self._max_cost if self._is_fixed_price else self._price(cost_estimate)
         return self._left(price, self._projection() if self._to_project else self._projected)
 
-    def see(self, cost_estimate: float, *, warmup: bool) -> Hold:
+    def group_room(self, accounts: Iterable[str]) -> float:
+        """Ticks that the fullest of these accounts of `groups` leaves beside one more verification;
+        below 0: no room for it."""
+        return self.groups.left(accounts) - self._max_cost
+
+    def see(
+        self, cost_estimate: float, *, warmup: bool, groups: Mapping[str, str] | None = None
+    ) -> Hold:
         """Count a candidate; returns what `reserve` would hold for it.
 
         Its cost counts towards the cap, verified or not: the unit's price for verifications, else
@@ -161,14 +173,16 @@ class Ledger:
             if self._to_project:
                 self._projected = self._projection()
                 self._to_project = self._projected is None
-        return Hold(self._max_cost, accrued, cost_estimate, warmup)
+        accounts = self.groups.of(groups) if groups else ()
+        return Hold(self._max_cost, accrued, cost_estimate, warmup, accounts)
 
     def reserve(self, id_: str, hold: Hold) -> bool:
         """Whether there was room; then it is held."""
-        if self.left(warmup=hold.warmup) < 0:
+        if self.left(warmup=hold.warmup) < 0 or self.group_room(hold.groups) < 0:
             return False
         self._holds[id_] = hold
         self._held[hold.warmup] += hold.amount
+        self.groups.hold(hold.groups, hold.amount)
         return True
 
     def has_beside(self, ticks: int) -> bool:
@@ -177,7 +191,8 @@ class Ledger:
 
     def can_reserve_again(self, id_: str) -> bool:
         """What `reserve_again` would return. Changes nothing."""
-        return self.left(warmup=self._released[id_].warmup) >= 0
+        hold = self._released[id_]
+        return self.left(warmup=hold.warmup) >= 0 and self.group_room(hold.groups) >= 0
 
     def reserve_again(self, id_: str) -> bool:
         """Reserve for a candidate whose reservation was released."""
@@ -202,6 +217,8 @@ class Ledger:
         self._overrun += ticks - charge
         self._held[hold.warmup] -= hold.amount
         self._spent[hold.warmup] += charge
+        self.groups.hold(hold.groups, -hold.amount)
+        self.groups.charge(hold.groups, charge)
         self._known += 1
         self._known_cost += charge
         self._costliest = max(self._costliest, charge)
@@ -214,6 +231,7 @@ class Ledger:
         """Give a reservation back."""
         hold = self._released[id_] = self._holds.pop(id_)
         self._held[hold.warmup] -= hold.amount
+        self.groups.hold(hold.groups, -hold.amount)
 
     def left(self, *, warmup: bool) -> float:
         """Ticks that the caps leave beside one more verification; below 0: no room for it."""
@@ -232,6 +250,7 @@ class Ledger:
             "released": dict(self._released),
             "spent": [self._spent[False], self._spent[True]],
             "held": [self._held[False], self._held[True]],
+            "groups": self.groups.state(),
             "overrun": self._overrun,
             "base": self._base,
             "projected": [self._projected, self._to_project],
@@ -241,8 +260,9 @@ class Ledger:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a snapshot that the `state` of an equal ledger returned."""
         self.seen, self._warmup_seen = state["seen"]
-        self._holds = {id_: Hold(*hold) for id_, hold in state["holds"].items()}
-        self._released = {id_: Hold(*hold) for id_, hold in state["released"].items()}
+        self._holds = {id_: _hold_of(hold) for id_, hold in state["holds"].items()}
+        self._released = {id_: _hold_of(hold) for id_, hold in state["released"].items()}
+        self.groups.restore(state["groups"])
         self._spent = dict(zip((False, True), state["spent"], strict=True))
         self._held = dict(zip((False, True), state["held"], strict=True))
         self._overrun, self._base = state["overrun"], state["base"]
@@ -305,6 +325,11 @@ class Ledger:
 
 def _ticks(amount: float) -> int:
     return round(amount * TICKS)
+
+
+def _hold_of(values: list[Any]) -> Hold:
+    amount, accrued, cost_estimate, warmup, groups = values
+    return Hold(amount, accrued, cost_estimate, warmup, tuple(groups))
 
 
 def _cost_ticks(cost: float, hold: Hold) -> int:

@@ -31,6 +31,7 @@ class SharedLedger(Ledger):
     ------
     BadInputError
         For a `fraction` with a `horizon`: that is a share of a stream that no process sees whole.
+        For `groups`.
     """
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
@@ -43,6 +44,12 @@ class SharedLedger(Ledger):
             raise BadInputError(
                 f"fraction={budget.fraction!r} with horizon={budget.horizon!r} cannot be shared by "
                 "several processes yet: leave the horizon out, or give total=... with it instead"
+            )
+
+        if budget.groups:
+            raise BadInputError(
+                f"groups={budget.groups!r:.80} cannot be shared by several processes yet: leave "
+                "them out, or give each process a log and a budget of its own"
             )
 
     @property
@@ -83,8 +90,10 @@ class SharedLedger(Ledger):
         finally:
             self._leases = leases
 
-    def see(self, cost_estimate: float, *, warmup: bool) -> Hold:
-        hold = super().see(cost_estimate, warmup=warmup)
+    def see(
+        self, cost_estimate: float, *, warmup: bool, groups: Mapping[str, str] | None = None
+    ) -> Hold:
+        hold = super().see(cost_estimate, warmup=warmup, groups=groups)
         if self._leases is not None:
             self._leases.accrue(hold.accrued)
         return hold

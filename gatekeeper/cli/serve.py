@@ -22,6 +22,7 @@ from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.log import MemoryLog, PostgresRun
 from gatekeeper.programs.command_options import add_serve
+from gatekeeper.programs.group_caps import caps_given
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
@@ -220,7 +221,12 @@ def _gate(
         return VerificationGate(
             options.policy,
             goal=options.goal,
-            budget=Budget(fraction=options.share, total=options.total, unit=options.unit),
+            budget=Budget(
+                fraction=options.share,
+                total=options.total,
+                unit=options.unit,
+                groups=caps_given(options.budget_groups),
+            ),
             verifier=verifier,
             log=log,
             shared=options.shared,

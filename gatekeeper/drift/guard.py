@@ -29,6 +29,7 @@ from gatekeeper.stats.error_model import (
 )
 from gatekeeper.stats.shrinkage import FLIPPED, as_seen
 from gatekeeper.types import Candidate, Decision, Label, Outcome, PolicyHealth, Reason, Signals
+from gatekeeper.types.states import REFUSED
 
 __all__ = ["BATCH", "RELEARNING", "TESTS", "DriftGuard"]
 
@@ -36,7 +37,6 @@ TESTS = 5  # number of the definition of the tests; another one may find drift e
 
 GROWTH = 1.3  # labels between fits, as a factor: a fit that follows each change at once hides it
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
-REFUSED = (Reason.BUDGET_EXHAUSTED, Reason.BUDGET_UNAVAILABLE)
 UNSTEADY = ("warmup", "calibration")  # phases of a policy without a pace
 # What decided on a candidate whose label is to come, see `_pending`: the policy itself, a draw that
 # became its warm-up, or the policy before it was restored.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from gatekeeper.budget import Ledger
 from gatekeeper.gate.state import GateState
 from gatekeeper.log.events import Decided
 from gatekeeper.types import Candidate, Decision, Generation, Reason, Signals
 
-__all__ = ["Admission", "decision_of"]
+__all__ = ["Admission", "decision_of", "refusal"]
 
 
 class Admission:
@@ -56,18 +58,21 @@ class Admission:
         warmup = proposal.reason is Reason.WARMUP
         if force and not warmup:
             proposal = replace(proposal, verify=True, reason=Reason.FORCED, propensity=1.0)
-        room = ledger.room(candidate.cost_estimate, warmup=warmup)
+        is_full = ledger.group_room(ledger.groups.of(candidate.groups)) < 0
+        room = -inf if is_full else ledger.room(candidate.cost_estimate, warmup=warmup)
         if warmup or force:
             admitted, epsilon = room >= 0, 0.0
         else:
             spare = ledger.spare()
-            admitted = room >= spare or (self._planned and not proposal.verify)
+            # A draw knows the budget, and not the groups: of a full one nothing can be verified.
+            unselected = self._planned and not proposal.verify and not is_full
+            admitted = room >= spare or unselected
             if not admitted and proposal.verify and room >= 0:
                 admitted = ledger.has_beside(spare)
             epsilon = self._epsilon if room >= 0 else 0.0
         decision = decision_of(proposal, admitted=admitted, explored=explored, epsilon=epsilon)
-        if decision.reason is Reason.BUDGET_EXHAUSTED and not ledger.reachable:
-            decision = replace(decision, reason=Reason.BUDGET_UNAVAILABLE)
+        if decision.reason is Reason.BUDGET_EXHAUSTED:
+            decision = replace(decision, reason=refusal(ledger, is_full=is_full))
         coverage = _coverage(generation, candidate.signals)
         return Decided(generation, candidate, decision, phase, force, warmup, coverage)
 
@@ -124,6 +129,19 @@ def decision_of(proposal: Decision, *, admitted: bool, explored: bool, epsilon: 
         propensity,
         proposal.version,
     )
+
+
+def refusal(ledger: Ledger, *, is_full: bool) -> Reason:
+    """Why there was no room, when the ledger was asked last.
+
+    Parameters
+    ----------
+    is_full
+        A group of the output had none.
+    """
+    if not ledger.reachable:
+        return Reason.BUDGET_UNAVAILABLE
+    return Reason.GROUP_EXHAUSTED if is_full else Reason.BUDGET_EXHAUSTED
 
 
 def _coverage(generation: Generation, signals: Signals) -> float:

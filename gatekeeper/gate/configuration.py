@@ -245,13 +245,16 @@ class GateSettings:
             more["goal"] = self.goal
         if self.features:  # a gate without any, and an early log, do not name them
             more["features"] = sorted(feature.__name__ for feature in self.features)
+        budget = asdict(self.budget) | {"max_cost": self.max_cost}
+        if not self.budget.groups:  # an early log does not name them
+            del budget["groups"]
         described = _described(policy)
         if isinstance(self.policy, str | None) and "seed" in described:
             described["seed"] = self.seed
         return {
             "exploration": {"explore": self.drawn, "seed": self.seed if self.drawn else 0},
             "policy": described,
-            "budget": asdict(self.budget) | {"max_cost": self.max_cost},
+            "budget": budget,
             "more": _as_json(more),
         }
 

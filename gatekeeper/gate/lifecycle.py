@@ -15,7 +15,7 @@ from typing import Any
 
 from gatekeeper.budget import SharedLedger, Unit
 from gatekeeper.errors import BadInputError, LogError
-from gatekeeper.gate.admission import Admission
+from gatekeeper.gate.admission import Admission, refusal
 from gatekeeper.gate.following import Following
 from gatekeeper.gate.journal import Journal
 from gatekeeper.gate.micro_batch import Future
@@ -205,9 +205,9 @@ class Lifecycle:
             if not self._verifies:
                 return known
             if not output.reserved and not self._reserve_again(output):
-                reachable = self._state.ledger.reachable
-                unavailable = Reason.BUDGET_UNAVAILABLE
-                return _refused(output, Reason.BUDGET_EXHAUSTED if reachable else unavailable)
+                ledger = self._state.ledger
+                is_full = ledger.group_room(ledger.groups.of(output.candidate.groups)) < 0
+                return _refused(output, refusal(ledger, is_full=is_full))
             self._verifying.add(id_)
             return output
 

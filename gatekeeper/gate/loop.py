@@ -14,7 +14,8 @@ from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.protocol import Gate
-from gatekeeper.types import GateResult, Reason
+from gatekeeper.types import GateResult
+from gatekeeper.types.states import REFUSED
 
 __all__ = [
     "AsyncGenerate",
@@ -152,8 +153,7 @@ def _stopped(result: GateResult) -> Stopped | None:
         return None if result.outcome.error else Stopped.PASSED
     if result.decision.verify:
         return Stopped.NO_VERDICT
-    refused = result.decision.reason in (Reason.BUDGET_EXHAUSTED, Reason.BUDGET_UNAVAILABLE)
-    return Stopped.BUDGET if refused else Stopped.UNVERIFIED
+    return Stopped.BUDGET if result.decision.reason in REFUSED else Stopped.UNVERIFIED
 
 
 def _shortened(text: str, room: int) -> str:

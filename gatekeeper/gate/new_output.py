@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import NamedTuple
 
+from gatekeeper.budget.groups import groups_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.state import GateState
 from gatekeeper.io.providers import attribute
@@ -39,6 +40,8 @@ class OutputReader:
         ĉ of an output before it is verified.
     features
         Computed for each output before it is decided on.
+    groups
+        Names of the budget's groups.
     keep_response_ids
         A sink needs the ids that responses came with.
     """
@@ -49,9 +52,11 @@ class OutputReader:
         cost_estimate: CostEstimator,
         features: Sequence[Feature] = (),
         *,
+        groups: Collection[str] = (),
         keep_response_ids: bool = False,
     ) -> None:
         self._state, self._cost_estimate, self._features = state, cost_estimate, features
+        self._groups = groups
         self._keeps_response_ids = keep_response_ids
 
     def read(self, response: object, task: object, *, id: str | None, force: bool) -> NewOutput:
@@ -60,7 +65,8 @@ class OutputReader:
         Raises
         ------
         BadInputError
-            For a response that is not understood, and a cost estimate that is not above 0.
+            For a response that is not understood, a cost estimate that is not above 0, and an
+            output whose group is unknown, where the budget has caps for groups.
         """
         generation = as_generation(response, id=id)
         if generation.id in self._state.ids:
@@ -77,6 +83,15 @@ class OutputReader:
             raise BadInputError(
                 f"id={generation.id!r}: cost estimate {cost_estimate!r} must be {COST}"
             )
-        candidate = Candidate(generation.id, signals, float(cost_estimate), generation.features)
+        groups = self._groups_of(generation, task) if self._groups else {}
+        candidate = Candidate(
+            generation.id, signals, float(cost_estimate), generation.features, groups
+        )
         response_id = attribute(response, "id") if self._keeps_response_ids else None
         return NewOutput(generation, candidate, force, response_id)
+
+    def _groups_of(self, generation: Generation, task: object) -> dict[str, str]:
+        try:
+            return groups_of(self._groups, task, self._state.model_of(generation))
+        except BadInputError as e:
+            raise BadInputError(f"id={generation.id!r}: {e}") from None

@@ -88,7 +88,11 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
         admission,
         journal,
         reader=OutputReader(
-            state, given.cost_estimate, given.features, keep_response_ids=bool(sinks)
+            state,
+            given.cost_estimate,
+            given.features,
+            groups=tuple(given.budget.groups),
+            keep_response_ids=bool(sinks),
         ),
         unit=given.budget.unit,
         verifies=given.verifier is not None,

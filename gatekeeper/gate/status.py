@@ -49,6 +49,7 @@ def status_of(
         held=ledger.held,
         warmup_spent=ledger.warmup_spent,
         warmup_held=ledger.warmup_held,
+        groups=ledger.groups.status(),
         overrun=ledger.overrun,
         pace=(ledger.spent + ledger.held) / allowed if allowed else None,
         shift=state.guard.shift,

@@ -49,14 +49,14 @@ def encoded(events: Iterable[Event], log: str) -> list[tuple[str, str, str]]:
 def _decided_json(event: Decided) -> str | None:
     """The JSON of `event.row().data`, to the letter, in half its time: every output has one.
 
-    None where a number is missing, where there are features, and for values of other types than
-    the fields': `json` then encodes the row, or says what is wrong with it.
+    None where a number is missing, where there are features or groups, and for values of other
+    types than the fields': `json` then encodes the row, or says what is wrong with it.
     """
     generation, candidate, decision = event.generation, event.candidate, event.decision
     signals, coverage = candidate.signals, event.token_coverage
     h1, h2, h3, cost = signals.h1, signals.h2, signals.h3, candidate.cost_estimate
     score, threshold, propensity = decision.score, decision.threshold, decision.propensity
-    if candidate.features:
+    if candidate.features or candidate.groups:
         return None
     try:
         if not isfinite(h1 + h2 + h3 + score + threshold + cost + propensity + coverage):

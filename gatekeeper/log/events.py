@@ -121,6 +121,8 @@ class Decided:
         }
         if candidate.features:
             data["features"] = dict(candidate.features)
+        if candidate.groups:
+            data["groups"] = dict(candidate.groups)
         return Row("decided", candidate.id, data)
 
     @classmethod
@@ -162,7 +164,7 @@ class Decided:
             warmup = reason is Reason.WARMUP or (refused and data["phase"] == "warmup")
         return cls(
             generation,
-            Candidate(id_, signals, data["cost_estimate"], features),
+            Candidate(id_, signals, data["cost_estimate"], features, data.get("groups", {})),
             decision,
             data["phase"],
             data["forced"],

@@ -168,7 +168,9 @@ class LogState:
 
     def _decided(self, event: Decided) -> None:
         candidate, decision = event.candidate, event.decision
-        hold = self.ledger.see(candidate.cost_estimate, warmup=event.warmup)
+        hold = self.ledger.see(
+            candidate.cost_estimate, warmup=event.warmup, groups=candidate.groups
+        )
         if decision.verify:
             self.ledger.reserve(candidate.id, hold)
         if decision.verify or self.keeps_all:

@@ -134,13 +134,16 @@ class Calibrated:
         return decision
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Charge what is verified; a refused proposal indicates that the cap is reached."""
+        """Charge what is verified; a refused proposal indicates that the cap is reached.
+
+        Not one whose group is full: what that leaves is for the other outputs.
+        """
         if self._last is None or self._last[0] != candidate.id:
             return
         _, cost, wanted = self._last
         if decision.verify:
             self._pacer.charge(candidate.id, cost)
-        elif wanted:
+        elif wanted and decision.reason is not Reason.GROUP_EXHAUSTED:
             self._pacer.refuse()
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:

@@ -28,6 +28,7 @@ OF_ROUTE = (
     "warmup",
     "explore",
     "on-drift",
+    "budget-groups",
     "features",
 )
 """Options of `serve` that a route may have, too."""

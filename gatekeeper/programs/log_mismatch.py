@@ -16,6 +16,7 @@ OPTIONS = {
     "fraction": "--budget",
     "total": "--total",
     "unit": "--unit",
+    "groups": "--budget-groups",
     "max_cost": "--sandbox",
     "explore": "--explore",
     "seed": "--seed",

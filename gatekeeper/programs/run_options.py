@@ -15,6 +15,7 @@ from gatekeeper.gate.configuration import usual_policy
 from gatekeeper.gate.state import OnDrift
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, Survey, policy_names
+from gatekeeper.programs.group_caps import caps_given
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
 from gatekeeper.programs.values import base_url, number, whole
 
@@ -51,6 +52,8 @@ class RunOptions:
         Share of the full cost, in (0, 1]; None: 0.2, unless there is a total.
     total : float or None
         Most to spend, in `unit`, the warm-up included.
+    budget_groups : str
+        Caps of groups, in `unit`; see `gatekeeper.programs.group_caps`.
     warmup : int
         How many outputs come first and are all verified, at least 1; 0 for the goal "score".
     explore : float
@@ -97,6 +100,7 @@ class RunOptions:
     policy: str = DEFAULT_POLICY
     budget: float | None = None
     total: float | None = None
+    budget_groups: str = ""
     warmup: int = T0
     explore: float = 0.1
     on_drift: OnDrift = "relearn"
@@ -146,7 +150,10 @@ class RunOptions:
             )
         # A share of a stream that no process sees whole grows as the outputs come.
         horizon = None if self.shared and fraction is not None else tasks
-        return Budget(fraction=fraction, total=total, unit=self.unit, horizon=horizon)
+        groups = caps_given(self.budget_groups)
+        return Budget(
+            fraction=fraction, total=total, unit=self.unit, horizon=horizon, groups=groups
+        )
 
     def budget_text(self) -> str:
         """The budget, as a user gave it."""
@@ -247,6 +254,13 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         type=number("(0, 1e18)"),
         metavar="N",
         help="most to spend, in --unit, the warm-up included (default: no limit but --budget)",
+    )
+    add(
+        "--budget-groups",
+        default=usual.budget_groups,
+        metavar="CAPS",
+        help="caps of groups beside the budget, in --unit: tenant=50 for each value of the tasks' "
+        "field 'tenant', tenant=a:50,tenant=b:100 for some; 'model' is the outputs' model",
     )
     add(
         "--warmup",

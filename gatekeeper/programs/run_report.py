@@ -61,6 +61,7 @@ class RunReport:
             "spent": status.spent,
             "cap": status.cap,
             "warmup_spent": status.warmup_spent,
+            "groups": {name: asdict(group) for name, group in status.groups.items()},
             "health": status.health,
             "drift": status.drift,
             "notes": list(status.notes),
@@ -85,6 +86,9 @@ class RunReport:
                 f"{summary.budget_exhausted} more were selected but did not fit: a verification "
                 "reserves its maximum cost before it starts."
             )
+        for name, group in status.groups.items():
+            line = f"{name}: spent {group.spent:g} of {group.cap:g} {options.unit}"
+            console.print(line, markup=False, highlight=False)
         for note in status.notes:
             console.print(note, markup=False, highlight=False)
         if summary.could_not_tell:

@@ -13,6 +13,7 @@ REASONS = {
     Reason.EXPLORE: "exploration: drawn at random",
     Reason.CALIBRATION: "calibration: drawn at random, for labels that the policy needs first",
     Reason.BUDGET_EXHAUSTED: "budget exhausted: selected by the policy, no budget left",
+    Reason.GROUP_EXHAUSTED: "group exhausted: selected by the policy, no budget left for its group",
     Reason.BUDGET_UNAVAILABLE: "budget unavailable: selected by the policy, no database to ask",
     Reason.MISSING_SIGNAL: "missing signal: no log-probabilities, so drawn at random",
     Reason.FORCED: "forced: requested by the caller",

@@ -17,7 +17,7 @@ An error label is 1 for a wrong output, 0 for a right one, None where nobody cou
 from __future__ import annotations
 
 from gatekeeper.types.candidate import Candidate, Decision, Signals
-from gatekeeper.types.gate_status import GateStatus
+from gatekeeper.types.gate_status import GateStatus, GroupAccount
 from gatekeeper.types.generation import Generation
 from gatekeeper.types.observation import GateFacts, Observation
 from gatekeeper.types.outcome import GateResult, Outcome, Undecided
@@ -42,6 +42,7 @@ __all__ = [
     "GateResult",
     "GateStatus",
     "Generation",
+    "GroupAccount",
     "Label",
     "Observation",
     "Outcome",

@@ -40,6 +40,8 @@ class Candidate:
     cost_estimate: float  # ĉ > 0, ex-ante proxy; any unit, the same for the whole stream
     # Of the generation: finite numbers by name, in the order of the names.
     features: Mapping[str, float] = field(default_factory=dict, hash=False)
+    # Those that the budget has caps for: {"tenant": "a"}.
+    groups: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,16 @@ from gatekeeper.notebook import as_html
 from gatekeeper.types.shared_status import SharedStatus
 from gatekeeper.types.states import PolicyHealth, Reason, Verdict
 
-__all__ = ["GateStatus"]
+__all__ = ["GateStatus", "GroupAccount"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAccount:
+    """The account of a group, in the budget's unit: `spent + held <= cap`, the warm-up included."""
+
+    cap: float
+    spent: float
+    held: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,8 @@ class GateStatus:
     warmup_seen, warmup_verified, warmup_errors
         The same for the warm-up.
     budget_exhausted
-        Candidates proposed for verification for which the budget had no room.
+        Candidates proposed for verification for which the budget had no room; those whose group
+        had none are in `decisions`.
     missing_signal
         Candidates without any signal.
     external_verdicts
@@ -45,6 +55,8 @@ class GateStatus:
         Charged, and reserved, after the warm-up: `spent + held <= cap`.
     warmup_spent, warmup_held
         The same for the warm-up, an account of its own.
+    groups
+        The accounts of the groups that have a cap, by name, such as "tenant=a".
     overrun
         What verifications took beyond their reservations.
     pace
@@ -98,6 +110,7 @@ class GateStatus:
     health: PolicyHealth
     drift: str
     notes: tuple[str, ...] = ()
+    groups: Mapping[str, GroupAccount] = field(default_factory=dict, hash=False)
     decisions: Mapping[Reason, int] = field(default_factory=dict, hash=False)
     verdicts: Mapping[Verdict, int] = field(default_factory=dict, hash=False)
     durations: tuple[tuple[float, int], ...] = field(default=(), compare=False)
@@ -111,6 +124,7 @@ class GateStatus:
             ("warm-up: verified, wrong", f"{self.warmup_verified}, {self.warmup_errors}"),
             ("then: verified, wrong", f"{self.verified}, {self.errors_found}"),
             ("spent of what is allowed", f"{self.spent:g} of {self.cap:g}"),
+            *((f"spent of {n}", f"{a.spent:g} of {a.cap:g}") for n, a in self.groups.items()),
             ("reserved", self.reserved),
             ("selected, no verdict", self.unresolved),
             ("without log-probabilities", self.missing_signal),

@@ -5,7 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-__all__ = ["Label", "PolicyHealth", "Reason", "SignalState", "UndecidedState", "Verdict"]
+__all__ = [
+    "REFUSED",
+    "Label",
+    "PolicyHealth",
+    "Reason",
+    "SignalState",
+    "UndecidedState",
+    "Verdict",
+]
 
 Label = Literal[0, 1]
 
@@ -44,9 +52,14 @@ class Reason(StrEnum):
     EXPLORE = "explore"  # drawn at random to keep learning
     CALIBRATION = "calibration"  # drawn at random to estimate what a policy needs
     BUDGET_EXHAUSTED = "budget_exhausted"  # proposed, and the budget had no room
+    GROUP_EXHAUSTED = "group_exhausted"  # proposed, and the account of a group of it had no room
     BUDGET_UNAVAILABLE = "budget_unavailable"  # proposed, and a shared budget could not be asked
     MISSING_SIGNAL = "missing_signal"  # drawn at random, there being nothing to score
     FORCED = "forced"  # the caller asked for it
+
+
+REFUSED = (Reason.BUDGET_EXHAUSTED, Reason.GROUP_EXHAUSTED, Reason.BUDGET_UNAVAILABLE)
+"""Proposed for verification, and not admitted."""
 
 
 class PolicyHealth(StrEnum):

@@ -45,7 +45,7 @@ def test_a_captured_log_says_what_it_said(name: str, tmp_path: Path) -> None:
     _rename(then)
     assert now.keys() == then.keys()
     new = {"verifying", "reserved", "warmup_held", "notes", "pace", "shift"}
-    new |= {"decisions", "verdicts", "seconds", "durations", "shared"}
+    new |= {"decisions", "verdicts", "seconds", "durations", "shared", "groups"}
     assert now["status"].keys() - then["status"].keys() == new
     assert not any(record.pop("features") for record in now["records"])  # of later logs
     _drop_value(now)

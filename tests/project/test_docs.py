@@ -29,6 +29,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     "averages",
     "calibrated",
+    "group-budgets",
     "maths",
     "own-policy",
     "own-verifier",

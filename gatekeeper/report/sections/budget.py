@@ -11,9 +11,11 @@ from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, figure, section, table
-from gatekeeper.types import GateResult, Reason
+from gatekeeper.types import GateResult, GroupAccount, Reason
 
 __all__ = ["account", "bought", "budget"]
+
+MOST_GROUPS = 20  # that are shown one by one
 
 
 def budget(data: ReportData) -> Section | None:
@@ -63,7 +65,16 @@ def account(ledger: Ledger, *more: tuple[str, str]) -> Markup:
         pairs.append(("reserved, not yet settled", f"{ledger.held + ledger.warmup_held:g} {unit}"))
     if ledger.overrun:
         pairs.append(("cost above the reservations", f"{ledger.overrun:g} {unit}"))
+    fullest = sorted(ledger.groups.status().items(), key=lambda group: -_share(group[1]))
+    for name, group in fullest[:MOST_GROUPS]:
+        pairs.append((f"spent of {name}", f"{group.spent:g} of {group.cap:g} {unit}"))
+    if len(fullest) > MOST_GROUPS:
+        pairs.append(("further groups, less full", f"{len(fullest) - MOST_GROUPS:,}"))
     return definitions([*pairs, *more])
+
+
+def _share(group: GroupAccount) -> float:
+    return group.spent / group.cap if group.cap else 1.0
 
 
 def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:

@@ -1,0 +1,166 @@
+"""The accounts of groups: a tenant, a model or a day has a cap of its own under the budget's.
+
+A name such as "tenant" divides the outputs into groups; an output is in one group of each name. The
+account of a group is called "tenant=a".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from numbers import Real
+from typing import Any
+
+from gatekeeper.errors import BadInputError
+from gatekeeper.types import GroupAccount
+
+__all__ = ["MODEL", "GroupAccounts", "checked_caps", "groups_of"]
+
+MODEL = "model"  # the name whose groups are the models that outputs are from
+LONGEST = 200  # characters of a group: an account's name is a key of a database
+
+
+def checked_caps(groups: Any, most: float) -> dict[str, float | dict[str, float]]:
+    """The caps as floats.
+
+    Parameters
+    ----------
+    most
+        Units: no cap is above.
+
+    Raises
+    ------
+    BadInputError
+        For what is no mapping of names to caps.
+    """
+    example = "give caps by name, such as {'tenant': {'a': 50, 'b': 100}, 'day': 200}"
+    if not isinstance(groups, Mapping):
+        raise BadInputError(f"groups={groups!r:.80}: {example}")
+    found: dict[str, float | dict[str, float]] = {}
+    for name, caps in groups.items():
+        if not (isinstance(name, str) and name and "=" not in name):
+            raise BadInputError(f"groups has the name {name!r:.80}: {example}")
+        if not isinstance(caps, Mapping):
+            found[name] = _cap(name, caps, most)
+            continue
+        for group in caps:
+            if not (isinstance(group, str) and 0 < len(group) <= LONGEST):
+                raise BadInputError(
+                    f"groups[{name!r}] has the group {group!r:.80}: give strings of at most "
+                    f"{LONGEST} characters"
+                )
+        found[name] = {group: _cap(f"{name}={group}", cap, most) for group, cap in caps.items()}
+    return found
+
+
+def _cap(account: str, cap: object, most: float) -> float:
+    if isinstance(cap, Real) and not isinstance(cap, bool) and 0 <= (value := float(cap)) <= most:
+        return value
+    raise BadInputError(
+        f"groups: the cap of {account!r} is {cap!r:.80}: give a number of at least 0"
+    )
+
+
+def groups_of(names: Collection[str], task: object, model: str | None) -> dict[str, str]:
+    """The group of each name that an output is in.
+
+    Parameters
+    ----------
+    names
+        Of the budget's groups.
+    task
+        Of the output: a mapping with these keys. "model" is not one of them.
+    model
+        That the output is from; None: unknown.
+
+    Raises
+    ------
+    BadInputError
+        Where one is missing: a cap that some outputs pass by would be none.
+    """
+    found = {}
+    for name in names:
+        group = model if name == MODEL else task.get(name) if isinstance(task, Mapping) else None
+        if type(group) is int:
+            group = str(group)
+        if not (isinstance(group, str) and 0 < len(group) <= LONGEST):
+            where = "the output's model" if name == MODEL else f"the task's field {name!r}"
+            raise BadInputError(
+                f"{where} is {group!r:.80}, and the budget has a cap by {name}: it must be a "
+                f"string of at most {LONGEST} characters"
+            )
+        found[name] = group
+    return found
+
+
+@dataclass(slots=True)
+class _Account:
+    """Amounts in ticks."""
+
+    cap: int
+    spent: int = 0
+    held: int = 0
+
+
+class GroupAccounts:
+    """What each group with a cap has spent and holds. Amounts are ticks.
+
+    Parameters
+    ----------
+    caps
+        As `Budget.groups`, in units.
+    ticks
+        Of a unit.
+    """
+
+    def __init__(self, caps: Mapping[str, float | Mapping[str, float]], ticks: int) -> None:
+        self._caps, self._ticks = caps, ticks
+        self._accounts: dict[str, _Account] = {}
+        for name, each in caps.items():
+            for group in each if isinstance(each, Mapping) else ():
+                self.of({name: group})
+
+    def of(self, groups: Mapping[str, str]) -> tuple[str, ...]:
+        """The accounts that cap an output in these groups."""
+        names = []
+        for name, group in groups.items():
+            caps = self._caps.get(name)
+            cap = caps.get(group) if isinstance(caps, Mapping) else caps
+            if cap is not None:
+                account = f"{name}={group}"
+                self._accounts.setdefault(account, _Account(round(cap * self._ticks)))
+                names.append(account)
+        return tuple(names)
+
+    def caps(self, names: Iterable[str]) -> dict[str, int]:
+        return {name: self._accounts[name].cap for name in names}
+
+    def left(self, names: Iterable[str]) -> float:
+        """What the fullest of these accounts has left; infinite for none."""
+        accounts = map(self._accounts.__getitem__, names)
+        return min((a.cap - a.spent - a.held for a in accounts), default=inf)
+
+    def hold(self, names: Iterable[str], amount: int) -> None:
+        """Below 0: give back."""
+        for name in names:
+            self._accounts[name].held += amount
+
+    def charge(self, names: Iterable[str], amount: int) -> None:
+        for name in names:
+            self._accounts[name].spent += amount
+
+    def status(self) -> dict[str, GroupAccount]:
+        """Each account by its name, in units; those that are listed also without an output."""
+        ticks = self._ticks
+        return {
+            name: GroupAccount(a.cap / ticks, a.spent / ticks, a.held / ticks)
+            for name, a in sorted(self._accounts.items())
+        }
+
+    def state(self) -> dict[str, list[int]]:
+        """A snapshot of values that `json` takes."""
+        return {name: [a.cap, a.spent, a.held] for name, a in self._accounts.items()}
+
+    def restore(self, state: Mapping[str, list[int]]) -> None:
+        self._accounts = {name: _Account(*amounts) for name, amounts in state.items()}
