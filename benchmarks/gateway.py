@@ -43,6 +43,7 @@ from rich.table import Table
 
 from gatekeeper import Budget, Random, VerificationGate
 from gatekeeper.gateway.application import Gateway
+from gatekeeper.gateway.listening import listening_sockets
 from gatekeeper.gateway.route import Route
 from gatekeeper.gateway.server import serve
 from gatekeeper.gateway.settings import GatewaySettings
@@ -90,7 +91,7 @@ def run_gateway(port: int, upstream: str, log: Path) -> None:
         async def main() -> None:
             settings = GatewaySettings(upstream=f"{upstream}/v1")
             gateway = Gateway(Route(gate=gate, settings=settings), Tasks(kinds=()))
-            await serve(gateway, host="127.0.0.1", port=port)
+            await serve(gateway, listening_sockets("127.0.0.1", port))
 
         asyncio.run(main())
 

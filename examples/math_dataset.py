@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def check_references(tasks: Sequence[Task], args: argparse.Namespace) -> int:
-    with MathChecker(workers=args.workers) as checker:
+    with MathChecker(workers=args.threads) as checker:
         outcomes = list(checker.check_many((task["gold"], task["reference"]) for task in tasks))
     judged = list(zip(tasks, outcomes, strict=True))
     wrong = [(task, outcome) for task, outcome in judged if outcome.error != 0]

@@ -77,13 +77,13 @@ def check_references(tasks: Sequence[Task], args: argparse.Namespace) -> int:
         raise BadInputError(f"sandbox={args.sandbox!r}: choose one of {', '.join(SANDBOXES)}")
 
     def agree(name: str, candidates: Iterable[Mutant], seconds: float) -> bool:
-        with SANDBOXES[args.sandbox](timeout=seconds, workers=args.workers) as sandbox:
-            judged = list(trusted_verdicts(candidates, workers=args.workers, seconds=seconds))
+        with SANDBOXES[args.sandbox](timeout=seconds, workers=args.threads) as sandbox:
+            judged = list(trusted_verdicts(candidates, workers=args.threads, seconds=seconds))
             return show(name, list(compare(sandbox, judged, judge=args.judge)))
 
     right = agree("solutions", map(reference_of, tasks), REFERENCE_SECONDS)
     # Mutants of quick solutions only: for slow ones a timeout would depend on the machine's load.
-    within = trusted_verdicts(map(reference_of, tasks), workers=args.workers, seconds=QUICK_SECONDS)
+    within = trusted_verdicts(map(reference_of, tasks), workers=args.threads, seconds=QUICK_SECONDS)
     quick = [task for task, (_, verdict) in zip(tasks, within, strict=True) if verdict == "passed"]
     wrong_programs = mutants(quick, per_task=args.mutants, seed=args.seed)
     wrong = agree("mutants", wrong_programs, MUTANT_SECONDS)

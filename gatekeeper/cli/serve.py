@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,11 +18,14 @@ from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, LogMismatchError, MissingDependencyError
 from gatekeeper.features import features_of
 from gatekeeper.gate import VerificationGate
+from gatekeeper.gateway.listening import listening_sockets
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.gateway.workers import Supervisor, Worker
 from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.log import MemoryLog, PostgresRun
 from gatekeeper.programs.command_options import add_serve
+from gatekeeper.programs.exit_code import exit_code_of
 from gatekeeper.programs.group_caps import caps_given
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
@@ -58,14 +62,40 @@ def main(args: argparse.Namespace) -> int:
             raise MissingDependencyError(package, extra="serve", needed_for="gatekeeper serve")
     if args.upstream is None:
         raise BadInputError("--upstream is missing: give the API's base URL")
-    plans = _plans(args)
-    options, settings = plans[0].options, plans[0].settings
-    if settings.own_key is None and not _is_loopback(args.host):
+    plan = _plans(args)[0]
+    if args.workers > 1 and not plan.options.shared:
+        raise BadInputError(
+            f"--workers {args.workers}: several processes need a log that they can share: give "
+            "--log postgresql://USER@HOST/DATABASE --run NAME --shared"
+        )
+    if plan.settings.own_key is None and not _is_loopback(args.host):
         print(
             f"gatekeeper: --host {args.host} lets other machines put tasks and read results; "
             "--own-key-env asks them for a key",
             file=sys.stderr,
         )
+    work = partial(_work, args, secrets.token_urlsafe(32))
+    with ExitStack() as stack:
+        sockets = listening_sockets(args.host, args.port)
+        for opened in sockets:
+            stack.enter_context(opened)
+        if args.workers == 1:
+            return work(Worker(1, sockets, None))
+        supervisor = Supervisor(partial(_in_process, work), args.workers, sockets, _print)
+        code = supervisor.run()
+    if supervisor.last:  # each one knows of what the others did a moment ago
+        _print(_ended(*map(max, zip(*supervisor.last, strict=True))))
+    return code
+
+
+def _in_process(work: Callable[[Worker], int], worker: Worker) -> int:
+    return exit_code_of(lambda: work(worker))
+
+
+def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
+    """All that one process does."""
+    plans = _plans(args)
+    options = plans[0].options
     tasks = [] if args.tasks is None else read_tasks(args.tasks)
     verifier = _verifier(tasks, options)
     with ExitStack() as stack:
@@ -76,15 +106,26 @@ def main(args: argparse.Namespace) -> int:
                 gate = _gate(plan.options, verifier, plan.log, sinks)
             gates.append(stack.enter_context(gate))
         known = Tasks(tasks, kinds=verifier.verifiers)
-        asyncio.run(_serve(plans, gates, known, args))
+        asyncio.run(_serve(plans, gates, known, args, token, worker))
         found = [gate.status() for gate in gates]
-        print(
-            f"gatekeeper: ended after {sum(status.seen for status in found)} outputs, "
-            f"{sum(status.verified + status.warmup_verified for status in found)} verified, "
-            f"{sum(status.errors_found + status.warmup_errors for status in found)} wrong",
-            file=sys.stderr,
+        figures = (
+            sum(status.seen for status in found),
+            sum(status.verified + status.warmup_verified for status in found),
+            sum(status.errors_found + status.warmup_errors for status in found),
         )
+        if worker.supervisor is None:
+            _print(_ended(*figures))
+        else:
+            worker.say(figures)
     return 0
+
+
+def _ended(seen: int, verified: int, wrong: int) -> str:
+    return f"gatekeeper: ended after {seen} outputs, {verified} verified, {wrong} wrong"
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 async def _serve(
@@ -92,6 +133,8 @@ async def _serve(
     gates: Sequence[VerificationGate],
     tasks: Tasks,
     args: argparse.Namespace,
+    token: str,
+    worker: Worker,
 ) -> None:
     from gatekeeper.gateway.application import Gateway  # these need the extra
     from gatekeeper.gateway.route import Route
@@ -100,7 +143,8 @@ async def _serve(
     from gatekeeper.page.application import PATH, LivePage
     from gatekeeper.page.watcher import Watcher
 
-    access = Access(hosts=[args.host], private=plans[0].settings.own_key is not None)
+    private = plans[0].settings.own_key is not None
+    access = Access(hosts=[args.host], private=private, token=token)
     routes = [
         Route(
             gate=gate,
@@ -122,6 +166,7 @@ async def _serve(
         lines = [
             f"{plan.said(url)}; policy {plan.options.policy}"
             + (f", {len(tasks)} tasks" if not plan.name else "")
+            + (f", {args.workers} processes" if not plan.name and args.workers > 1 else "")
             + (f"; {known} outputs are in {plan.options.log}" if known else "")
             for plan, gate in zip(plans, gates, strict=True)
             for known in [gate.status().seen]
@@ -133,10 +178,15 @@ async def _serve(
             if route.page is not None
         ]
         text = "\n".join(f"gatekeeper: {line}" for line in lines)
-        print(text, file=sys.stderr, flush=True)
+        if worker.supervisor is None:
+            _print(text)
+        else:
+            worker.say(text)
 
-    gateway = Gateway(routes[0], tasks, routes[1:])
-    await serve(gateway, host=args.host, port=args.port, on_ready=ready)
+    gateway = Gateway(
+        routes[0], tasks, routes[1:], worker=worker.number if args.workers > 1 else None
+    )
+    await serve(gateway, worker.sockets, on_ready=ready, supervisor=worker.supervisor)
 
 
 def _shared(gate: VerificationGate) -> SharedStatus | None:
@@ -231,7 +281,7 @@ def _gate(
             log=log,
             shared=options.shared,
             on_unavailable="pass",
-            workers=options.workers,
+            workers=options.threads,
             seed=options.seed,
             warmup=options.warmup,
             explore=options.explore,

@@ -16,6 +16,8 @@ trace_context the caller's span, for telemetry
 upstream      connections to the API
 metrics       figures for Prometheus
 refusal       errors of the gateway itself
-server        listening, and ending without loss
+listening     the sockets of a server
+server        serving, and ending without loss
+workers       several processes on the same sockets
 settings      of a gateway
 """

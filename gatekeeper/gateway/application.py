@@ -45,11 +45,20 @@ class Gateway:
     tasks : Tasks
     others : sequence of Route
         For some models each; the first that fits counts.
+    worker : int or None
+        The number of this process, where it is one of several behind one port.
     """
 
-    def __init__(self, route: Route, tasks: Tasks, others: Sequence[Route] = ()) -> None:
+    def __init__(
+        self,
+        route: Route,
+        tasks: Tasks,
+        others: Sequence[Route] = (),
+        *,
+        worker: int | None = None,
+    ) -> None:
         self._given, self._tasks, self._settings = [route, *others], tasks, route.settings
-        self._metrics = Metrics(self._given)
+        self._metrics, self._worker = Metrics(self._given, worker=worker), worker
         self._pages = [each.page for each in self._given if each.page is not None]
         self._under_way = 0
         self._idle = asyncio.Event()
@@ -183,7 +192,10 @@ class Gateway:
         return web.json_response(found, status=503 if self._draining else 200)
 
     async def _show_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._metrics.text(), headers={"content-type": CONTENT_TYPE})
+        response = web.Response(body=self._metrics.text(), headers={"content-type": CONTENT_TYPE})
+        if self._worker is not None:
+            response.force_close()  # a connection stays with its process, which is not all
+        return response
 
     async def _show_result(self, request: web.Request) -> web.Response:
         id_ = request.match_info["id"]

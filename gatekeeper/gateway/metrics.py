@@ -1,12 +1,13 @@
 """Figures for Prometheus: of the gate of each route, and of the gateway itself.
 
-Those of the gateway count this process, as is usual there.
+Those of the gateway count this process, as is usual there; where it is one of several behind one
+port, they say which.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric
@@ -20,6 +21,7 @@ __all__ = ["CONTENT_TYPE", "Metrics"]
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 OVERHEAD = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)  # seconds
+OF_PROCESS = ("gatekeeper_verifying", "gatekeeper_verification_seconds")  # of a gate's figures
 
 
 class Metrics:
@@ -29,15 +31,18 @@ class Metrics:
     ----------
     routes : sequence of Route
         The figures of a gate have the name of its route as the label `route`, if it has a name.
+    worker : int or None
+        The number of this process, which its own figures have as the label `worker`.
     """
 
-    def __init__(self, routes: Sequence[Route]) -> None:
+    def __init__(self, routes: Sequence[Route], *, worker: int | None = None) -> None:
+        self._own = {} if worker is None else {"worker": str(worker)}
         self._undecided: Counter[str] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._without_task = 0
         self._overhead = Histogram(OVERHEAD)
         self._registry = CollectorRegistry(auto_describe=True)
-        self._registry.register(_GateCollectors(routes))
+        self._registry.register(_GateCollectors(routes, self._own))
         self._registry.register(self)
 
     def decided(self, *, has_task: bool) -> None:
@@ -56,6 +61,9 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         """The gateway's own figures, for the registry."""
+        return (_with(family, self._own) for family in self._families())
+
+    def _families(self) -> Iterator[Metric]:
         yield labelled(
             CounterMetricFamily("gatekeeper_requests", "Answers.", labels=("endpoint", "status")),
             [((endpoint, str(status)), n) for (endpoint, status), n in self._requests.items()],
@@ -84,9 +92,13 @@ class Metrics:
 
 
 class _GateCollectors:
-    """The figures of several gates, each family once."""
+    """The figures of several gates, each family once.
 
-    def __init__(self, routes: Sequence[Route]) -> None:
+    `own` are labels of those that count this process.
+    """
+
+    def __init__(self, routes: Sequence[Route], own: Mapping[str, str]) -> None:
+        self._own = own
         self._collectors = [
             (route.name, GateCollector(route.gate, error_rate=route.error_rate)) for route in routes
         ]
@@ -95,13 +107,18 @@ class _GateCollectors:
         families: dict[str, Metric] = {}
         for route, collector in self._collectors:
             for found in collector.collect():
+                if found.name in OF_PROCESS:
+                    _with(found, self._own)
                 if route:
-                    found.samples = [
-                        sample._replace(labels={**sample.labels, "route": route})
-                        for sample in found.samples
-                    ]
+                    _with(found, {"route": route})
                 if found.name in families:
                     families[found.name].samples += found.samples
                 else:
                     families[found.name] = found
         yield from families.values()
+
+
+def _with(family: Metric, labels: Mapping[str, str]) -> Metric:
+    """The family, with these labels on all samples."""
+    family.samples = [s._replace(labels={**s.labels, **labels}) for s in family.samples]
+    return family

@@ -12,6 +12,7 @@ from gatekeeper.adapters.openai.attachment import Result
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.adapters.openai.stream import StreamReader
+from gatekeeper.errors import GatekeeperError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.tasks import Tasks
@@ -21,6 +22,7 @@ __all__ = ["Decided", "Outputs"]
 
 _LOG = logging.getLogger("gatekeeper")
 
+LOOK = 1.0  # seconds between looks at which processes share the run
 Found = Sequence[Generation | Undecided]
 
 
@@ -47,6 +49,7 @@ class Outputs:
         self.gate = gate
         self._metrics = metrics
         self._running: set[asyncio.Task[None]] = set()
+        self._tried: set[str] = set()  # open outputs that this process could not verify
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -105,8 +108,11 @@ class Outputs:
 
     async def _verify(self, decided: Decided, verification: Any) -> None:
         try:
-            decided.result = await verification
+            decided.result = result = await verification
+            if result.outcome is None or result.outcome.error is None:
+                self._tried.add(result.id)
         except Exception as error:  # of the gate or its log; the output stays open
+            self._tried.add(decided.result.id)
             _LOG.error("output %r: no verdict: %s", decided.result.id, error)
 
     async def verdicts(self, decided: Sequence[Decided]) -> None:
@@ -115,22 +121,38 @@ class Outputs:
         if waiting:
             await asyncio.wait(waiting)
 
-    async def resume(self, tasks: Tasks) -> int:
-        """Verify what an earlier process selected and did not verify; how many outputs.
+    async def resume(self, tasks: Tasks) -> None:
+        """Verify what a process that has ended selected and did not verify.
 
         An output whose task is not known any more returns its reservation.
         """
-        resumed = 0
-        for output in self.gate.pending():
-            task = tasks.of_output(output.id)
+        pending = {output.id: output for output in await asyncio.to_thread(self.gate.pending)}
+        self._tried &= pending.keys()
+        for id_ in pending.keys() - self._tried:
+            task = tasks.of_output(id_)
             if task is None:
-                self.gate.report_outcome(output.id, "infra_error")
+                self.gate.report_outcome(id_, "infra_error")
+                self._tried.add(id_)
                 continue
-            result, verification = await self.gate.adecide(output, task)
+            result, verification = await self.gate.adecide(pending[id_], task)
             if verification is not None:
                 self._begin(Decided(result), verification)
-                resumed += 1
-        return resumed
+
+    async def succeed(self, tasks: Tasks) -> None:
+        """Resume what others leave, whenever a process that shares the run has come or gone."""
+        known = self._processes()
+        while True:
+            await asyncio.sleep(LOOK)
+            before, known = known, self._processes()
+            if known != before:
+                try:
+                    await self.resume(tasks)
+                except GatekeeperError as error:
+                    _LOG.error("what another process has left cannot be verified now: %s", error)
+
+    def _processes(self) -> set[int]:
+        shared = self.gate.status().shared
+        return set() if shared is None else {process.number for process in shared.processes}
 
     async def drain(self, seconds: float) -> None:
         """Let verifications end; after so many seconds, those that have not begun give up."""

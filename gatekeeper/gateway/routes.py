@@ -45,6 +45,7 @@ class Routes:
     """
 
     def __init__(self, routes: Sequence[Route], metrics: Metrics) -> None:
+        self._succeeding: list[asyncio.Task[None]] = []
         self._all = [RunningRoute(route, metrics) for route in routes]
         others = list(zip(routes[1:], self._all[1:], strict=True))
 
@@ -67,12 +68,16 @@ class Routes:
         return self._of_model(model)
 
     async def resume(self, tasks: Tasks) -> None:
-        """As `Outputs.resume`, of all gates."""
+        """As `Outputs.resume`, of all gates, and from then on as `Outputs.succeed`."""
         for route in self._all:
             await route.outputs.resume(tasks)
+            if route.outputs.gate.status().shared is not None:
+                self._succeeding.append(asyncio.create_task(route.outputs.succeed(tasks)))
 
     async def drain(self, seconds: float) -> None:
         """As `Outputs.drain`, of all gates at once."""
+        for task in self._succeeding:
+            task.cancel()
         await asyncio.gather(*(route.outputs.drain(seconds) for route in self._all))
 
     async def close(self) -> None:

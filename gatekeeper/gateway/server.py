@@ -5,60 +5,59 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from socket import socket
 
 from aiohttp import web
 
-from gatekeeper.errors import BadInputError
 from gatekeeper.gateway.application import Gateway
+from gatekeeper.gateway.listening import BACKLOG, url_of
 
 __all__ = ["runner_of", "serve"]
 
-BACKLOG = 2048  # connections that may wait to be accepted
-
 
 async def serve(
-    gateway: Gateway, *, host: str, port: int, on_ready: Callable[[str], None] = lambda url: None
+    gateway: Gateway,
+    sockets: Sequence[socket],
+    *,
+    on_ready: Callable[[str], None] = lambda url: None,
+    supervisor: Connection | None = None,
 ) -> None:
-    """Listen until SIGTERM; then deliver the answers under way, and end verifications.
+    """Serve until SIGTERM; then deliver the answers under way, and end verifications.
 
     A second SIGTERM ends at once. Called in the main thread.
 
     Parameters
     ----------
     gateway : Gateway
-    host : str
-        An address of this machine, or a name of it.
-    port : int
-        0 picks a free one.
+    sockets : sequence of socket
+        That listen; closed at the end.
     on_ready : callable
-        Called with the URL when the gateway listens.
-
-    Raises
-    ------
-    BadInputError
-        If it cannot listen there.
+        Called with the URL when the gateway serves.
+    supervisor : Connection or None
+        Of a process that has one: at the end of this channel it ends at once, and SIGTERM may come
+        more than once.
     """
     runner = runner_of(gateway)
-    with _terminations() as terminated:
+    with _endings(supervisor) as (in_time, at_once):
         await runner.setup()
         try:
-            site = web.TCPSite(runner, host, port, backlog=BACKLOG)
-            try:
+            sites = [web.SockSite(runner, each, backlog=BACKLOG) for each in sockets]
+            for site in sites:
                 await site.start()
-            except OSError as error:
-                raise BadInputError(f"cannot listen on {host!r}, port {port}: {error}") from None
-            on_ready(_url(runner))
+            on_ready(url_of(sockets))
             # The garbage collector would visit all earlier objects again and again, which takes
             # half of the time of parsing an answer: benchmarks/gateway.py.
             gc.freeze()
-            await terminated.get()
-            await site.stop()
+            await in_time.wait()
+            for site in sites:
+                await site.stop()
             drained = asyncio.create_task(gateway.drain())
-            again = asyncio.create_task(terminated.get())
-            await asyncio.wait({drained, again}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (drained, again):
+            given_up = asyncio.create_task(at_once.wait())
+            await asyncio.wait({drained, given_up}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (drained, given_up):
                 task.cancel()
         finally:
             gc.unfreeze()
@@ -76,25 +75,31 @@ def runner_of(gateway: Gateway) -> web.AppRunner:
     )
 
 
-def _url(runner: web.AppRunner) -> str:
-    host, port, *_ = runner.addresses[0]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
 @contextmanager
-def _terminations() -> Iterator[asyncio.Queue[None]]:
-    """SIGTERMs as items of a queue.
+def _endings(supervisor: Connection | None) -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
+    """Events: this process is to end, and it is to end at once.
 
     Not by the loop's `add_signal_handler`, which takes the wake-up descriptor that Ctrl-C needs:
     see `programs.interrupt`.
     """
-    loop, queue = asyncio.get_running_loop(), asyncio.Queue[None]()
+    loop, in_time, at_once = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
-    def handle(*_: object) -> None:
-        loop.call_soon_threadsafe(queue.put_nowait, None)
+    def terminate() -> None:
+        if in_time.is_set() and supervisor is None:
+            at_once.set()
+        in_time.set()
 
-    before = signal.signal(signal.SIGTERM, handle)
+    def lose(channel: Connection) -> None:
+        loop.remove_reader(channel)
+        at_once.set()
+        in_time.set()
+
+    if supervisor is not None:
+        loop.add_reader(supervisor, lose, supervisor)
+    before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(terminate))
     try:
-        yield queue
+        yield in_time, at_once
     finally:
         signal.signal(signal.SIGTERM, before)
+        if supervisor is not None:
+            loop.remove_reader(supervisor)

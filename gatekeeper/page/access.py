@@ -55,17 +55,21 @@ class Access:
         Names by which this machine may be called, beside its addresses and localhost.
     private : bool
         Reading needs the token, too.
+    token : str or None
+        Of the other processes that serve this page; None: a new one.
 
     Attributes
     ----------
     private : bool
         As given.
     token : str
-        New for each page: whoever has it may give verdicts.
+        Whoever has it may give verdicts.
     """
 
-    def __init__(self, *, hosts: Collection[str] = (), private: bool = False) -> None:
-        self.token = secrets.token_urlsafe(32)
+    def __init__(
+        self, *, hosts: Collection[str] = (), private: bool = False, token: str | None = None
+    ) -> None:
+        self.token = token or secrets.token_urlsafe(32)
         self._hosts, self.private = frozenset(hosts), private
 
     def check_host(self, request: web.Request) -> None:

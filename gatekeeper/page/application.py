@@ -71,7 +71,7 @@ class LivePage:
             web.get(self.path.rstrip("/"), self._guarded(self._to_page)),
             web.get(self.path, self._guarded(self._page)),
             web.get(f"{self.path}updates", self._guarded(self._updates)),
-            web.get(f"{self.path}outputs/{{seq:[0-9]{{1,18}}}}", self._guarded(self._output)),
+            web.get(f"{self.path}outputs/{{key:[0-9]{{1,18}}}}", self._guarded(self._output)),
             web.post(f"{self.path}verdicts", self._guarded(self._verdict)),
             *(web.get(f"{self.path}{name}", self._guarded(self._asset)) for name in ASSETS),
             web.route("*", f"{self.path}{{rest:.*}}", self._guarded(self._unknown)),
@@ -139,8 +139,8 @@ class LivePage:
 
     async def _output(self, request: web.Request) -> web.StreamResponse:
         self._access.check_read(request)
-        seq = int(request.match_info["seq"])
-        text = await asyncio.to_thread(self._watcher.output, seq)
+        key = int(request.match_info["key"])
+        text = await asyncio.to_thread(self._watcher.output, key)
         if text is None:
             raise RefusedError(404, "this output is not on the page any more: gatekeeper show")
         return _answer(text, kind="text/html")
@@ -204,10 +204,10 @@ class LivePage:
         if (request.content_length or FORM + 1) > FORM:
             raise RefusedError(413, "a verdict is a short form")
         form: Any = await request.post()
-        seq, verdict = str(form.get("output", "")), str(form.get("verdict", ""))
-        if verdict not in VERDICTS or not (seq.isascii() and seq.isdigit()) or len(seq) > 18:
+        key, verdict = str(form.get("output", "")), str(form.get("verdict", ""))
+        if verdict not in VERDICTS or not (key.isascii() and key.isdigit()) or len(key) > 18:
             raise RefusedError(400, "give output and verdict, which is passed or failed")
-        id_ = await asyncio.to_thread(self._watcher.waits, int(seq))
+        id_ = await asyncio.to_thread(self._watcher.waits, int(key))
         if id_ is None:
             raise RefusedError(409, "this output does not wait for a verdict any more")
         try:

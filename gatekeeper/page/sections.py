@@ -170,7 +170,7 @@ def _last(shown: Iterable[ShownOutput]) -> Iterable[Markup]:
 
 def _decision(shown: ShownOutput) -> Markup:
     line = f"{reason_of(shown.decision.reason)} · {verdict_of(shown)}"
-    return _row(shown.seq, _cells(shown.id, line, shown.start, wrong=_is_wrong(shown)))
+    return _row(shown.key, _cells(shown.id, line, shown.start, wrong=_is_wrong(shown)))
 
 
 def _open(since: list[float], now: float) -> Iterable[Markup]:
@@ -231,21 +231,21 @@ def _waiting(shown: ShownOutput, now: float, *, writable: bool) -> Markup:
     line = f"since {clock(shown.at, now)}" + (f" · {why}" if why else "")
     row = _cells(shown.id, line, shown.start)
     if not writable:
-        return _row(shown.seq, row)
+        return _row(shown.key, row)
     buttons = (
         element("button", words, name="verdict", value=str(verdict), aria_label=f"{words}: {name}")
         for words, verdict in (("pass", Verdict.PASSED), ("fail", Verdict.FAILED))
         for name in (one_line(shown.id),)
     )
-    number = Markup(f'<input type="hidden" name="output" value="{shown.seq}">')
+    number = Markup(f'<input type="hidden" name="output" value="{shown.key}">')
     form = element("form", number, *buttons, method="post", action="verdicts")
-    return _row(shown.seq, row, form)
+    return _row(shown.key, row, form)
 
 
-def _row(seq: int, cells: Markup, *beside: Markup) -> Markup:
-    link = element("p", element("a", "Open this output", href=f"outputs/{seq}"))
+def _row(key: int, cells: Markup, *beside: Markup) -> Markup:
+    link = element("p", element("a", "Open this output", href=f"outputs/{key}"))
     details = element("details", element("summary", cells), link, class_="failure")
-    return element("div", details, *beside, class_="row", data_key=str(seq))
+    return element("div", details, *beside, class_="row", data_key=str(key))
 
 
 def _cells(id_: str, line: str, start: str, *, wrong: bool = False) -> Markup:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from gatekeeper.page.columns import REASONS, Columns
 from gatekeeper.report.sections.decisions import ReasonCounts
 from gatekeeper.types import Decision, Outcome, Reason, Verdict
 
-__all__ = ["LAST", "Figures", "ShownOutput", "WatchState", "one_line"]
+__all__ = ["LAST", "Figures", "ShownOutput", "WatchState", "key_of", "one_line"]
 
 LAST = 50  # decisions listed
 LONG = 90  # characters of a text or a detail on one line
@@ -47,6 +48,12 @@ class ShownOutput:
     start: str  # of its text, on one line
     outcome: Outcome | None = None  # or why the verifier could not tell
     external: bool = False
+
+    @property
+    def key(self) -> int:
+        """Of its row. The same in all processes that serve the page of a shared run: the numbers
+        of events are each reader's own."""
+        return key_of(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,16 +232,21 @@ class WatchState(LogState):
             if everything or not output.reserved
         ]
 
-    def find(self, seq: int) -> ShownOutput | None:
-        """An output with a row on the page, by the number of its decision; None for another."""
+    def find(self, key: int) -> ShownOutput | None:
+        """An output with a row on the page, by the row's key; None for another."""
         for shown in self.last:
-            if shown.seq == seq:
+            if shown.key == key:
                 return shown
-        for number, at, output in self.waiting():
-            if number == seq:
-                id_, decision = output.candidate.id, output.decision
+        for seq, at, output in self.waiting():
+            id_, decision = output.candidate.id, output.decision
+            if key_of(id_) == key:
                 return ShownOutput(seq, at, id_, decision, "", output.unavailable)
         return None
+
+
+def key_of(id_: str) -> int:
+    """A number for an output."""
+    return int.from_bytes(blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=7).digest())
 
 
 def one_line(text: str, most: int = LONG) -> str:

@@ -13,7 +13,7 @@ from gatekeeper.log import FollowedLog, PostgresRun
 from gatekeeper.page import document
 from gatekeeper.page.follower import Follower
 from gatekeeper.page.sections import people, sections_of
-from gatekeeper.page.state import ShownOutput, one_line
+from gatekeeper.page.state import ShownOutput, key_of, one_line
 from gatekeeper.report.html import Markup, Section
 from gatekeeper.types import SharedStatus
 
@@ -131,22 +131,23 @@ class Watcher:
         """Whether there was more to read than was read."""
         return self._follower is not None and self._follower.behind > 0
 
-    def output(self, seq: int) -> str | None:
+    def output(self, key: int) -> str | None:
         """The page of an output that has a row; None for another."""
         with self._lock:
             follower = self._opened()
-            shown = follower.state.find(seq)
-            decided = None if shown is None else follower.decided(seq)
+            shown = follower.state.find(key)
+            decided = None if shown is None else follower.decided(shown.seq)
             if shown is None or decided is None:
                 return None
             unit = follower.state.ledger.budget.unit
             return document.output_page(shown, decided.generation, unit)
 
-    def waits(self, seq: int) -> str | None:
+    def waits(self, key: int) -> str | None:
         """The id of an output that waits for a person; None for another."""
         with self._lock:
             waiting = self._opened().state.waiting()
-            return next((o.candidate.id for number, _, o in waiting if number == seq), None)
+            ids = (output.candidate.id for _, _, output in waiting)
+            return next((id_ for id_ in ids if key_of(id_) == key), None)
 
     def close(self) -> None:
         """Close the file."""

@@ -76,6 +76,13 @@ def _serve(parser: argparse.ArgumentParser) -> None:
     add("--upstream", type=base_url, metavar="URL", help="the API's base URL, mostly ending in /v1")
     add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one")
     add("--port", type=whole(0, 65535), default=8080, metavar="N", help="0 picks a free one")
+    add(
+        "--workers",
+        type=whole(),
+        default=1,
+        metavar="N",
+        help="processes that serve the port; more than one need a log that is --shared",
+    )
     add("--tasks", type=Path, metavar="FILE", help="task file, as of `gatekeeper run`")
     add(
         "--wait",

@@ -68,7 +68,7 @@ class RunOptions:
         Name of the verifier for tasks of kind "code".
     maths_checker : str
         Name of the verifier for tasks of kind "math".
-    workers : int
+    threads : int
         Verifications at the same time, for the engine "threads".
     engine : {"threads", "ray"}
         What verifies: threads of this process, or actors of a Ray cluster.
@@ -108,7 +108,7 @@ class RunOptions:
     unit: Unit = "verifications"
     sandbox: str | None = None
     maths_checker: str = "math"
-    workers: int = 2
+    threads: int = 2
     engine: Engine = "threads"
     address: str | None = None
     log: Path | PostgresRun | None = None
@@ -299,9 +299,9 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         help="what checks maths answers: math, or a plug-in's verifier",
     )
     add(
-        "--workers",
+        "--threads",
         type=whole(),
-        default=usual.workers,
+        default=usual.threads,
         metavar="N",
         help="verifications at the same time",
     )

@@ -79,7 +79,7 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     if options.engine == "ray" and not options.dry_run:
         _check_generator(options)
         with _pool(tasks, options) as pool:
-            return _run(tasks, budget, pool, replace(options, workers=BLOCK))
+            return _run(tasks, budget, pool, replace(options, threads=BLOCK))
     verifier = _verifier(tasks, options)
     _check_generator(options)
     if options.dry_run:
@@ -145,7 +145,7 @@ def _gate(
         log=options.log if log is None else log,
         shared=options.shared and log is None,
         on_unavailable="pass",
-        workers=options.workers,
+        workers=options.threads,
         seed=options.seed,
         warmup=options.warmup,
         explore=options.explore,
@@ -207,7 +207,7 @@ def _generate_and_verify(
         known = status.verified + status.warmup_verified + status.external_verdicts
         rest = status.seen - known
         with _gate_progress(gate, "check the rest, to compare", rest) as advance:
-            check_the_rest(gate, tasks, verifier, workers=options.workers, on_progress=advance)
+            check_the_rest(gate, tasks, verifier, workers=options.threads, on_progress=advance)
 
 
 def _run_shared(

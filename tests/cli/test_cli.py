@@ -76,7 +76,7 @@ def test_bad_lines_are_skipped_and_reported_on_request(
         (["--budget", "0"], "--budget '0': give a number in (0, 1]"),
         (["--budget", "1.5"], "--budget '1.5': give a number in (0, 1]"),
         (["--budget", "nan"], "--budget 'nan': give a number in (0, 1]"),
-        (["--workers", "0"], "--workers '0': "),
+        (["--threads", "0"], "--threads '0': "),
         (["--temperature", "-1"], "--temperature '-1': "),
         (["--log", "/nowhere/run.db"], "log '/nowhere/run.db' cannot be opened"),
     ],

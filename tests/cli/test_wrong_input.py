@@ -153,7 +153,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "tasks", "--explore", "-0.1"), ("--explore '-0.1'", "[0, 1)")),
     (("run", "tasks", "--seed", "-1"), ("--seed '-1'", "at least 0")),
     (("run", "tasks", "--seed", "0.5"), ("--seed '0.5'", "whole number")),
-    (("run", "tasks", "--workers", "0"), ("--workers '0'", "at least 1")),
+    (("run", "tasks", "--threads", "0"), ("--threads '0'", "at least 1")),
     (("run", "tasks", "--concurrency", "-8"), ("--concurrency '-8'", "at least 1")),
     (("run", "tasks", "--max-tokens", "0"), ("--max-tokens '0'", "at least 1")),
     (("run", "tasks", "--temperature", "warm"), ("--temperature 'warm'", "give a number")),

@@ -182,13 +182,13 @@ def test_kill_and_restart(tmp_path: Path, task_file: Path) -> None:
     log = tmp_path / "gate.db"
     with ScriptedUpstream(answers) as upstream:
         options = ("--upstream", upstream.url, "--tasks", task_file, "--log", log, "--budget", 1)
-        with serving(*options, "--workers", 1) as (process, url):
+        with serving(*options, "--threads", 1) as (process, url):
             found = asyncio.run(calls(url, 30))
             process.send_signal(signal.SIGKILL)
             process.wait(PATIENCE)
         before = {r.id for r in read_run(log).results.values() if r.outcome is not None}
         assert len(before) < 30
-        with serving(*options, "--workers", 1) as (process, url):
+        with serving(*options, "--threads", 1) as (process, url):
             deadline = time.monotonic() + PATIENCE
             while sum(r.verified for r in read_run(log).results.values()) < 30:
                 assert time.monotonic() < deadline
@@ -221,7 +221,7 @@ wait = "verdict"
         (6, "seed = true", "seed: True: give a number"),
         (6, "max-tokens = 0", "max-tokens: '0': give a whole number of at least 1"),
         (6, "dry-run = 'yes'", "dry-run: 'yes': give true or false"),
-        (8, "features = '''\nlength'''\nworkers = 'two'", "workers: 'two': give a number"),
+        (8, "features = '''\nlength'''\nthreads = 'two'", "threads: 'two': give a number"),
         (6, "[verifier]\ncode = 'docker'", "verifier: unknown"),
         (6, "route = 5", "route: give tables, such as [route.small] with models = ['gpt-*']"),
         (6, "[[route]]\nname = 'a'", "route: give tables"),

@@ -2,81 +2,21 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from scripted_upstream import Request, ScriptedUpstream, completion, reply
+from gateway_processes import PATIENCE, TASK, Serving, answered, serving
+from scripted_upstream import ScriptedUpstream
 from shared_runs import check_every_moment, reclaim, until
 
-from gatekeeper.log import PostgresRun
 from gatekeeper.log.run import read_run
 
 if TYPE_CHECKING:
     from postgres import Server
-
-PATIENCE = 60.0
-ASKED = json.dumps({"model": "m", "messages": [{"role": "user", "content": "q"}]})
-TASK = {"prompt": "p", "kind": "math", "gold": "x + 0"}
-
-
-def answered(request: Request) -> Any:
-    """Right, spelt so that only algebra knows it, which takes its time."""
-    return [reply(json.dumps(completion("So it is \\boxed{(x^2 + 0)/x}")).encode())]
-
-
-@dataclass
-class Serving:
-    process: subprocess.Popen[str]
-    url: str
-    page: str  # its link, with the token
-
-    def ask(
-        self, method: str, path: str, body: str | None = None, **headers: str
-    ) -> tuple[int, http.client.HTTPMessage, str]:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=PATIENCE)
-        try:
-            sent = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, path, body, sent)
-            found = connection.getresponse()
-            return found.status, found.headers, found.read().decode()
-        finally:
-            connection.close()
-
-    def call(self, **headers: str) -> tuple[int, str]:
-        """Status, and the output's id."""
-        status, found, _ = self.ask("POST", "/v1/chat/completions", ASKED, **headers)
-        return status, found.get("x-gatekeeper-id", "")
-
-    def knows(self, id_: str) -> bool:
-        return self.ask("GET", f"/gatekeeper/results/{id_}")[0] == 200
-
-    def cookie(self) -> str:
-        _, headers, _ = self.ask("GET", self.page.removeprefix(self.url))
-        return headers["set-cookie"].partition(";")[0]
-
-
-@contextmanager
-def serving(place: PostgresRun, *options: object) -> Iterator[Serving]:
-    command = [sys.executable, "-m", "gatekeeper", "serve", "--port", "0", *map(str, options)]
-    command += ["--log", place.dsn, "--run", place.name, "--shared"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        urls = [re.findall(r"http://\S+", process.stderr.readline()) for _ in range(2)]
-        yield Serving(process, urls[0][0].removesuffix("/v1"), urls[1][-1])
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_gateways_on_one_run(postgres: Server, tmp_path: Path) -> None:
@@ -84,7 +24,7 @@ def test_gateways_on_one_run(postgres: Server, tmp_path: Path) -> None:
     tasks.write_text(json.dumps(TASK | {"id": "q"}))
     with ExitStack() as stack:
         upstream = stack.enter_context(ScriptedUpstream(answered))
-        options = ("--upstream", upstream.url, "--tasks", tasks, "--budget", 1, "--workers", 1)
+        options = ("--upstream", upstream.url, "--tasks", tasks, "--budget", 1, "--threads", 1)
         one, two = (stack.enter_context(serving(place, *options)) for _ in range(2))
 
         # A task that was put is in one process.

@@ -1,0 +1,59 @@
+"""Open the sockets of a server, before the process that serves, or several, use them."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from gatekeeper.errors import BadInputError
+
+__all__ = ["BACKLOG", "listening_sockets", "url_of"]
+
+BACKLOG = 2048  # connections that may wait to be accepted
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """One for each address of the host, all with the same port.
+
+    Parameters
+    ----------
+    host : str
+        An address of this machine, or a name of it.
+    port : int
+        0 picks a free one.
+
+    Raises
+    ------
+    BadInputError
+        If it cannot listen there.
+    """
+    opened: list[socket.socket] = []
+    with ExitStack() as undo:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            for family, _, _, _, address in dict.fromkeys(found):
+                given = address if not opened else (address[0], _port(opened), *address[2:])
+                made = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made.bind(given)
+                made.listen(BACKLOG)
+                opened.append(made)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else error
+            raise BadInputError(f"cannot listen on {host!r}, port {port}: {why}") from None
+        undo.pop_all()
+    return opened
+
+
+def url_of(sockets: Sequence[socket.socket]) -> str:
+    """Where a client finds them."""
+    host, port, *_ = sockets[0].getsockname()
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _port(opened: Sequence[socket.socket]) -> int:
+    return int(opened[0].getsockname()[1])
