@@ -256,7 +256,7 @@ def test_half_a_request_is_not_waited_for() -> None:
         half_body.sendall(request(ASKED)[:-5])
         gone.sendall(request(ASKED)[:-5])
         gone.shutdown(socket.SHUT_WR)
-        started = monotonic()
+        sent = []
         stop = threading.Event()
 
         def drip() -> None:  # each byte comes well before any timeout of a single read
@@ -267,6 +267,7 @@ def test_half_a_request_is_not_waited_for() -> None:
                     drips.send(bytes([byte]))
                 except OSError:
                     return
+                sent.append(byte)
 
         dripping = threading.Thread(target=drip)
         dripping.start()
@@ -277,10 +278,9 @@ def test_half_a_request_is_not_waited_for() -> None:
             assert client.recv(1) == b""
         with suppress(ConnectionResetError):
             assert drips.recv(1) == b""
-        took = monotonic() - started
         stop.set()
         dripping.join()
-        assert took < 0.1 * len(request(ASKED))  # it did not wait for all of the bytes
+        assert len(sent) < len(request(ASKED)) - 1  # it did not wait for all of the bytes
         with connect(server) as client:
             client.sendall(request(ASKED))
             assert answer(client)[0] == 200
@@ -314,7 +314,7 @@ def test_large_and_slow_clients_stall_nobody(server: Server) -> None:
     large = request(ASKED | {"messages": says(filler), "max_tokens": 1})
     greedy = request(ASKED | {"n": 64, "temperature": 2, "logprobs": True, "top_logprobs": 20})
     started = monotonic()
-    server.model.encode(filler)  # which no thread may do: no other one runs meanwhile
+    server.model.encode(filler[: len(filler) // 10])  # no other thread runs meanwhile
     stall = monotonic() - started
     enough = threading.Event()
 
@@ -337,7 +337,7 @@ def test_large_and_slow_clients_stall_nobody(server: Server) -> None:
             took.append(monotonic() - started)
         enough.set()
         assert {status for future in sent for status in future.result()} == {200}
-    assert sorted(took)[5] < stall
+    assert sorted(took)[5] < stall  # though it is that of a tenth of a large prompt
 
 
 def test_a_prompt_is_cut_where_no_token_of_its_end_changes(server: Server) -> None:
