@@ -43,6 +43,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from threading import RLock
+from time import monotonic
 
 from gatekeeper.budget.lease_store import Claim, Grant, LeaseStore, UnavailableError
 from gatekeeper.budget.silence import Silence
@@ -53,6 +54,7 @@ __all__ = ["Lease", "Leases", "bound_of", "exchanged", "lease_size"]
 LARGEST = 256  # prices of a lease
 SHARE = 4  # a lease is at most 1/4 of a process's even part of what is left
 AHEAD = 4  # prices by which `bound` is above what is used; what a process that dies may lose
+FRESH = 0.05  # seconds for which what no process holds is not asked again
 
 
 def lease_size(left: int, live: int, price: int) -> int:
@@ -175,6 +177,8 @@ class Leases:
         self._lock = RLock()
         self._accrued = 0
         self._written: dict[str, Claim] = {}  # by the last write, without its needs
+        self._free: dict[str, int] = {}
+        self._fresh_until = 0.0
 
     def reserve(self, names: tuple[str, ...], count: int = 1) -> int:
         """Hold the price of reservations in these accounts.
@@ -245,9 +249,16 @@ class Leases:
             return min(self.accounts[name].room + free[name] for name in names)
 
     def free(self) -> dict[str, int]:
-        """What no process holds of each account. Raises as `reserve`."""
+        """What no process holds of each account, `FRESH` seconds ago or later. No reservation
+        depends on it. Raises as `reserve`."""
         with self._lock:
-            return self._store.free()
+            if not self.knows_free():
+                self._free, self._fresh_until = self._store.free(), monotonic() + FRESH
+            return self._free
+
+    def knows_free(self) -> bool:
+        """Whether `free` would not ask the table."""
+        return monotonic() < self._fresh_until
 
     def settle(self, names: tuple[str, ...], cost: int) -> None:
         """Charge a reservation: at most its price."""
@@ -294,6 +305,7 @@ class Leases:
             }
             for lease in self.accounts.values():  # a lost answer may have lowered the bound
                 lease.lower(self._price if trim else AHEAD * self._price)
+            self._fresh_until = 0.0
             grants = self._store.exchange(self.member, claims, trim=trim)
             for name, grant in grants.items():
                 self.accounts[name].confirm(grant)

@@ -118,7 +118,8 @@ class SharedLedger(Ledger):
     def has_beside(self, ticks: int) -> bool:
         assert self._leases is not None
         try:
-            self._flush()
+            if not self._leases.knows_free():
+                self._flush()
             return self._leases.room_of_all(self._names(warmup=False)) - self.price >= ticks
         except UnavailableError:
             self.reachable = False

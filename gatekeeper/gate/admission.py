@@ -67,7 +67,8 @@ class Admission:
             # A draw knows the budget, and not the groups: of a full one nothing can be verified.
             unselected = self._planned and not proposal.verify and not is_full
             admitted = room >= spare or unselected
-            if not admitted and proposal.verify and room >= 0:
+            # Whether or not it was drawn: the propensity must not depend on that.
+            if not admitted and proposal.propensity and room >= 0:
                 admitted = ledger.has_beside(spare)
             epsilon = self._epsilon if room >= 0 else 0.0
         decision = decision_of(proposal, admitted=admitted, explored=explored, epsilon=epsilon)

@@ -123,6 +123,19 @@ def test_a_budget_is_used_by_whoever_needs_it(place: PostgresRun) -> None:
     assert accounts(place) == {"total": 90 * TICKS}
 
 
+def test_propensities_do_not_depend_on_the_draw(place: PostgresRun) -> None:
+    """Of a policy that draws, where a gate's own lease has no room beside the draws to come, and
+    what others leave has."""
+    given: dict[str, Any] = {
+        "policy": Random(0.1, warmup=5),
+        "budget": Budget(total=100, horizon=800),
+    }
+    with open_gate(place, **given) as gate, open_gate(place, **given):
+        decisions = [gate.maybe_verify(output(f"g{i}")).decision for i in range(200)][5:]
+    assert {decision.verify for decision in decisions} == {True, False}
+    assert len({decision.propensity for decision in decisions}) == 1
+
+
 def test_a_fenced_gate_neither_spends_nor_writes(place: PostgresRun) -> None:
     calls = []
 
