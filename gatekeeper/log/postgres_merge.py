@@ -11,10 +11,11 @@ later one is `ID (process 2)`, by its writer.
 from __future__ import annotations
 
 import heapq
+import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, LiteralString, NamedTuple
 
 from psycopg import Connection
 
@@ -26,6 +27,9 @@ __all__ = ["Merged", "SharedRow"]
 PAGE = 1000  # events of a writer that are read at a time
 RENAMED = re.compile(r"(?P<id>.*) \(process (?P<writer>\d+)\)", re.DOTALL)
 _BITS = 40  # of a number, in a place: a writer and a number
+_SELECT: LiteralString = (
+    "SELECT extract(epoch FROM at)::float8, writer, n, kind, id, data::text FROM gatekeeper.events"
+)
 
 
 class SharedRow(NamedTuple):
@@ -111,31 +115,29 @@ class Merged:
 
     def _of_text(self, db: Connection[Any], id_: str) -> list[SharedRow]:
         rows = db.execute(
-            "SELECT extract(epoch FROM at), writer, n, kind, id, data FROM gatekeeper.events"
-            " WHERE run = %s AND id = %s ORDER BY at, writer, n",
+            _SELECT + " WHERE run = %s AND id = %s ORDER BY at, writer, n",
             (self._run, as_text(id_)),
         )
-        return [_row(row) for row in rows.fetchall()]
+        return _parsed(rows.fetchall())
 
     def _of_writer(self, db: Connection[Any], writer: int, until: int) -> Iterator[SharedRow]:
         after = self._read.get(writer, 0)
         while after < until:
             page = db.execute(
-                "SELECT extract(epoch FROM at), writer, n, kind, id, data FROM gatekeeper.events"
-                " WHERE run = %s AND writer = %s AND n > %s AND n <= %s ORDER BY n LIMIT %s",
+                _SELECT
+                + " WHERE run = %s AND writer = %s AND n > %s AND n <= %s ORDER BY n LIMIT %s",
                 (self._run, writer, after, until, PAGE),
             ).fetchall()
-            yield from map(_row, page)
+            yield from _parsed(page)
             after = page[-1][2] if page else until
 
     def _stored(self, db: Connection[Any], place: int) -> SharedRow:
-        found = db.execute(
-            "SELECT extract(epoch FROM at), writer, n, kind, id, data FROM gatekeeper.events"
-            " WHERE run = %s AND writer = %s AND n = %s",
+        rows = db.execute(
+            _SELECT + " WHERE run = %s AND writer = %s AND n = %s",
             (self._run, place >> _BITS, place & (1 << _BITS) - 1),
-        ).fetchone()
-        assert found is not None
-        return self._named(_row(found))
+        )
+        (row,) = _parsed(rows.fetchall())
+        return self._named(row)
 
     def _named(self, row: SharedRow) -> SharedRow:
         if (row.id, row.writer) in self._twice:
@@ -143,6 +145,10 @@ class Merged:
         return row
 
 
-def _row(stored: tuple[Any, ...]) -> SharedRow:
-    at, writer, n, kind, id_, data = stored
-    return SharedRow(float(at), writer, n, kind, of_text(id_), data)
+def _parsed(stored: Sequence[tuple[Any, ...]]) -> list[SharedRow]:
+    """Rows with their JSON parsed, all at once: that is quicker than one by one."""
+    values = json.loads(f"[{','.join(row[-1] for row in stored)}]")
+    return [
+        SharedRow(at, writer, n, kind, of_text(id_), value)
+        for (at, writer, n, kind, id_, _), value in zip(stored, values, strict=True)
+    ]
