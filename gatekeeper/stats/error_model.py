@@ -144,8 +144,8 @@ class ErrorModel:
         rows = np.array([raw[:5] for raw in recent], dtype=np.float64)
         scales = [RankScale.of(column) for column in rows.T]
         edges = np.quantile(rows[:, 3], np.arange(1, HALVES) / HALVES).tolist()
-        self = cls(scales, edges, float(rows[:, 3].mean()), np.zeros((2, WIDTH)))
-        x = self._design(np.array([k.raw[:5] for k in known], dtype=np.float64).reshape(-1, 5))
+        middle = float(rows[:, 3].mean())
+        x = _design(scales, edges, middle, [k.raw for k in known])
         y = np.array([k.error for k in known], dtype=np.float64)
         cost = np.array([k.cost for k in known], dtype=np.float64)
         paid = cost > 0.0
@@ -165,7 +165,7 @@ class ErrorModel:
         if cautious:
             variance, direction = np.linalg.eigh(covariance)
             weights += list((direction * np.sqrt(np.maximum(variance, 0.0))).T)
-        return cls(scales, edges, self._middle, np.array(weights), terms)
+        return cls(scales, edges, middle, np.array(weights), terms)
 
     def __call__(self, raw: Raw) -> tuple[float, float, int]:
         """P(error) in [0, 1], E[cost] > 0, stratum."""
@@ -196,25 +196,11 @@ class ErrorModel:
 
     def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
         """P(error) and E[cost] of many at once, (n,) each."""
-        x = self._design(np.array([raw[:5] for raw in recent], dtype=np.float64).reshape(-1, 5))
+        x = _design(self._scales, self._edges, self._middle, recent)
         x = np.hstack([x, self._terms.of_rows([raw[5] for raw in recent])])
         odds, log_cost, *off = self._weights @ x.T
         odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
         return 1.0 / (1.0 + np.exp(-np.maximum(odds, -FARTHEST))), np.exp(log_cost)
-
-    def _design(self, rows: FloatArray) -> FloatArray:
-        z = np.column_stack(
-            [scale.of_rows(v) for scale, v in zip(self._scales, rows.T, strict=True)]
-        )
-        h, size = z[:, :3], z[:, 3:4]
-        has = ~np.isnan(h)
-        u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)
-        u /= np.maximum(has.sum(axis=1, keepdims=True), 1)
-        half = np.searchsorted(self._edges, rows[:, 3])[:, None]
-        level, own = half == np.arange(HALVES), half // 2 == np.arange(STRATA)
-        log_estimate = rows[:, 3:4] - self._middle
-        plain = (np.ones_like(u), u, np.where(has, h - u, 0.0), z[:, 3:], u * u - 1, size**2 - 1)
-        return np.hstack([*plain, log_estimate, own * u, own * size, level])
 
     def state(self) -> list[Any]:
         scales = [[scale.values, scale.scores] for scale in self._scales]
@@ -225,6 +211,23 @@ class ErrorModel:
         scales, edges, middle, weights, terms = state
         of = [RankScale(values, scores) for values, scores in scales]
         return cls(of, edges, middle, np.array(weights), FeatureTerms.restored(terms))
+
+
+def _design(
+    scales: Sequence[RankScale], edges: Sequence[float], middle: float, raws: Sequence[Raw]
+) -> FloatArray:
+    """The design (n, WIDTH), without columns of features."""
+    rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
+    z = np.column_stack([scale.of_rows(v) for scale, v in zip(scales, rows.T, strict=True)])
+    h, size = z[:, :3], z[:, 3:4]
+    has = ~np.isnan(h)
+    u = np.where(has, h, 0.0).sum(axis=1, keepdims=True)
+    u /= np.maximum(has.sum(axis=1, keepdims=True), 1)
+    half = np.searchsorted(edges, rows[:, 3])[:, None]
+    level, own = half == np.arange(HALVES), half // 2 == np.arange(STRATA)
+    log_estimate = rows[:, 3:4] - middle
+    plain = (np.ones_like(u), u, np.where(has, h - u, 0.0), z[:, 3:], u * u - 1, size**2 - 1)
+    return np.hstack([*plain, log_estimate, own * u, own * size, level])
 
 
 def _with_features(

@@ -71,9 +71,10 @@ def shrunk_fit(
     variance, w = guess.copy(), mean.copy() if start is None else start[columns]
     noise = max(float(y.var()), LEAST_NOISE) if y.size else 1.0
     gram, xy = x.T @ x, x.T @ y
+    at = _Place(w, *chances(x, w, flipped))
     for _ in range(ROUNDS):
         if family == "logistic":
-            p, seen = chances(x, w, flipped)
+            _, p, seen = at
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # of what is seen, by log odds
             per = slope / (seen * (1.0 - seen))
             weighted = x * np.sqrt(slope * per)[:, None]
@@ -85,7 +86,8 @@ def shrunk_fit(
         covariance = np.linalg.inv(precision + np.diag(prior))
         before, w = w, covariance @ (right + prior * mean)
         if family == "logistic":
-            w = _uphill(x, y, before, w, mean, prior, flipped)
+            at = _uphill(x, y, at, w, mean, prior, flipped)
+            w = at.w
         spread = np.bincount(member, weights=(w - mean) ** 2 + np.diag(covariance))
         variance = np.where(fixed, guess, (spread + weight * guess) / (size + weight))
         if family == "normal" and y.size:
@@ -113,29 +115,37 @@ def chances(
     return p, as_seen(p, flipped)
 
 
+class _Place(NamedTuple):
+    """Coefficients, and what they give each row."""
+
+    w: FloatArray
+    p: FloatArray  # as of `chances`
+    seen: FloatArray
+
+
 def _uphill(
     x: FloatArray,
     y: FloatArray,
-    w: FloatArray,
+    at: _Place,
     to: FloatArray,
     mean: FloatArray,
     prior: FloatArray,
     flipped: float,
-) -> FloatArray:
-    """`to`, or as far from w towards it as the posterior density does not fall.
+) -> _Place:
+    """`to`, or as far towards it as the posterior density does not fall.
 
     Labels that may be flipped carry little information once all of them agree; scoring steps then
     overshoot.
     """
 
-    def log_density(w: FloatArray) -> float:
-        _, seen = chances(x, w, flipped)
-        likelihood = np.log(np.where(y == 1.0, seen, 1.0 - seen)).sum()
-        return float(likelihood - 0.5 * (prior * (w - mean) ** 2).sum())
+    def log_density(place: _Place) -> float:
+        likelihood = np.log(np.where(y == 1.0, place.seen, 1.0 - place.seen)).sum()
+        return float(likelihood - 0.5 * (prior * (place.w - mean) ** 2).sum())
 
-    least = log_density(w) - SLACK
+    least = log_density(at) - SLACK
     for _ in range(HALVINGS):
-        if log_density(to) >= least:
-            return to
-        to = 0.5 * (w + to)
-    return w
+        there = _Place(to, *chances(x, to, flipped))
+        if log_density(there) >= least:
+            return there
+        to = 0.5 * (at.w + to)
+    return at
