@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from numbers import Real
-from typing import Any
+from typing import Any, TypeGuard
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import GroupAccount
@@ -19,6 +19,7 @@ __all__ = ["MODEL", "GroupAccounts", "checked_caps", "groups_of"]
 
 MODEL = "model"  # the name whose groups are the models that outputs are from
 LONGEST = 200  # characters of a group: an account's name is a key of a database
+GROUP = f"a printable string of 1 to {LONGEST} characters"
 
 
 def checked_caps(groups: Any, most: float) -> dict[str, float | dict[str, float]]:
@@ -45,11 +46,8 @@ def checked_caps(groups: Any, most: float) -> dict[str, float | dict[str, float]
             found[name] = _cap(name, caps, most)
             continue
         for group in caps:
-            if not (isinstance(group, str) and 0 < len(group) <= LONGEST):
-                raise BadInputError(
-                    f"groups[{name!r}] has the group {group!r:.80}: give strings of at most "
-                    f"{LONGEST} characters"
-                )
+            if not _is_group(group):
+                raise BadInputError(f"groups[{name!r}] has the group {group!r:.80}: give {GROUP}")
         found[name] = {group: _cap(f"{name}={group}", cap, most) for group, cap in caps.items()}
     return found
 
@@ -84,14 +82,17 @@ def groups_of(names: Collection[str], task: object, model: str | None) -> dict[s
         group = model if name == MODEL else task.get(name) if isinstance(task, Mapping) else None
         if type(group) is int:
             group = str(group)
-        if not (isinstance(group, str) and 0 < len(group) <= LONGEST):
+        if not _is_group(group):
             where = "the output's model" if name == MODEL else f"the task's field {name!r}"
             raise BadInputError(
-                f"{where} is {group!r:.80}, and the budget has a cap by {name}: it must be a "
-                f"string of at most {LONGEST} characters"
+                f"{where} is {group!r:.80}, and the budget has a cap by {name}: give {GROUP}"
             )
         found[name] = group
     return found
+
+
+def _is_group(group: object) -> TypeGuard[str]:
+    return isinstance(group, str) and 0 < len(group) <= LONGEST and group.isprintable()
 
 
 @dataclass(slots=True)

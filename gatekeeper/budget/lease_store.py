@@ -55,12 +55,16 @@ class Grant(NamedTuple):
 class LeaseStore(Protocol):
     """The table that all processes share. Each method is one transaction.
 
-    `exchange` and `leave` raise FencedError for an epoch that has passed; all raise
+    `open`, `exchange` and `leave` raise FencedError for an epoch that has passed; all raise
     UnavailableError where the table cannot be reached.
     """
 
     def join(self) -> Member:
         """Become a process of this budget, with no lease yet."""
+        ...
+
+    def open(self, member: Member, caps: Mapping[str, int]) -> None:
+        """Have these accounts, too, with no lease yet; those that are there keep their caps."""
         ...
 
     def exchange(

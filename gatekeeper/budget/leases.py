@@ -31,6 +31,10 @@ less that, may be negative, and only what is left of others' rights is leased. C
 the log has them, as others cannot know of them before. Then they make `used` less, and need not be
 written to the table; but only as much as is needed counts, so that `bound` stays close above it.
 
+A group of outputs that has a cap has an account of its own, which is opened when the first of them
+comes. A reservation is held in all its accounts or in none, as the needs of an exchange are met
+together or not at all; so a full group takes nothing from the others.
+
 References
 ----------
 P. O'Neil (1986): The escrow transactional method. ACM TODS 11(4).
@@ -172,6 +176,7 @@ class Leases:
     def __init__(self, store: LeaseStore, price: int, accounts: Mapping[str, float | None]) -> None:
         self._store, self._price = store, price
         self.accounts = {name: Lease(fraction) for name, fraction in accounts.items()}
+        self._first = tuple(accounts)
         self.member = store.join()
         self._silence = Silence()
         self._lock = RLock()
@@ -179,6 +184,13 @@ class Leases:
         self._written: dict[str, Claim] = {}  # by the last write, without its needs
         self._free: dict[str, int] = {}
         self._fresh_until = 0.0
+
+    def open(self, caps: Mapping[str, int]) -> None:
+        """Have accounts beside the first ones, with these caps in ticks. Raises as `reserve`."""
+        with self._lock:
+            self._store.open(self.member, caps)
+            for name in caps:
+                self.accounts.setdefault(name, Lease())
 
     def reserve(self, names: tuple[str, ...], count: int = 1) -> int:
         """Hold the price of reservations in these accounts.
@@ -313,13 +325,21 @@ class Leases:
 
     def write_ahead(self) -> None:
         """Write, if the bounds leave little and something has changed: before a caller has to wait
-        for that, or the table cannot be reached. Raises as `reserve`."""
+        for that, or the table cannot be reached. Raises as `reserve`.
+
+        Accounts that were opened later get bounds, and no lease: one that is full would keep the
+        others from getting any.
+        """
         with self._lock:
             little = AHEAD // 2 * self._price
-            if all(lease.has_room(little) for lease in self.accounts.values()):
+            if all(self._is_ahead(name, little) for name in self.accounts):
                 return
             if {name: lease.claim() for name, lease in self.accounts.items()} != self._written:
-                self.write(dict.fromkeys(self.accounts, self._price))
+                self.write(dict.fromkeys(self._first, self._price))
+
+    def _is_ahead(self, name: str, little: int) -> bool:
+        lease = self.accounts[name]
+        return lease.has_room(little) or (name not in self._first and lease.room < little)
 
     def beat(self) -> None:
         """Say that this process lives, return what is too much, and reclaim the leases of processes

@@ -6,7 +6,7 @@ of the leases, which alone know what others hold: `gatekeeper.budget.leases` has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
 
@@ -31,7 +31,6 @@ class SharedLedger(Ledger):
     ------
     BadInputError
         For a `fraction` with a `horizon`: that is a share of a stream that no process sees whole.
-        For `groups`.
     """
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
@@ -44,12 +43,6 @@ class SharedLedger(Ledger):
             raise BadInputError(
                 f"fraction={budget.fraction!r} with horizon={budget.horizon!r} cannot be shared by "
                 "several processes yet: leave the horizon out, or give total=... with it instead"
-            )
-
-        if budget.groups:
-            raise BadInputError(
-                f"groups={budget.groups!r:.80} cannot be shared by several processes yet: leave "
-                "them out, or give each process a log and a budget of its own"
             )
 
     @property
@@ -103,11 +96,18 @@ class SharedLedger(Ledger):
         return self.left(warmup=warmup)
 
     def left(self, *, warmup: bool) -> float:
-        names = self._names(warmup=warmup)
+        return self._left_in(self._names(warmup=warmup))
+
+    def group_room(self, accounts: Iterable[str]) -> float:
+        return self._left_in(tuple(accounts))
+
+    def _left_in(self, names: tuple[str, ...]) -> float:
+        """What the accounts leave beside one more verification, of which all have to have room."""
         if self._leases is None or not names:
             return inf
         self.reachable = True
         try:
+            self._open(self._leases, names)
             if not self._leases.has_room(names):
                 self._flush()
             return self._leases.room(names) - self.price
@@ -127,12 +127,13 @@ class SharedLedger(Ledger):
 
     def reserve(self, id_: str, hold: Hold) -> bool:
         if self._leases is not None:
-            names = self._names(warmup=hold.warmup)
+            names = self._names(warmup=hold.warmup) + hold.groups
             if names and not self._leases.reserve(names):  # `left` has seen to it
                 return False
             self._leased[id_] = names
         self._holds[id_] = hold
         self._held[hold.warmup] += hold.amount
+        self.groups.hold(hold.groups, hold.amount)
         return True
 
     def settle(self, id_: str, cost: float) -> float:
@@ -148,6 +149,11 @@ class SharedLedger(Ledger):
         super().release(id_)
         if self._leases is not None and (names := self._leased.pop(id_, None)) is not None:
             self._leases.release(names)
+
+    def _open(self, leases: Leases, names: tuple[str, ...]) -> None:
+        """Accounts of groups are made when their first output comes."""
+        if new := [name for name in names if name not in leases.accounts]:
+            leases.open(self.groups.caps(new))
 
     def _names(self, *, warmup: bool) -> tuple[str, ...]:
         """The accounts that cap a candidate."""

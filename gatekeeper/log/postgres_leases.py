@@ -23,6 +23,9 @@ from gatekeeper.log.postgres_link import Link
 
 __all__ = ["PostgresLeases"]
 
+_ADD_ACCOUNT = """
+INSERT INTO gatekeeper.accounts (run, account, cap) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
+"""
 # The lock of the process's own row comes first: `me` waits for a reclaim, and then has no row. The
 # beat refuses a statement that comes late, from a connection that was lost: its bound is too low.
 _RAISE_BOUNDS = """
@@ -75,11 +78,7 @@ class PostgresLeases:
             found = db.execute(query, (self.place.name,)).fetchone()
             assert found is not None
             for account, cap in self._caps.items():
-                db.execute(
-                    "INSERT INTO gatekeeper.accounts (run, account, cap) VALUES (%s, %s, %s)"
-                    " ON CONFLICT DO NOTHING",
-                    (*found, account, cap),
-                )
+                db.execute(_ADD_ACCOUNT, (*found, account, cap))
         return int(found[0])
 
     def join(self) -> Member:
@@ -100,6 +99,17 @@ class PostgresLeases:
                 (member.writer, self._run),
             )
         return member
+
+    def open(self, member: Member, caps: Mapping[str, int]) -> None:
+        with self._transaction() as db:
+            self._check(db, member)
+            for account, cap in sorted(caps.items()):
+                db.execute(_ADD_ACCOUNT, (self._run, account, cap))
+                db.execute(
+                    "INSERT INTO gatekeeper.leases (run, writer, account) VALUES (%s, %s, %s)"
+                    " ON CONFLICT DO NOTHING",
+                    (self._run, member.writer, account),
+                )
 
     def exchange(
         self, member: Member, claims: Mapping[str, Claim], *, trim: bool = False

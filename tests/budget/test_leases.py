@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +54,13 @@ class Unreliable:
             raise UnavailableError("the answer was lost")
         return answer
 
+    def open(self, member: Member, caps: Mapping[str, int]) -> None:
+        if self.gone:
+            raise UnavailableError("gone")
+        self._store.open(member, caps)
+        if self._rng.random() < self._lost:
+            raise UnavailableError("the answer was lost")
+
     def leave(self, member: Member, used: Mapping[str, int]) -> None:
         if self.gone:
             raise UnavailableError("gone")
@@ -83,6 +91,8 @@ class Process:
         self.base = 0  # that the log has
 
     def committed(self, account: str) -> int:
+        if account not in self.leases.accounts:  # of a group that it has not seen
+            return 0
         lease = self.leases.accounts[account]
         return lease.spent + lease.held
 
@@ -91,6 +101,7 @@ class World:
     """One history. `check` holds at every moment.
 
     Accounts: "total" caps everything, "rate" what comes after the warm-up; either may be absent.
+    Those of tenants and of a day are opened when their first candidate comes.
     """
 
     def __init__(self, seed: int, store: LeaseStore | None = None) -> None:
@@ -108,8 +119,12 @@ class World:
         if kind != "total":
             caps["rate"] = rng.choice((0, 1, 30 if self.beta is None else 3)) * self.price
             self.accounts["rate"] = self.beta
-        self.caps = caps
         self.table = LeaseTable(caps, self.price)
+        self.groups = {
+            f"{name}={group}": rng.randint(0, most) * self.price
+            for name, group, most in (("tenant", "a", 5), ("tenant", "b", 60), ("day", "mo", 200))
+        }
+        self.caps = caps | self.groups
         self.store = Unreliable(self.table if store is None else store, rng)
         self.processes: list[Process] = []
         self.past: list[Process] = []  # that others followed
@@ -180,6 +195,9 @@ class World:
             process.base += accrual
             if "rate" in self.accounts:
                 process.leases.accounts["rate"].grow(accrual)
+        tenant = rng.choice(("tenant=a", "tenant=b", "tenant=c"))
+        groups = [n for n in (tenant, "day=mo") if n in self.groups and rng.random() < 0.7]
+        names += self.opened(process, groups)
         if not names:
             return False
         reserved = self.reserve(process, names, rng.choice((1, 1, 2, 7)))
@@ -187,6 +205,11 @@ class World:
             process.open.append((names, accrual))
             accrual = 0  # of the first alone
         return reserved > 0
+
+    def opened(self, process: Process, groups: list[str]) -> tuple[str, ...]:
+        if new := {n: self.groups[n] for n in groups if n not in process.leases.accounts}:
+            process.leases.open(new)
+        return tuple(groups)
 
     def reserve(self, process: Process, names: tuple[str, ...], count: int = 1) -> int:
         reserved = process.leases.reserve(names, count)
@@ -219,8 +242,8 @@ class World:
             committed = sum(p.committed(account) for p in everyone)
             earned = sum(self.earned(p, account) for p in everyone)
             assert committed <= cap + earned, "overshoot"
-            grants = [self.table.leases[p.writer, account] for p in everyone]
-            assert sum(g.granted for g in grants) == self.table.granted[account] <= cap
+            grants = [self.table.leases.get((p.writer, account), Grant(0, 0)) for p in everyone]
+            assert sum(g.granted for g in grants) == self.table.granted.get(account, 0) <= cap
             for process, grant in zip(everyone, grants, strict=True):
                 used = process.committed(account) - self.earned(process, account)
                 assert used <= grant.bound <= grant.granted
@@ -258,14 +281,40 @@ class World:
                     except UnavailableError:
                         continue
                 self.check()
-        unused = []
-        for account in self.accounts:
-            unused.append(self.caps[account] - self.table.granted[account])
-            for process in live:
-                lease = process.leases.accounts[account]
+        assert not live or min(map(partial(self.unused, live), self.accounts)) <= self.few(live)
+        for group in self.groups if live else ():  # whatever became of the others
+            self.use_up(live, group)
+            assert self.unused(live, group) <= self.few(live)
+
+    def few(self, live: list[Process]) -> int:
+        """One price for each process."""
+        return len(live) * self.price
+
+    def unused(self, live: list[Process], account: str) -> int:
+        unused = self.caps[account] - self.table.granted.get(account, 0)
+        for process in live:
+            if account in process.leases.accounts:
                 granted = self.table.leases[process.writer, account].granted
-                unused[-1] += granted - lease.claim().used
-        assert not live or min(unused) <= len(live) * self.price
+                unused += granted - process.leases.accounts[account].claim().used
+        return unused
+
+    def use_up(self, live: list[Process], group: str) -> None:
+        """One asks for this alone until it is full, and the others return what they have."""
+        for _ in range(4):
+            for process in live:
+                for _ in range(20):
+                    try:
+                        process.leases.write(trim=True)
+                        break
+                    except UnavailableError:
+                        continue
+            while True:
+                try:
+                    if not self.reserve(live[0], self.opened(live[0], [group])):
+                        break
+                except UnavailableError:
+                    continue
+            self.check()
 
 
 @pytest.mark.parametrize("ahead", [2, AHEAD])
@@ -310,6 +359,10 @@ class Both:
         if isinstance(answer, str):
             raise FencedError(answer)
         return answer
+
+    def open(self, member: Member, caps: Mapping[str, int]) -> None:
+        for store in (self.table, self.other):
+            store.open(member, caps)
 
     def leave(self, member: Member, used: Mapping[str, int]) -> None:
         self.table.leave(member, used)

@@ -36,6 +36,13 @@ class LeaseTable:
             self.leases[writer, account] = Grant(0, 0)
         return Member(writer, 1)
 
+    def open(self, member: Member, caps: Mapping[str, int]) -> None:
+        self._check(member)
+        for account, cap in caps.items():
+            self.caps.setdefault(account, cap)
+            self.granted.setdefault(account, 0)
+            self.leases.setdefault((member.writer, account), Grant(0, 0))
+
     def exchange(
         self, member: Member, claims: Mapping[str, Claim], *, trim: bool = False
     ) -> dict[str, Grant]:
@@ -71,9 +78,10 @@ class LeaseTable:
             return
         del self.live[writer]
         self.epochs[writer] += 1
-        for account in self.caps:
-            bound = self.leases[writer, account].bound
-            self._set(writer, account, Grant(bound, bound))
+        for of, account in list(self.leases):
+            if of == writer:
+                bound = self.leases[writer, account].bound
+                self._set(writer, account, Grant(bound, bound))
 
     def _check(self, member: Member) -> None:
         if self.epochs[member.writer] != member.epoch:

@@ -65,6 +65,8 @@ def check_every_moment(place: PostgresRun) -> LogState:
             if total is not None:
                 warmup = ledger.warmup_spent + ledger.warmup_held
                 assert ledger.spent + ledger.held + warmup <= total
+            for group in ledger.groups.status().values():
+                assert group.spent + group.held <= group.cap, event
             if isinstance(event, Decided | Settled):
                 once[event.kind, event.id] += 1
     assert not once or max(once.values()) == 1
