@@ -20,7 +20,7 @@ from gatekeeper.features import features_of
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gateway.listening import listening_sockets
 from gatekeeper.gateway.settings import GatewaySettings
-from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.gateway.tasks import Tasks, TaskStore
 from gatekeeper.gateway.workers import Supervisor, Worker
 from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.log import MemoryLog, PostgresRun
@@ -105,7 +105,8 @@ def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
             with _about(plan.name):
                 gate = _gate(plan.options, verifier, plan.log, sinks)
             gates.append(stack.enter_context(gate))
-        known = Tasks(tasks, kinds=verifier.verifiers)
+        store = stack.enter_context(_store(plans[0]))
+        known = Tasks(tasks, kinds=verifier.verifiers, store=store)
         asyncio.run(_serve(plans, gates, known, args, token, worker))
         found = [gate.status() for gate in gates]
         figures = (
@@ -291,6 +292,21 @@ def _gate(
         )
     except LogMismatchError as e:
         raise BadInputError(mismatch_text(options.log, e)) from e
+
+
+@contextmanager
+def _store(plan: _Plan) -> Iterator[TaskStore | None]:
+    """For the tasks that callers put; None where no other process is to know of them."""
+    if not (plan.options.shared and isinstance(plan.log, PostgresRun)):
+        yield None
+        return
+    from gatekeeper.log.postgres_tasks import PostgresTasks  # needs the extra
+
+    store = PostgresTasks(plan.log)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hmac import compare_digest
 from time import perf_counter
 from typing import Any
@@ -12,10 +14,10 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http import SERVER_SOFTWARE
 
-from gatekeeper.errors import BadInputError
+from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import object_of
-from gatekeeper.gateway.calls import read_call
+from gatekeeper.gateway.calls import TASK_HEADER, read_call
 from gatekeeper.gateway.logprobs import endpoint_of
 from gatekeeper.gateway.metrics import CONTENT_TYPE, Metrics
 from gatekeeper.gateway.refusal import RefusalError
@@ -29,6 +31,7 @@ from gatekeeper.limits import MAX_LINE
 __all__ = ["MAX_BODY", "Gateway"]
 
 MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others pass in any size
+LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -157,6 +160,9 @@ class Gateway:
         if value is None:  # the upstream says what is wrong with it
             return await self._forward(request, body)
         route = self._routes.of(value.get("model"))
+        if (name := request.headers.get(TASK_HEADER)) is not None:
+            with _of_store():
+                await self._tasks.fetch(name)
         call = read_call(
             endpoint, body, value, request.headers, tasks=self._tasks, usual=route.settings
         )
@@ -213,10 +219,26 @@ class Gateway:
         except ValueError as error:
             raise RefusalError(400, "invalid_task", f"the task is not JSON: {error}") from None
         try:
-            is_new = self._tasks.put(request.match_info["id"], task)
+            with _of_store():
+                is_new = await self._tasks.put(request.match_info["id"], task)
         except BadInputError as error:
             raise RefusalError(400, "invalid_task", str(error)) from None
         return web.Response(status=201 if is_new else 204)
+
+
+@contextmanager
+def _of_store() -> Iterator[None]:
+    """A store of tasks that cannot be asked is no fault of the caller's."""
+    try:
+        yield
+    except LogError as error:
+        LOG.error("the tasks that callers put: %s", error)
+        raise RefusalError(
+            503,
+            "tasks_unavailable",
+            "the database with the tasks that callers put cannot be asked now: try again, or send "
+            "the task in the body's 'gatekeeper'",
+        ) from None
 
 
 async def _remove_server_header(request: web.Request, response: web.StreamResponse) -> None:

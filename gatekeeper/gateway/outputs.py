@@ -129,7 +129,7 @@ class Outputs:
         pending = {output.id: output for output in await asyncio.to_thread(self.gate.pending)}
         self._tried &= pending.keys()
         for id_ in pending.keys() - self._tried:
-            task = tasks.of_output(id_)
+            task = await tasks.of_output(id_)
             if task is None:
                 self.gate.report_outcome(id_, "infra_error")
                 self._tried.add(id_)
@@ -148,6 +148,7 @@ class Outputs:
                 try:
                     await self.resume(tasks)
                 except GatekeeperError as error:
+                    known = before  # try again
                     _LOG.error("what another process has left cannot be verified now: %s", error)
 
     def _processes(self) -> set[int]:

@@ -79,7 +79,15 @@ def _divide(db: Connection[Any]) -> None:
     )
 
 
-MIGRATIONS = (_create, _share, _many_writers, _divide)
+def _put_tasks(db: Connection[Any]) -> None:
+    """What callers sent to one of several gateways."""
+    db.execute(
+        "CREATE TABLE gatekeeper.tasks (run integer NOT NULL REFERENCES gatekeeper.runs,"
+        " id text NOT NULL, task json NOT NULL, PRIMARY KEY (run, id))"
+    )
+
+
+MIGRATIONS = (_create, _share, _many_writers, _divide, _put_tasks)
 
 
 def migrate(db: Connection[Any], log: str, *, read_only: bool) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,15 +23,28 @@ if TYPE_CHECKING:
 def test_gateways_on_one_run(postgres: Server, tmp_path: Path) -> None:
     place, tasks = postgres.new_run(), tmp_path / "tasks.jsonl"
     tasks.write_text(json.dumps(TASK | {"id": "q"}))
+
+    def is_verified(id_: str) -> bool:
+        result = read_run(place).results.get(id_)
+        return result is not None and result.outcome is not None
+
     with ExitStack() as stack:
         upstream = stack.enter_context(ScriptedUpstream(answered))
         options = ("--upstream", upstream.url, "--tasks", tasks, "--budget", 1, "--threads", 1)
         one, two = (stack.enter_context(serving(place, *options)) for _ in range(2))
 
-        # A task that was put is in one process.
-        assert one.ask("PUT", "/gatekeeper/tasks/new", json.dumps(TASK))[0] == 201
-        assert one.call(x_gatekeeper_task="new")[0] == 200
+        # A task that was put to one is known to the other, as it was put last.
         assert two.call(x_gatekeeper_task="new")[0] == 400
+        for gold, status in ((TASK["gold"], 201), ("7", 204)):
+            body = json.dumps(TASK | {"gold": gold})
+            assert one.ask("PUT", "/gatekeeper/tasks/new", body)[0] == status
+            for gateway in (one, two):
+                answer, id_ = gateway.call(x_gatekeeper_task="new")
+                assert answer == 200
+                until(partial(is_verified, id_))
+                assert read_run(place).results[id_].outcome.error == int(gold == "7")
+        status, _, why = two.ask("PUT", "/gatekeeper/tasks/q", json.dumps(TASK))
+        assert (status, "is in the task file" in why) == (400, True)
 
         # What one decides the other knows; a verdict by hand is for the one that decided.
         status, waiting = one.call()
