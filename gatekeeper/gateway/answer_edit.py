@@ -6,7 +6,8 @@ Log-probabilities, which are most of an answer, are cut out and read by themselv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -19,6 +20,8 @@ __all__ = ["NO_EDITS", "Edits", "object_of"]
 _decode = msgspec.json.Decoder().decode
 SMALL = 4096  # bytes
 _NONE = msgspec.Raw()  # stands for a member that is missing: every value has bytes
+
+Leaf = tuple[msgspec.Raw, Edit]
 
 
 class Edits:
@@ -36,6 +39,7 @@ class Edits:
         self.paths = paths
         self._read = read
         self._find = msgspec.json.Decoder(_type_of(paths)).decode
+        self._collect = _collector_of(paths)
 
     def apply(self, body: bytes) -> tuple[Any, bytes]:
         """The value of a JSON text as it is written, and the text after the edits.
@@ -49,7 +53,8 @@ class Edits:
             if not self.paths:
                 return _decode(body), body
             found = self._find(body)
-            leaves = list(_leaves(found, self.paths))
+            leaves: list[Leaf] = []
+            self._collect(found, leaves)
             if self._read is None:
                 value = _decode(body)
             else:
@@ -71,8 +76,9 @@ class Edits:
         """
         if not self.paths:
             return body
+        leaves: list[Leaf] = []
         try:
-            leaves = _leaves(self._find(body), self.paths)
+            self._collect(self._find(body), leaves)
         except (msgspec.DecodeError, RecursionError):
             return edited(body.decode(), self.paths)[1].encode()
         return _replaced(body, _changes(leaves))
@@ -107,22 +113,40 @@ def _type_of(paths: Any) -> Any:
     return msgspec.defstruct("Found", members, rename=names) | None
 
 
-def _leaves(found: Any, paths: Any) -> Iterator[tuple[msgspec.Raw, Edit]]:
-    """The values to edit, as they are written, with their edits."""
-    if found is None or found is _NONE:
-        return
+def _collector_of(paths: Any) -> Callable[[Any, list[Leaf]], None]:
+    """What adds the values to edit, as they are written, with their edits.
+
+    Made once of the paths: a stream's frame waits for what reads them (benchmarks/gateway.py).
+    """
     if callable(paths):
-        yield found, paths
+
+        def collect(found: Any, leaves: list[Leaf]) -> None:
+            if found is not _NONE:
+                leaves.append((found, paths))
+
     elif EACH in paths:
-        for item in found:
-            yield from _leaves(item, paths[EACH])
+        inside = _collector_of(paths[EACH])
+
+        def collect(found: Any, leaves: list[Leaf]) -> None:
+            for item in found or ():
+                inside(item, leaves)
+
     else:
-        for inner, value in zip(paths.values(), msgspec.structs.astuple(found), strict=True):
-            if inner:
-                yield from _leaves(value, inner)
+        members = [
+            (attrgetter(f"member_{i}"), _collector_of(inner))
+            for i, inner in enumerate(paths.values())
+            if inner
+        ]
+
+        def collect(found: Any, leaves: list[Leaf]) -> None:
+            if found is not None:
+                for member, inside in members:
+                    inside(member(found), leaves)
+
+    return collect
 
 
-def _changes(leaves: Iterable[tuple[msgspec.Raw, Edit]]) -> list[tuple[msgspec.Raw, str]]:
+def _changes(leaves: Iterable[Leaf]) -> list[tuple[msgspec.Raw, str]]:
     return [(raw, new) for raw, edit in leaves if (new := edit(str(raw, "utf-8"))) is not None]
 
 

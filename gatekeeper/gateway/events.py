@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import pairwise
 
 from gatekeeper.adapters.openai.stream import LAST_EVENTS
 from gatekeeper.gateway.answer_edit import Edits, object_of
@@ -22,14 +22,17 @@ class Frames:
     def __init__(self) -> None:
         self.rest = b""  # of a frame that is not complete
 
-    def add(self, piece: bytes) -> Iterator[bytes]:
+    def add(self, piece: bytes) -> list[bytes]:
         """The frames that are complete with the next piece."""
         text = self.rest + piece if self.rest else piece
-        start = 0
-        for end in END.finditer(text, max(len(self.rest) - 3, 0) if self.rest else 0):
-            yield text[start : end.end()]
-            start = end.end()
-        self.rest = text[start:]
+        if b"\r" in text:
+            ends = [end.end() for end in END.finditer(text, max(len(self.rest) - 3, 0))]
+            frames = [text[i:j] for i, j in pairwise([0, *ends])]
+            self.rest = text[ends[-1] :] if ends else text
+            return frames
+        # As most servers write; a stream's first frame waits for this: benchmarks/gateway.py.
+        *complete, self.rest = text.split(b"\n\n")
+        return [frame + b"\n\n" for frame in complete]
 
 
 def read_frame(frame: bytes, edits: Edits) -> tuple[bytes, bytes]:

@@ -59,7 +59,7 @@ def with_members(
     put
         Members; they come last.
     """
-    if value and value.keys().isdisjoint({drop, *put}):
+    if value and drop not in value and value.keys().isdisjoint(put):
         return body[: body.rindex(b"}")] + b", " + msgspec.json.encode(put)[1:]
     kept = [written for name, written in _members(body.decode()) if name not in {drop, *put}]
     kept += [f"{json.dumps(name)}: {json.dumps(new)}" for name, new in put.items()]

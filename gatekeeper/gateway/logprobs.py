@@ -60,6 +60,12 @@ def requested(endpoint: str, body: Mapping[str, Any]) -> Requested:
     body : mapping
         The caller's request.
     """
+    if body.keys().isdisjoint(_DECIDING):
+        return _USUAL[endpoint]
+    return _requested(endpoint, body)
+
+
+def _requested(endpoint: str, body: Mapping[str, Any]) -> Requested:
     edits = _EDITS[endpoint](body)
     if edits is None:
         return _NO_MORE[endpoint]
@@ -148,3 +154,8 @@ def _becomes(new: str) -> Edit:
 
 def _first(count: int) -> Edit:
     return partial(first_items, count=count)
+
+
+_DECIDING = {"logprobs", "top_logprobs", "include", "echo"}
+"""The members of a body that decide on what is requested; most bodies have none of them."""
+_USUAL = {endpoint: _requested(endpoint, {}) for endpoint in ENDPOINTS}

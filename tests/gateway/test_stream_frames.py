@@ -1,0 +1,27 @@
+"""Frames of streams, in whatever pieces they come."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatekeeper.gateway.events import Frames
+
+SEVERAL = st.lists(st.sampled_from(["\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "data: é", ": "]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEVERAL, st.lists(st.integers(0, 30)))
+def test_frames_do_not_depend_on_the_pieces(parts: list[str], cuts: list[int]) -> None:
+    """Each has the empty line that ends it, of any of the three kinds, and no byte is lost."""
+    text = "".join(parts).encode()
+    *wanted, rest = re.split(rb"(?s)(.*?(?:\r\n\r\n|\n\n|\r\r))", text)
+    frames, found, start = Frames(), [], 0
+    for cut in [*sorted(cuts), len(text)]:
+        found += frames.add(text[start:cut])
+        start = max(start, cut)
+    assert b"".join([*found, frames.rest]) == text
+    assert found == [frame for frame in wanted if frame]
+    assert frames.rest == rest
