@@ -24,7 +24,17 @@ from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.stats.shrinkage import Fit, Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
 
-__all__ = ["AT_MOST", "KNOWN", "RECENT", "ErrorModel", "Known", "Raw", "has_signal", "raw_of"]
+__all__ = [
+    "AT_MOST",
+    "KNOWN",
+    "RECENT",
+    "ErrorModel",
+    "Known",
+    "Raw",
+    "design_of",
+    "has_signal",
+    "raw_of",
+]
 
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, to remember
 AT_MOST = 250  # labels after which a fit is old
@@ -145,7 +155,7 @@ class ErrorModel:
         scales = [RankScale.of(column) for column in rows.T]
         edges = np.quantile(rows[:, 3], np.arange(1, HALVES) / HALVES).tolist()
         middle = float(rows[:, 3].mean())
-        x = _design(scales, edges, middle, [k.raw for k in known])
+        x = design_of(scales, edges, middle, [k.raw for k in known])
         y = np.array([k.error for k in known], dtype=np.float64)
         cost = np.array([k.cost for k in known], dtype=np.float64)
         paid = cost > 0.0
@@ -196,7 +206,7 @@ class ErrorModel:
 
     def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
         """P(error) and E[cost] of many at once, (n,) each."""
-        x = _design(self._scales, self._edges, self._middle, recent)
+        x = design_of(self._scales, self._edges, self._middle, recent)
         x = np.hstack([x, self._terms.of_rows([raw[5] for raw in recent])])
         odds, log_cost, *off = self._weights @ x.T
         odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
@@ -213,7 +223,7 @@ class ErrorModel:
         return cls(of, edges, middle, np.array(weights), FeatureTerms.restored(terms))
 
 
-def _design(
+def design_of(
     scales: Sequence[RankScale], edges: Sequence[float], middle: float, raws: Sequence[Raw]
 ) -> FloatArray:
     """The design (n, WIDTH), without columns of features."""

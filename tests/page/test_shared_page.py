@@ -53,8 +53,9 @@ def test_processes_leases_and_lag(postgres: Server) -> None:
     def is_known() -> bool:
         """Both processes, all of their events, and every lease of the same moment."""
         found = rows(watcher)
-        leased = [p.leased["total"] for p in asked[-1].processes] + [asked[-1].free.get("total", 0.0)]
-        return len(found) == 3 and found[1][3] == "0" and abs(sum(leased) - 70) < 1e-9
+        leased = sum(p.leased["total"] for p in asked[-1].processes)
+        free = asked[-1].free.get("total", 0.0)
+        return len(found) == 3 and found[1][3] == "0" and abs(leased + free - 70) < 1e-9
 
     watcher = Watcher(place, shared=ask)
     with one:

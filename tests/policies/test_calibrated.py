@@ -19,7 +19,8 @@ from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import STREAMS, make_stream, true_error_probability
 from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.signals import signals_of
-from gatekeeper.stats.error_model import ErrorModel, Known, Raw, raw_of
+from gatekeeper.stats.error_model import ErrorModel, Known, Raw, design_of, raw_of
+from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.stats.shrinkage import FLIPPED, Group, shrunk_fit
 from gatekeeper.testing import ScriptedVerifier, make_generation
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Verdict
@@ -417,10 +418,11 @@ def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
     """Against draws of them from a posterior that is worked out here."""
     raws, known = some_known(300, 1, missing=0.0)
     bold, cautious = (ErrorModel.fit(raws, known[:n], cautious=c) for c in (False, True))
-    weights = np.array(cautious.state()[3])
+    scales, edges, middle, weights, _ = cautious.state()
+    weights = np.array(weights)
     w, covariance = weights[0], weights[2:].T @ weights[2:]
     used = np.diag(covariance) > 1e-9
-    x = cautious._design(np.array([raw[:5] for raw in raws]))[:, used]
+    x = design_of([RankScale(*scale) for scale in scales], edges, middle, raws)[:, used]
     p = 1.0 / (1.0 + np.exp(-x[:n] @ w[used]))
     seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
     told = ((1.0 - 2.0 * FLIPPED) * p * (1.0 - p)) ** 2 / (seen * (1.0 - seen))  # Fisher's, of each
