@@ -60,10 +60,7 @@ def cause_of(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
         return f"too many open files: this process may have {_limit('RLIMIT_NOFILE')} (ulimit -n)"
     if type(error).__name__ == "BrokenProcessPool":
-        return (
-            "a worker process was killed, mostly because memory ran out: fewer worker processes "
-            "need less (--workers)"
-        )
+        return "a worker process was killed, usually because memory ran out: use fewer (--workers)"
     text = str(error)
     if "can't start new thread" in text:
         return "no further thread can be started (ulimit -u, ulimit -v)"

@@ -262,7 +262,7 @@ class _CandidateLostError(Exception):
         detail = f"the candidate ended its sandbox twice ({self})"
         if self.overloaded:
             detail = (
-                f"no answer after {self.seconds:.2f} s, and a control run had a processor: {self}"
+                f"no answer after {self.seconds:.2f} s, while a control run got a processor: {self}"
             )
         meta = {"evaluation": None, **self._about}
         return Outcome(verdict, None, self.seconds, detail, meta)

@@ -42,7 +42,10 @@ _PATH_CALLS = frozenset(
 _SAME_PROCESS = {  # modules that look into objects which are in another process here
     **dict.fromkeys(("gc", "tracemalloc", "dis", "ctypes"), "looks into memory"),
     **dict.fromkeys(("subprocess", "multiprocessing"), "starts processes of its own"),
-    **dict.fromkeys(("pandas", "polars", "torch", "tensorflow"), "has data that does not travel"),
+    **dict.fromkeys(
+        ("pandas", "polars", "torch", "tensorflow"),
+        "has data that cannot be sent between processes",
+    ),
     **dict.fromkeys(("timeit", "cProfile", "resource"), "measures another process"),
 }
 _STREAMS = {("sys", "stdin"), ("sys", "stdout"), ("sys", "stderr"), ("os", "environ")}
@@ -226,11 +229,11 @@ def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
             ):
                 continue  # that it differs is true of every object
             if used and taken_as_data(node, name, is_scalar):
-                return f"an object of {name} is compared with data: it would answer for itself"
+                return f"an object of {name} is compared with data: its methods would decide"
             if isinstance(node, ast.Compare):
                 sides = [node.left, *node.comparators]
                 mine = [s for s in sides if isinstance(s, ast.Name) and s.id in made]
                 others = [side for side in sides if side not in mine]
                 if mine and not isinstance(node.ops[0], ABOUT) and any(map(is_scalar, others)):
-                    return f"an object of {name} is compared with data: it would answer for itself"
+                    return f"an object of {name} is compared with data: its methods would decide"
     return ""

@@ -87,8 +87,8 @@ def the_logs(
         return generation
     if not running:
         raise BadInputError(
-            f"-S log: it has another output for sample {state.sample_id!r}, epoch {state.epoch}: "
-            "it is of another eval log. Give each eval log its own"
+            f"-S log: it has another output for sample {state.sample_id!r}, epoch {state.epoch}, "
+            "so it belongs to another eval log. Give each eval log its own"
         )
     if state.output.choices:
         state.output.choices[0].message.content = text

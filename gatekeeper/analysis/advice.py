@@ -86,13 +86,13 @@ class Advice:
         """One or two sentences."""
         if self.reason is not None or self.recall is None:
             return (
-                f"Use {self.policy}, the default. Which policy finds the most cannot be told from "
-                f"these outputs: {self.reason}."
+                f"Use {self.policy}, the default. These outputs do not show which policy finds "
+                f"the most: {self.reason}."
             )
         said = [f"Use {self.policy}{'' if self.policy != DEFAULT_POLICY else ', the default'}: "]
         level, others = self.level, self._others
         if level:
-            said.append(f"these outputs cannot tell it from {_names([r.policy for r in level])}. ")
+            said.append(f"no significant difference from {_names([r.policy for r in level])}. ")
             said.append(f"The odds: {_odds(self.policy, level[0])}.")
             if level[0].less.value < 0.0:
                 said.append(
@@ -104,7 +104,7 @@ class Advice:
         if self.beats_random is False:
             said.append(" No policy finds more than random draws here: the signal is of no use.")
         elif self.beats_random is None:
-            said.append(" Whether it finds more than random draws stays open.")
+            said.append(" There is no evidence that it finds more than random draws.")
         return "".join(said)
 
 

@@ -188,21 +188,21 @@ def _naive(label: FloatArray) -> Interval | None:
 def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool_]) -> str | None:
     if np.isnan(p).any():
         return (
-            f"The propensity of {np.isnan(p).sum():,} of {p.size:,} outputs is not known, and "
-            "without it verdicts on some carry no information on the others."
+            f"The propensity of {np.isnan(p).sum():,} of {p.size:,} outputs is not known, "
+            "which an estimate for outputs without a verdict needs."
         )
     without = int((p == 0.0).sum())
     if without and not by_chance.any():
         return (
-            f"{without:,} of {p.size:,} outputs have propensity 0, so that their "
-            "error rate cannot be estimated: explore above 0, and a budget with a fraction or a "
-            "horizon, would have left each a chance."
+            f"{without:,} of {p.size:,} outputs have propensity 0, so their error rate "
+            "cannot be estimated. With explore above 0, and a budget with a fraction or a horizon, "
+            "every output has a chance."
         )
     least = by_chance if by_chance.any() else p > 0.0
     if not drawn[least].any():
-        which = "left to chance" if by_chance.any() else "selected"
+        which = "with a propensity between 0 and 1" if by_chance.any() else "selected"
         return (
-            f"None of the {least.sum():,} outputs {which} has a verdict yet, so that their error "
+            f"None of the {least.sum():,} outputs {which} has a verdict yet, so their error "
             "rate cannot be estimated."
         )
     return None
@@ -211,13 +211,13 @@ def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool
 def _why(p: FloatArray) -> str:
     if p.min() == p.max():
         return (
-            "All outputs were equally likely to be verified, so that the naive rate is an "
+            "All outputs were equally likely to be verified, so the naive rate is an "
             "estimate for all."
         )
     return (
         f"The naive rate is biased: outputs were verified with propensities from {p.min():.2g} to "
-        f"{p.max():.2g}, so the verified ones are no random sample of all; the other estimates "
-        "weigh every verdict by one over its propensity."
+        f"{p.max():.2g}, so the verified ones are not a random sample of all; the other "
+        "estimates weight every verdict by 1 / propensity."
     )
 
 
@@ -225,7 +225,7 @@ def _notes(outputs: int, covered: int, missing: int) -> Iterable[str]:
     if covered < outputs:
         yield (
             f"The estimates are for the {covered:,} outputs that had a chance; the other "
-            f"{outputs - covered:,} had none, as after the budget was used up."
+            f"{outputs - covered:,} had none, for example after the budget was used up."
         )
     if missing:
         yield (

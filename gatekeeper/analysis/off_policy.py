@@ -185,17 +185,17 @@ def _effective(p: FloatArray) -> float:
 
 
 def _check_chances(p: FloatArray | None) -> None:
-    """Raises BadInputError where verdicts on some outputs carry no information on the others."""
+    """Raises BadInputError where the verdicts allow no estimate for the other outputs."""
     if p is None or np.isnan(p).any():
         raise BadInputError(
-            "some outputs have no verdict, and without the propensities of all of them the others "
-            "carry no information on those: give a gate's log, or records with all labels"
+            "some outputs have no verdict, and not every propensity is known, which estimates for "
+            "outputs without a verdict need: give a gate's log, or records with all labels"
         )
     after = p[T0:]
     without = float((after == 0.0).mean())
     if without > CHANCELESS:
         raise BadInputError(
-            f"{without:.0%} of the outputs have propensity 0, so that nothing can be "
+            f"{without:.0%} of the outputs have propensity 0, so nothing can be "
             "estimated for them: make the log with a gate that explores (explore=0.1) and whose "
             "budget lasts to the end"
         )

@@ -303,13 +303,13 @@ class _Sample:
         if unknown:
             return None, (
                 f"The propensity of {unknown:,} of {n:,} outputs is not known: the bounds hold "
-                "whatever the others are."
+                "for any values of the outputs without a verdict."
             )
         by_chance = (self.drawn.p < 1.0) & self.drawn.known
         if self.without and not by_chance.any():  # those certain are not like the others
             return None, (
                 f"{self.without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
-                "whatever they are. With the goal “score” every output has a chance."
+                "for any values of theirs. With the goal “score” every output has a chance."
             )
         table = RawTable.of([row.raw for row in self.with_chance])
         columns = None if self._complete else Design.of(table).of_rows(table)
@@ -317,13 +317,13 @@ class _Sample:
         if found is not None and self.without:
             return found, (
                 f"{self.without:,} of {n:,} outputs had no chance to be verified: the estimate "
-                "takes them to be like the others, low and high hold whatever they are. With the "
+                "assumes that they are like the others, low and high do not. With the "
                 "goal “score” and a budget in verifications every output has a chance."
             )
         if found is None:
             return None, (
-                "No output that was left to chance has a verdict yet: the bounds hold whatever "
-                "the others are."
+                "No output with a propensity below 1 has a verdict yet: the bounds hold for any "
+                "values of theirs."
             )
         if self._complete:
             return found, "Every output has a verdict: the score is known, not estimated."

@@ -20,7 +20,7 @@ __all__ = [
     "UnavailableError",
 ]
 
-FENCED = "this process was silent and taken for dead: others go on with its budget; make a new gate"
+FENCED = "this process was taken for dead, and others spend its budget: make a new gate"
 
 
 class FencedError(LogError):

@@ -80,7 +80,9 @@ class _Handler(JsonHandler):
             raise _no_such(path)
         if request.get("model") != self.server.name:
             wanted = f"The model {request.get('model')!r:.80} does not exist"
-            raise RefusalError(f"{wanted}: here is {self.server.name}", HTTPStatus.NOT_FOUND)
+            raise RefusalError(
+                f"{wanted}: this server has {self.server.name}", HTTPStatus.NOT_FOUND
+            )
         if self.server.refuse_logprobs and _asks_for_logprobs(request):
             raise RefusalError("You are not allowed to request logprobs from this model")
         return ROUTES[path](self.server.model, request)

@@ -45,8 +45,7 @@ NAMES: dict[str, str] = {
     Partition.LABEL: "true label",
 }
 OF_HGA = (
-    "HGA pays off where Threshold is the better one; elsewhere it mostly finds a little less than "
-    "CST throughout."
+    "HGA is worth it where Threshold is better; elsewhere it usually finds slightly less than CST."
 )
 EXIT = {Thresholds.ONE: 0, Thresholds.OWN: 3, Thresholds.UNKNOWN: 4}
 

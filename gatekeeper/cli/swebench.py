@@ -233,8 +233,8 @@ def _lines(
     if len(unknown) > SHOWN:
         lines.append(f"  and {len(unknown) - SHOWN} more: --out FILE has all")
     found = _counts(predictions, results)
-    told = ", ".join(f"{name} {number}" for name, number in sorted(found.items()))
-    lines.append(f"SWE-bench's counts of these and of all empty patches: {told}")
+    counts = ", ".join(f"{name} {number}" for name, number in sorted(found.items()))
+    lines.append(f"SWE-bench's counts of these and of all empty patches: {counts}")
     if unknown and all(result.decision.verify for result in results):
         resolved = found.get("resolved", 0)
         lines.append(

@@ -190,7 +190,7 @@ class Lifecycle:
             if output is None:
                 if force and known.outcome is None:
                     raise _RefusedError(
-                        f"id={id_!r} was decided on and not selected: force=True comes too late; "
+                        f"id={id_!r} was decided on and not selected; force=True comes too late: "
                         "verify it yourself and pass the verdict to report_outcome"
                     )
                 return known
@@ -301,7 +301,7 @@ class Lifecycle:
         """
         with self._lock:
             if id_ not in self._state.ids:
-                raise BadInputError(f"id={id_!r} is unknown: the gate has never seen it")
+                raise BadInputError(f"id={id_!r} is unknown: no such output came to this gate")
             event = next(self._log.events(id_))  # the first that is logged of any output
             assert isinstance(event, Decided)
             return event
@@ -373,7 +373,9 @@ class Lifecycle:
 
     def _external(self, id_: str, outcome: Outcome) -> GateResult:
         if id_ not in self._state.ids:
-            raise _RefusedError(f"id={id_!r} is unknown: report only on outputs the gate has seen")
+            raise _RefusedError(
+                f"id={id_!r} is unknown: report only outputs that came to this gate"
+            )
         known = self._result(id_)
         if known.outcome is not None:
             raise _RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
@@ -398,6 +400,6 @@ def _refused(output: Output, reason: Reason) -> GateResult:
 def _check_mine(log: Journal, id_: str) -> None:
     if not log.mine([id_]):
         raise _RefusedError(
-            f"id={id_!r} is another process's, which decided on it: verify it there, or report "
-            "its verdict there; once that process has ended, any other one can take it"
+            f"id={id_!r} was decided on by another process: verify it there, or report its verdict "
+            "there; any process can do so once that one has ended"
         )

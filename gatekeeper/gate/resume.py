@@ -37,7 +37,7 @@ def check_settings(log: Log, settings: Mapping[str, Mapping[str, Any]]) -> None:
     if found := differences(log.settings(), settings):
         listed = "; ".join(map(str, found))
         raise LogMismatchError(
-            f"the log was written with {listed}: use the same settings to go on, or a new log",
+            f"the log was written with {listed}: use the same settings to continue, or a new log",
             found,
         )
 
@@ -105,7 +105,7 @@ def resume(
         if decided and logged_on_drift != on_drift:
             found = SettingDifference("drift", "on_drift", logged_on_drift, on_drift)
             raise LogMismatchError(
-                f"the log was written with {found}: use the same to go on, or a new log", [found]
+                f"the log was written with {found}: use the same to continue, or a new log", [found]
             )
         if isinstance(event, Decided):
             if state.fingerprint is None and (model := state.model_of(event.generation)):
@@ -133,7 +133,7 @@ def _decided_again(logged: Decided, admission: Admission) -> Decided:
     if (now.verify, now.reason) != (then.verify, then.reason):
         raise LogMismatchError(
             f"id={logged.id!r}: the log has verify={then.verify} ({then.reason}), this policy "
-            f"decides {now.verify} ({now.reason}): either it has been changed since, or it was "
-            "not a fresh instance here or there; start a new log"
+            f"decides {now.verify} ({now.reason}): either it has changed since, or one of the "
+            "two gates was given a used instance; start a new log"
         )
     return logged if made.warmup == logged.warmup else replace(logged, warmup=made.warmup)

@@ -109,7 +109,7 @@ def _catch_up(gate: VerificationGate, blocks: PostgresBlocks) -> None:
             since = time.monotonic()
         if time.monotonic() > since + PATIENCE:
             raise LogError(
-                f"this process knows of {applied[0]} of {logged[0]} outputs of the run, and could "
+                f"this process has read {applied[0]} of {logged[0]} outputs of the run, and could "
                 "not read the others: the same command continues"
             )
         _patiently(blocks.left)  # says so if this process was taken for dead

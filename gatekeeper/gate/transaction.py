@@ -45,7 +45,7 @@ class Transaction:
         if self._broken is not None:
             raise LogError(
                 f"this gate stopped at an earlier error ({self._broken!r}): make a new one; "
-                "on the same log, if it had one, it goes on"
+                "with the same log, if it had one, it continues"
             )
         self._depth += 1
 

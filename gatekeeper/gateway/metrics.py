@@ -81,7 +81,7 @@ class Metrics:
         )
         yield histogram(
             "gatekeeper_overhead_seconds",
-            "What the gateway added to an answer in one piece, verdicts awaited apart.",
+            "Time that the gateway added to answers without a stream, less the wait for verdicts.",
             self._overhead.cumulative(),
             self._overhead.total,
         )

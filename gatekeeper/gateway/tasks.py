@@ -66,8 +66,8 @@ class Tasks:
             if id_ in self._tasks:
                 return self._tasks[id_]
         raise BadInputError(
-            f"x-gatekeeper-task: {name!r:.80} is unknown: it is neither in the task file nor was "
-            "it put to /gatekeeper/tasks/ID"
+            f"x-gatekeeper-task: {name!r:.80} is unknown: it is not in the task file, and "
+            "was not put to /gatekeeper/tasks/ID"
             + (" since the gateway started" if self._store is None else "")
         )
 

@@ -345,7 +345,7 @@ class PostgresLog:
     def _raise(self, done: str, error: Exception) -> NoReturn:
         text = f"log {self.place} cannot be {done}: {one_line(error)}"
         if done == "written":
-            text += ". What it holds is intact; mend the cause and open it again to go on"
+            text += ". What it holds is intact; fix the cause and open it again to continue"
         elif isinstance(error, psycopg.errors.InsufficientPrivilege):
             text += ". Its user needs the right to create a schema in the database, or to use one"
         raise LogError(text) from error

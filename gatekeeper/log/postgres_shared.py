@@ -130,7 +130,7 @@ class SharedLog:
             if len(self._rows) + len(rows) > MOST:
                 raise LogError(
                     f"log {self.place} could not be reached for so long that {len(self._rows):,} "
-                    "events wait for it: mend the cause and make a new gate"
+                    "events wait for it: fix the cause and make a new gate"
                 )
             self._rows += rows
             for event in events:

@@ -162,7 +162,7 @@ class SQLiteLog:
         except sqlite3.Error as e:
             raise LogError(
                 f"log {str(self.path)!r} cannot be written: {_why(e, self.path)}. What it holds is "
-                "intact; mend the cause and open it again to go on"
+                "intact; fix the cause and open it again to continue"
             ) from e
 
     def rows(self, id_: str | None = None) -> Iterator[Row]:

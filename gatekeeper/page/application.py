@@ -118,7 +118,9 @@ class LivePage:
         token = request.query.get("token")
         if token is not None:
             if not self._access.is_token(token):
-                raise RefusedError(403, "this token is not of this page: it is new at each start")
+                raise RefusedError(
+                    403, "this token is not valid: the page has a new one at each start"
+                )
             response = _answer("", status=303, location=self.path)
             self._access.admit(request, response, PATH)
             return response
@@ -131,7 +133,7 @@ class LivePage:
 
     async def _unknown(self, request: web.Request) -> web.StreamResponse:
         """Nothing under the page's path goes any further, and so its cookie does not."""
-        raise RefusedError(404, "there is no such page, or not by this method")
+        raise RefusedError(404, "there is no such page, or it does not take this method")
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         name = request.path.removeprefix(self.path)
@@ -142,7 +144,7 @@ class LivePage:
         key = int(request.match_info["key"])
         text = await asyncio.to_thread(self._watcher.output, key)
         if text is None:
-            raise RefusedError(404, "this output is not on the page any more: gatekeeper show")
+            raise RefusedError(404, "this output is not on the page any more: use gatekeeper show")
         return _answer(text, kind="text/html")
 
     # -- updates ----------------------------------------------------------------------------------
@@ -202,14 +204,14 @@ class LivePage:
         if self._report is None:
             raise RefusedError(403, "this page takes no verdicts")
         if (request.content_length or FORM + 1) > FORM:
-            raise RefusedError(413, "a verdict is a short form")
+            raise RefusedError(413, f"a verdict has at most {FORM} bytes")
         form: Any = await request.post()
         key, verdict = str(form.get("output", "")), str(form.get("verdict", ""))
         if verdict not in VERDICTS or not (key.isascii() and key.isdigit()) or len(key) > 18:
             raise RefusedError(400, "give output and verdict, which is passed or failed")
         id_ = await asyncio.to_thread(self._watcher.waits, int(key))
         if id_ is None:
-            raise RefusedError(409, "this output does not wait for a verdict any more")
+            raise RefusedError(409, "this output no longer waits for a verdict")
         try:
             self._report(id_, Outcome(Verdict(verdict), detail=BY_HAND))
         except BadInputError as error:

@@ -27,7 +27,7 @@ def processes(shared: SharedStatus, unit: str) -> Iterable[Markup]:
         yield element(
             "p",
             f"The database cannot be reached: {shared.waiting:,} events of this process wait for "
-            "it. The gate goes on with the lease that it has, and the rows below are older.",
+            "it. The gate continues with its lease, and the rows below are older.",
             class_="caution",
         )
     accounts = [name for name in ACCOUNTS if name in shared.free]
@@ -45,8 +45,8 @@ def processes(shared: SharedStatus, unit: str) -> Iterable[Markup]:
     yield table(
         ("process", *heads, "events behind"),
         rows,
-        caption="A lease is what a process has used of the budget, and may use without asking; no "
-        "other one can. It is below 0 where the process's outputs have added more to the share "
-        "than it has used. Events behind: of that process, not yet applied by this one. As of two "
-        "seconds ago at most.",
+        caption="A lease is the part of the budget that one process has used or may still use; no "
+        "other process can use it. It is below 0 where the process's outputs have added more to "
+        "the budget than it has used. Events behind: of that process, not yet applied by this one. "
+        "At most two seconds old.",
     )

@@ -20,16 +20,16 @@ AIM = frozenset({"random", "threshold", "cst", "hga"})  # for these policies, on
 
 # What may be behind a policy's row; printed only where its figures are off by more than CLOSE.
 WHY = {
-    Oracle.name: "the paper's Oracle misses although errors are left to find; ours, which takes "
-    "every error that fits before anything else, cannot",
-    MPAdapt.name: "the paper leaves open the scale of the costs in its update and the start of its "
-    "multiplier; docs/reference/policies.md decides, and nothing was fitted to this row",
-    MPStrat.name: "the paper leaves open the scale of the costs and the start of the multipliers; "
-    "docs/reference/policies.md decides, and nothing was fitted to this row",
+    Oracle.name: "the paper's Oracle verifies right outputs while errors are left to find; ours "
+    "takes every error that fits first",
+    MPAdapt.name: "the paper does not state the scale of the costs in its update and the start "
+    "of its multiplier; docs/reference/policies.md decides, and nothing was fitted to this row",
+    MPStrat.name: "the paper does not state the scale of the costs and the start of the "
+    "multipliers; docs/reference/policies.md decides, and nothing was fitted to this row",
     CSTMemory.name: "the paper does not state how many neighbours are looked up, nor in what "
     "space; docs/reference/policies.md decides, and nothing was fitted to this row",
-    SplitConformal.name: "thresholds from one half stay fixed on the other, whose luck they "
-    "follow; nothing was fitted to this row",
+    SplitConformal.name: "thresholds are set on the first half of an order and have its sampling "
+    "error; nothing was fitted to this row",
 }
 
 

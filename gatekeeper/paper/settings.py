@@ -95,8 +95,8 @@ PARAMETERS = (
         (0.0, 0.0, 0.0, 0.105, 0.118),
         "fitted",
         "MATH: errors gather among the cheapest outputs. Threshold finds .556 at 5 % and CST .329 "
-        "with ρ = .153: no score that weak does that, ĉ must; and CST falls with every further "
-        "stratum (Table k_sweep).",
+        "with ρ = .153: so weak a score does not explain that, ĉ has to; and CST falls with every "
+        "further stratum (Table k_sweep).",
     ),
     Parameter("tail_extra", (0.0, 0.0, 0.0, 0.384, 0.415), "fitted", "By how much; as above."),
     Parameter(
@@ -111,22 +111,22 @@ PARAMETERS = (
         "implied",
         "Qwen3: Q3, Q4 published; Q1, Q2 give H = .0035 with neither significant at n = 125. "
         "LLaMA3: equal steps upwards with H = .0065, their mean fitted. GPT-4o-mini: Q4 published, "
-        "the others equal with H = .0025. MATH: equal, no H being given; with what the strata's "
-        "differences add, near the overall ρ.",
+        "the others equal with H = .0025. MATH: equal, as no H is given; together with what "
+        "differences between strata add, near the overall ρ.",
     ),
     Parameter(
         "score_slope",
         (0.05, 0.09, 0.19, -0.55, -0.08),
         "fitted",
-        "Mean score rises (MATH: falls) with log ĉ: brings the overall ρ, to which differences "
+        "Mean score rises (MATH: falls) with log ĉ: fits the overall ρ, to which differences "
         "between strata add, and Threshold's audit rates by stratum to the published ones.",
     ),
     Parameter(
         "error_spread",
         (1.0, 1.3, 1.0, 0.9, 1.1),
         "fitted",
-        "Spread of wrong outputs' scores, right ones' being 1. LLaMA3's CST is very good at 5 % "
-        "and ordinary at 50 %: some of its errors stand out far.",
+        "Spread of wrong outputs' scores, where that of right ones is 1. LLaMA3's CST is very "
+        "good at 5 % and ordinary at 50 %: some of its errors stand out far.",
     ),
     Parameter(
         "saturation",
@@ -166,14 +166,14 @@ PARAMETERS = (
         "implied",
         "What being wrong adds to log c: the cost–error correlations of MATH, .193 and .309, read "
         "as those of the true cost. The paper's Oracle on MATH-Qwen3 (.938 at 30 %, .526 at 50 %) "
-        "runs out of errors as if one cost 1.2 times as much to verify, which is that .193.",
+        "runs out of errors as if one cost 1.2 times as much to verify; that gives .193.",
     ),
     Parameter(
         "draws",
         (10, 10, 10, 1, 1),
         "chosen",
         "Data sets that each seed replays and averages: 5,000 candidates in every setting, so that "
-        "no figure hangs on one lucky set of 500.",
+        "no figure depends on one set of 500.",
     ),
 )
 

@@ -133,8 +133,8 @@ class HGA:
     name = "hga"
     label = "HGA"
     description = (
-        "Threshold or CST, as its calibration on the first half decides; where CST is the better "
-        "one it mostly finds up to two points of recall less than CST throughout"
+        "Threshold or CST, chosen by its calibration on the first half; where CST is better, it "
+        "usually finds up to two points of recall less than CST"
     )
     learns: ClassVar[Learns] = "warm-up"
     needs: ClassVar[tuple[Need, ...]] = ("warmup", "calibration", "labels")

@@ -73,7 +73,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 def _serve(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--upstream", type=base_url, metavar="URL", help="the API's base URL, mostly ending in /v1")
+    add(
+        "--upstream", type=base_url, metavar="URL", help="the API's base URL, usually ending in /v1"
+    )
     add("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one")
     add("--port", type=whole(0, 65535), default=8080, metavar="N", help="0 picks a free one")
     add(
@@ -81,9 +83,9 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         type=whole(),
         default=1,
         metavar="N",
-        help="processes that serve the port; more than one need a log that is --shared",
+        help="processes that serve the port; more than one need a log with --shared",
     )
-    add("--tasks", type=Path, metavar="FILE", help="task file, as of `gatekeeper run`")
+    add("--tasks", type=Path, metavar="FILE", help="task file, as for `gatekeeper run`")
     add(
         "--wait",
         choices=WAITS,
@@ -94,13 +96,13 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         "--on-failed",
         choices=ON_FAILED,
         default="return",
-        help="what becomes of an answer that is found wrong: block waits for the verdict and "
+        help="what to do with an answer that is found wrong: block waits for the verdict and "
         "answers with HTTP 422 instead (default: return)",
     )
     add(
         "--upstream-key-env",
         metavar="NAME",
-        help="environment variable with the API's key (default: the callers' own keys pass)",
+        help="environment variable with the API's key (default: callers' keys are passed on)",
     )
     add(
         "--own-key-env",
@@ -123,6 +125,6 @@ def _telemetry(parser: argparse.ArgumentParser) -> None:
         "--telemetry",
         choices=TELEMETRY,
         help="send each verdict as an event of OpenTelemetry or, from a gateway, as a score of the "
-        "caller's trace (header traceparent); where to, say the variables of the tool's own "
-        "client, such as OTEL_EXPORTER_OTLP_ENDPOINT",
+        "caller's trace (header traceparent); the environment variables of the tool's own "
+        "client, such as OTEL_EXPORTER_OTLP_ENDPOINT, set the address",
     )

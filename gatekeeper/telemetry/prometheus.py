@@ -90,7 +90,7 @@ class GateCollector:
         )
         yield from self._account(status)
         for name, help_, value in (
-            ("verifying", "Outputs that a verifier has.", status.verifying),
+            ("verifying", "Outputs that are being verified.", status.verifying),
             ("unresolved", "Selected outputs without a verdict.", status.unresolved),
         ):
             yield GaugeMetricFamily(f"gatekeeper_{name}", help_, value=value)
@@ -111,7 +111,7 @@ class GateCollector:
         accounts = (
             ("spent", "Charged.", ((MAIN, status.spent), (WARMUP, status.warmup_spent))),
             ("held", "Reserved.", ((MAIN, status.held), (WARMUP, status.warmup_held))),
-            ("cap", "What may be spent and held, as of now.", ((MAIN, status.cap),)),
+            ("cap", "What may be spent and held now.", ((MAIN, status.cap),)),
             ("overrun", "Taken beyond reservations.", ((MAIN, status.overrun),)),
         )
         for name, help_, values in accounts:

@@ -68,7 +68,7 @@ class Count:
         """Raises AssertionError where a decorated test did not run to its end."""
         for name, ended in self.bodies.items():
             if not ended:
-                raise AssertionError(f"{name}: a decorator of the candidate's kept it from ending")
+                raise AssertionError(f"{name}: the candidate's decorator kept it from ending")
 
 
 @contextlib.contextmanager

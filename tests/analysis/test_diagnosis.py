@@ -225,7 +225,11 @@ def test_a_few_verifications_that_failed_are_left_out() -> None:
             "too few labels to decide whether",
         ),
         (records(4000, slopes=(0,) * 4, spread=0.01), Thresholds.ONE, "no better than random"),
-        (records(150, slopes=(0,) * 4), Thresholds.UNKNOWN, "with so few labels it stays open"),
+        (
+            records(150, slopes=(0,) * 4),
+            Thresholds.UNKNOWN,
+            "too few labels to show whether either policy",
+        ),
         (records(40), Thresholds.UNKNOWN, "of the 0 labels after the warm-up"),
         (records(50), Thresholds.UNKNOWN, "of the 0 labels after the warm-up"),
         (records(51), Thresholds.UNKNOWN, "more are needed"),

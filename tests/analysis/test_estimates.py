@@ -164,7 +164,9 @@ def test_the_weighted_estimate_is_unbiased() -> None:
         )
         if not any(rest):
             assert found.weighted is found.assisted is None
-            assert found.why.startswith("None of the 6 outputs left to chance has a verdict")
+            assert found.why.startswith(
+                "None of the 6 outputs with a propensity between 0 and 1 has a verdict"
+            )
             continue
         assert found.weighted is not None
         assert found.naive is not None
@@ -258,8 +260,8 @@ def test_what_cannot_be_told_is_refused_in_a_sentence() -> None:
         "5 of 10 outputs have propensity 0",
         "explore above 0",
     )
-    refused(estimate(records([1.0] * 5 + [0.1] * 5, labels, half)), "None of the 5 outputs left")
-    for p, which in ((0.1, "left to chance"), (1.0, "selected")):
+    refused(estimate(records([1.0] * 5 + [0.1] * 5, labels, half)), "None of the 5 outputs with")
+    for p, which in ((0.1, "with a propensity between 0 and 1"), (1.0, "selected")):
         nobody = estimate(records([p] * 10, [None] * 10, [False] * 10))
         refused(nobody, f"None of the 10 outputs {which} has a verdict")
         assert nobody.naive is None

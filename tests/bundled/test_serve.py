@@ -117,7 +117,9 @@ def test_what_is_wrong_is_said(client: OpenAI, change: dict[str, Any]) -> None:
 
 def test_other_refusals(client: OpenAI) -> None:
     assert [model.id for model in client.models.list()] == [MODEL]
-    with pytest.raises(NotFoundError, match="'other' does not exist: here is gatekeeper-bundled"):
+    with pytest.raises(
+        NotFoundError, match="'other' does not exist: this server has gatekeeper-bundled"
+    ):
         client.chat.completions.create(**message("x") | {"model": "other"})
     with pytest.raises(NotFoundError, match="no such path"):
         client.embeddings.create(model=MODEL, input="x")

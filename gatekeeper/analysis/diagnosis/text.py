@@ -41,7 +41,7 @@ NOT_COMPARABLE = (
 )
 NO_EVIDENCE = "No evidence that strata differ: one threshold serves them all."
 SIGNAL_OPEN = (
-    " With so few labels it stays open whether either policy hits more than a random draw."
+    " There are too few labels to show whether either policy hits more than a random draw."
 )
 SIGNAL_USELESS = (
     " The signal is no better than random here: neither policy hits more than a random draw."
