@@ -18,8 +18,8 @@ __all__ = ["COMMANDS", "main", "parser"]
 
 COMMANDS = {
     "run": "generate, decide, verify and learn over a task file",
-    "serve": "a gateway that verifies what an API of OpenAI's kind answers",
-    "watch": "follow a run while it goes on, on a page or the terminal",
+    "serve": "a gateway that verifies the answers of an OpenAI-compatible API",
+    "watch": "follow a run live, on a page or the terminal",
     "show": "show a log's outputs with their verdicts",
     "export": "write a log's outputs as a table",
     "replay": "compare policies on records whose outcomes are known",

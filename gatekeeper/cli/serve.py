@@ -1,4 +1,4 @@
-"""`gatekeeper serve`: the gate as a gateway in front of an API of OpenAI's kind."""
+"""`gatekeeper serve`: the gate as a gateway in front of an OpenAI-compatible API."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ __all__ = ["add", "main"]
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "A gateway in front of an API of OpenAI's kind: give its URL to your client in place of "
-        "the API's. Answers are decided on and verified within the budget."
+        "A gateway in front of an OpenAI-compatible API: give its URL to your client in place of "
+        "the API's. It decides on every answer and verifies the selected ones within the budget."
     )
     add_serve(parser)
     parser.set_defaults(run=main)

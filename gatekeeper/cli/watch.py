@@ -14,14 +14,14 @@ from gatekeeper.programs.values import whole
 __all__ = ["add", "main"]
 
 READ_ONLY = (
-    "This page is read-only: one process writes a log, so verdicts are given where the gate runs, "
-    "on the page of gatekeeper serve or with gate.report_outcome."
+    "This page is read-only. Give verdicts where the gate runs: on the page of gatekeeper serve, "
+    "or with gate.report_outcome."
 )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Follow a run while it goes on. The page needs the extra serve. The log is only read: the "
+        "Follow a run live. The page needs the extra serve. The log is only read: the "
         "gate that writes it is not slowed down."
     )
     parser.add_argument("log", type=log_file, help="a gate's log")

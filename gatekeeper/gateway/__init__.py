@@ -1,4 +1,4 @@
-"""`gatekeeper serve`: a gate between callers and an API of OpenAI's kind.
+"""`gatekeeper serve`: a gate between callers and an OpenAI-compatible API.
 
 application   routes, the gateway's key, what is under way
 route         calls for some models, and their gate

@@ -38,7 +38,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Gateway:
-    """A gate, or one for each route, between callers and an API of OpenAI's kind.
+    """A gate, or one for each route, between callers and an OpenAI-compatible API.
 
     Parameters
     ----------
