@@ -33,7 +33,7 @@ class BundledModel:
     folder : Path
         With model.onnx and tokenizer.json.
     threads : int
-        Of onnxruntime.
+        Threads of onnxruntime.
     batch_size : int
         Items decoded together.
 
@@ -99,9 +99,9 @@ class BundledModel:
         Parameters
         ----------
         prompts, ids : sequences of str
-            Of equal length.
+            Prompts and their ids, of equal length.
         max_new_tokens : int
-            Of each output, at least 1.
+            Most tokens of each output, at least 1.
         temperature : float
             0 is greedy; above 0, `seed` and the item's id determine the sample.
         seed : int

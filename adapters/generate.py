@@ -41,7 +41,7 @@ def bundled_generator(
     seed : int
         At least 0.
     max_tokens : int or None
-        Of each answer; None: 200.
+        Most tokens of each answer; None: 200.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def openai_generator(
     model : str
         The model's name at the endpoint.
     base_url : str or None
-        Of the endpoint; None: OpenAI's.
+        URL of the endpoint; None: OpenAI's.
     api_key : str or None
         None: the key that the `openai` package finds in the environment.
     concurrency : int
@@ -103,7 +103,7 @@ def openai_generator(
     seed : int
         Sent if the temperature is above 0.
     max_tokens : int or None
-        Of each answer; None: the server's limit.
+        Most tokens of each answer; None: the server's limit.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def vllm_generator(
         0 is greedy.
     seed : int
     max_tokens : int or None
-        Of each answer; None: as many as the model's context allows.
+        Most tokens of each answer; None: as many as the model's context allows.
 
     Raises
     ------

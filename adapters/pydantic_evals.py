@@ -232,7 +232,7 @@ class GatedScore(ReportEvaluator):  # type: ignore[misc]
     Parameters
     ----------
     gate : VerificationGate
-        Of a `Gated` among the data set's evaluators.
+        The gate of a `Gated` among the data set's evaluators.
     """
 
     gate: VerificationGate

@@ -24,7 +24,7 @@ def as_html(
     rows
         Cells of each row; floats get four digits, None a dash.
     heads
-        Of the columns; empty: none.
+        Heads of the columns; empty: none.
     notes
         Sentences below.
     """

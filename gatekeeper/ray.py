@@ -54,8 +54,8 @@ class RayVerifier:
     attempts
         How often an output is tried on actors that die, at least 1.
     address
-        Of the cluster, where this process is not connected to one yet; None: that of RAY_ADDRESS,
-        else the cluster that runs on this machine, else one of this machine alone.
+        Address of the cluster, if this process is not connected to one yet; None: RAY_ADDRESS, else
+        a cluster that runs on this machine, else a new one on this machine.
     name
         By which a gate recognises the verifier; default: what `make` is called, with the arguments
         of a `functools.partial`.

@@ -65,7 +65,7 @@ def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
     Parameters
     ----------
     client
-        Of the engine.
+        Client of the engine.
     image
         Name of an image, pulled where it is not local; None: the default one.
     requirements
@@ -112,7 +112,7 @@ def build(
     Parameters
     ----------
     client
-        Of the engine.
+        Client of the engine.
     base
         An image with Python 3.10 or newer, pulled where it is not local; None: this machine's own
         Python and its standard library.

@@ -58,7 +58,7 @@ class Terms:
     cpu_seconds
         Processor seconds of each process.
     output_bytes
-        Of standard output and error together.
+        Most bytes of standard output and error together.
     cancelled
         Set to end the run.
     """
@@ -110,7 +110,7 @@ class Finished:
     answers
         Kind and payload of each frame of the last job's process.
     stdout, stderr
-        Of the first job's process: the last 2 KiB, or all.
+        Output of the first job's process: the last 2 KiB, or all.
     report
         How the processes ended.
     """

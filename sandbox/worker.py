@@ -76,9 +76,9 @@ class Report:
     Attributes
     ----------
     status
-        Of each child, as `os.waitstatus_to_exitcode` has it.
+        Exit status of each child, as `os.waitstatus_to_exitcode` returns it.
     cpu, waited
-        Of each child: processor seconds, and seconds of waiting for a processor.
+        Processor seconds of each child, and its seconds of waiting for a processor.
     left
         Whether a process or a file outlived them.
     memory, processes

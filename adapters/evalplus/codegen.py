@@ -97,7 +97,7 @@ def codegen(
     model : str
         Name of the model at the endpoint.
     base_url : str or None
-        Of the endpoint; None: OpenAI's.
+        URL of the endpoint; None: OpenAI's.
     n_samples : int
         Samples for each problem.
     temperature : float

@@ -38,7 +38,7 @@ def pass_at_1(
     Parameters
     ----------
     samples, results : sequence
-        Of all N samples.
+        Samples and results of all N samples.
     right : sequence of bool or None
         Whether each passes; None where it was not checked.
     """

@@ -43,7 +43,7 @@ class GateOptions:
         With the goal "errors": share of the budget that is drawn uniformly at random, in [0, 1).
         The estimates for all outputs need it.
     seed : int
-        Of the draws.
+        Seed of the draws.
     log : Path or None
         SQLite file to write or to resume; None keeps everything in memory.
     """

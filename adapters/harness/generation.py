@@ -20,7 +20,7 @@ def generation_of(id_: str, text: str, logprobs: Any, **more: Any) -> Generation
     Parameters
     ----------
     id_, text : str
-        Of the output.
+        Id and text of the output.
     logprobs
         The field of its line: an object of arrays `logprob, top1, top2`, or `logprobs` of a choice
         of OpenAI's APIs. None: there are none.

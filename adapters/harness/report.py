@@ -70,7 +70,7 @@ def report_of(results: Iterable[GateResult], goal: Goal = "score") -> Report:
     ----------
     results : iterable of GateResult
     goal : {"score", "errors"}
-        Of the run: with "errors" the report compares the estimates of the error rate.
+        Goal of the run: with "errors" the report compares the estimates of the error rate.
     """
     results = list(results)
     if not results:

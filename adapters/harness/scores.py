@@ -36,7 +36,7 @@ def score_of(
     Parameters
     ----------
     results : sequence of GateResult
-        Of all N outputs, in the order of the other arguments.
+        Results of all N outputs, in the order of the other arguments.
     values : sequence of float or None
         The metric, in any unit; None where there is no value. Of outputs that were selected: a
         value counts also where what decides on right and wrong had none.

@@ -67,7 +67,7 @@ def _gated(
     key : str or None
         Which value says what is right, where a score has several; None: the first.
     **arguments
-        Of the scorer.
+        Arguments of the scorer.
     """
     options = GateOptions(goal=goal, policy=policy, budget=budget, explore=explore, seed=seed)
     scoring = {"scorer": scorer, "arguments": arguments, "passing": passing, "key": key}

@@ -28,7 +28,7 @@ class CallSettings:
     task : object
         What the verifier needs besides the output.
     id : str or None
-        Of the output, in place of the provider's; several outputs are `id/0`, `id/1`, ...
+        Id of the output, in place of the provider's; several outputs are `id/0`, `id/1`, ...
     verify : {"auto", "always", "never"}
         "auto": as the policy decides; "always": within the budget; "never": not gated at all.
     scope : {"content", "reasoning", "all"}

@@ -38,11 +38,11 @@ class Recorded:
     Parameters
     ----------
     folder : Path
-        Of one run, with `MODEL/INSTANCE/report.json` as SWE-bench writes it under
+        Folder of one run, with `MODEL/INSTANCE/report.json` as SWE-bench writes it under
         `logs/run_evaluation/RUN_ID`, or with `INSTANCE/report.json`. An empty one is of a run to
         come.
     predictions : sequence of Prediction
-        Of which the reports are.
+        Predictions that the reports are of.
 
     Raises
     ------

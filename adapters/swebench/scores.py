@@ -24,7 +24,7 @@ def resolve_rate(predictions: Sequence[Prediction], results: Sequence[GateResult
     predictions : sequence of Prediction
         All N.
     results : sequence of GateResult
-        Of those with a patch, in any order.
+        Results of the predictions with a patch, in any order.
     """
     certain = [result.verified for result in results if result.decision.propensity == 1.0]
     # Those without a verdict are like others with a patch, not like empty ones.

@@ -50,7 +50,7 @@ class Advice:
     budget
         Share of the full cost at which policies were compared, in (0, 1).
     recall
-        Of the advised policy in the next run; None where nothing can be compared.
+        Recall of the advised policy in the next run; None where nothing can be compared.
     rivals
         All other built-in policies, the best first.
     reason
@@ -121,7 +121,7 @@ def advise(table: RecordTable, beta: float, *, evidence: Evidence | None = None)
     beta
         Budget, a share of the full cost in (0, 1).
     evidence
-        Of the table, where there is one already.
+        Evidence of the table, if it was made already.
 
     Returns
     -------

@@ -228,7 +228,7 @@ def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> l
     Parameters
     ----------
     evidence
-        Of the run.
+        Evidence of the run.
     policies
         Names; all are compared with the first.
     beta

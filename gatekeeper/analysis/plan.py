@@ -147,7 +147,7 @@ def curve_of(
     Parameters
     ----------
     evidence
-        Of the run or the records.
+        Evidence of the run or the records.
     policy
         Its name.
     budgets

@@ -32,7 +32,7 @@ def spread_of_questions(mean: Mean, drawn: Drawn, question: Sequence[str]) -> fl
     mean, drawn
         The mean of all outputs, and the outputs.
     question
-        Of each output, (N,).
+        Question of each output, (N,).
     """
     known = np.flatnonzero(drawn.known)
     y, each = drawn.y[known], drawn.weight[known] * mean.expansion

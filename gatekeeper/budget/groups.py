@@ -66,9 +66,9 @@ def groups_of(names: Collection[str], task: object, model: str | None) -> dict[s
     Parameters
     ----------
     names
-        Of the budget's groups.
+        Names of the budget's groups.
     task
-        Of the output: a mapping with these keys. "model" is not one of them.
+        Task of the output: a mapping with these keys. "model" is not one of them.
     model
         That the output is from; None: unknown.
 
@@ -112,7 +112,7 @@ class GroupAccounts:
     caps
         As `Budget.groups`, in units.
     ticks
-        Of a unit.
+        Ticks of a unit.
     """
 
     def __init__(self, caps: Mapping[str, float | Mapping[str, float]], ticks: int) -> None:

@@ -1,29 +1,30 @@
 """One budget in many processes: leases of rights to spend, and what makes overshoot impossible.
 
-An account is a cap in ticks. A process holds a lease on it, and spends on that by itself; it asks
-the table, which all processes share, only where its lease is used up. For each account and process
+An account is a cap in ticks. A process holds a lease on it and spends from that alone; it queries
+the table, which all processes share, only when its lease is used up. For each account and process
 
     used <= bound <= granted,        and        Σ granted <= cap,
 
 where `used` is what the process has spent and holds, which it alone knows at any moment; `bound` is
 the most that it may have used by what it has written so far; `granted` is its lease. So at every
-moment Σ used <= cap, whoever dies or is silent:
+moment Σ used <= cap, whichever process is killed or stopped:
 
 - A process raises `bound` in the table *before* it uses more than that.
 - One that is taken for dead is fenced: its epoch is raised, and the table refuses what it writes
-  later. Then its bound is charged, and the rest of its lease returns. If it still lives, it can use
-  no more than its bound, which is charged. So it is no matter of safety when a process is taken for
-  dead; no amount ever expires by a clock.
-- `bound` is up to `AHEAD` prices more than `used`: on that much a process goes on while the table
+  later. Then its bound is charged, and the rest of its lease returns. If it is still alive, it can
+  use no more than its bound, which is charged. So safety does not depend on when a process is taken
+  for dead; no amount expires by a clock.
+- `bound` is up to `AHEAD` prices more than `used`: a process can use that much while the table
   cannot be reached.
 
-So an amount that covers a reservation is on disk before its verifier runs, as in a gate of its own.
-`AHEAD` is small, since it is also what a process that is killed may leave charged and unspent. The
-rate does not need it: reservations that come together are written together (`count` of `reserve`),
-and a process writes what it uses into a row of its own, for which it waits for no other process.
+So an amount that covers a reservation is on disk before its verifier runs, as in a gate that is
+alone. `AHEAD` is small, since it is also what a process that is killed may leave charged and
+unspent. The rate does not need it: reservations that come together are written together (`count` of
+`reserve`), and a process writes what it uses into a row of its own, for which it waits for no other
+process.
 
-A process is taken for dead when others have seen no write of it for a while: `Silence` says how
-long. Nothing of the safety depends on that.
+A process is taken for dead when others have found no write of it for a while, which `Silence`
+defines. Safety does not depend on that.
 
 A budget that is a fraction β of what comes splits by itself: a process that has seen candidates of
 base b has ⌊β b⌋ more to use, since Σ ⌊β bᵢ⌋ <= ⌊β Σ bᵢ⌋. Its `used` is what it has spent and holds
@@ -67,11 +68,12 @@ def lease_size(left: int, live: int, price: int) -> int:
     Parameters
     ----------
     left
-        Of the account, what this process holds unused included.
+        Left of the account, including what this process holds unused.
     live
         Processes, at least 1.
     price
-        Of one reservation. The tail of a budget is leased one by one, so that little is stranded.
+        Price of one reservation. The end of a budget is leased one by one, so that little is left
+        unused.
     """
     return min(max(left // (SHARE * live), price), LARGEST * price)
 
@@ -168,7 +170,7 @@ class Leases:
     store
         The shared table.
     price
-        Of one reservation, in ticks.
+        Price of one reservation, in ticks.
     accounts
         The accounts; those with a fraction, with it.
     """
@@ -342,8 +344,9 @@ class Leases:
         return lease.has_room(little) or (name not in self._first and lease.room < little)
 
     def beat(self) -> None:
-        """Say that this process lives, return what is too much, and reclaim the leases of processes
-        that do not. To be called every `silence.BEAT` seconds. Raises as `reserve`."""
+        """Write a sign of life, return what is too much, and reclaim the leases of processes that
+        are taken for dead. To be called every `silence.BEAT` seconds. Raises as `reserve`.
+        """
         with self._lock:
             try:
                 self.write(trim=True)

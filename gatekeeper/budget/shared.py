@@ -67,7 +67,7 @@ class SharedLedger(Ledger):
         Parameters
         ----------
         leases
-            Of this process.
+            Leases of this process.
         flush
             Writes the candidates that the log does not have yet, so that they count. It may leave
             that to others who write at this moment.

@@ -45,7 +45,7 @@ class JsonServer(ThreadingHTTPServer):
     port : int
         0 picks a free one.
     handler : type
-        Of the connections.
+        Handler of the connections.
     read_seconds : float
         For a whole request, and for the next one to begin; then the connection ends.
     write_seconds : float

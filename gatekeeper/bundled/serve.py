@@ -42,7 +42,7 @@ class Server(JsonServer):
     port : int
         0 picks a free one.
     name : str
-        Of the model: a program that asks for "gpt-4o-mini" runs unchanged with that name.
+        Name of the model: a program that asks for "gpt-4o-mini" runs unchanged with that name.
     refuse_logprobs : bool
         Answer requests for log-probabilities with HTTP 400, as models without them do.
     **limits

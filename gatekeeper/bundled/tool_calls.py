@@ -46,7 +46,7 @@ def function_to_call(request: Json, *, after_result: bool) -> Function | None:
     Parameters
     ----------
     request
-        Of chat completions, with {"type", "function": {"name", "parameters"}}, or of the
+        Request of chat completions, with {"type", "function": {"name", "parameters"}}, or of the
         Responses API, with {"type", "name", "parameters"}.
     after_result
         Whether the last message is a tool's result: then only a choice by name forces a call.

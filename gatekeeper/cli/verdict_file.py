@@ -74,7 +74,7 @@ def judge_file(
     open_judge : callable
         Opens what verifies the items.
     title : str
-        Of the progress bar.
+        Title of the progress bar.
     fields : iterable of str
         Fields of an outcome's meta to write with its verdict.
 

@@ -88,7 +88,7 @@ class DriftGuard:
     relearns
         False: drift is only reported; `health` then stays "drifted".
     seed
-        Of the draws.
+        Seed of the draws.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ class ScoreRanks:
     Parameters
     ----------
     seed
-        Of the draws that break ties.
+        Seed of the draws that break ties.
     """
 
     def __init__(self, seed: int) -> None:

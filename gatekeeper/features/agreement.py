@@ -22,7 +22,7 @@ def agreement(answer: str, others: Sequence[str], *, kind: str = "text") -> floa
     others
         Texts of further samples of the same prompt, or of another model's answer.
     kind
-        Of the task, see `normal_form`.
+        Kind of the task, see `normal_form`.
 
     Returns
     -------

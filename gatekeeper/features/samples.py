@@ -31,9 +31,9 @@ def with_agreement(
     samples
         For each prompt, at least 1.
     kinds
-        Of each task, by id; see `normal_form`.
+        Kinds of each task, by id; see `normal_form`.
     seed
-        Of the samples; the output itself has another one.
+        Seed of the samples; the output itself has another one.
 
     Returns
     -------

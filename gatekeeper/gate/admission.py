@@ -30,7 +30,7 @@ class Admission:
         ε in [0, 1], probability with which a candidate after the warm-up is verified whatever the
         policy proposes.
     seed
-        Of the draws.
+        Seed of the draws.
     planned
         The policy's own draws never exceed the budget: an output that it does not draw is left out
         by that draw, also where the budget has no room at the moment.
@@ -95,7 +95,7 @@ def decision_of(proposal: Decision, *, admitted: bool, explored: bool, epsilon: 
     Parameters
     ----------
     proposal
-        Of the policy.
+        Proposal of the policy.
     admitted
         The budget has room for it, beside the draws to come.
     explored

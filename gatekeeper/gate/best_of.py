@@ -1,9 +1,9 @@
-"""The best of several outputs of one task, with verification spent on the most uncertain first.
+"""The best of several outputs of one task; the most uncertain are verified first.
 
-Uncertainty is h1 here, the mean negative log-likelihood. Among outputs to one prompt it indicates
-best which are wrong: they answer the same question, so what makes the likelihoods of different
-prompts hard to compare is absent, while the margins of h2 and h3 are mostly about the question.
-`benchmarks/best_of.py` measures it, and what the verification gains (docs/agent.md).
+Uncertainty is h1 here, the mean negative log-likelihood. Among outputs to one prompt it is the best
+indicator of wrong ones: their likelihoods are comparable, because they answer the same question,
+while the margins of h2 and h3 mainly depend on the question. `benchmarks/best_of.py` measures it,
+and what the verification gains (docs/agent.md).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["Choice", "abest_of", "best_of"]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several outputs, and what is known of each.
+    """One of several outputs, with the results of all.
 
     Attributes
     ----------
     outputs
         In the order given.
     results
-        Of the outputs, in the same order. None for one that was not handed to the gate, because
-        another had passed; equal texts share one result.
+        Results of the outputs, in the same order. None for an output that did not reach the gate,
+        because another had passed; equal texts share one result.
     index
-        Of the chosen one.
+        Index of the chosen one.
     """
 
     outputs: tuple[Generation, ...]
@@ -99,7 +99,9 @@ def _uncertainty(output: Generation) -> float:
 
 
 def _most_uncertain_first(outputs: list[Generation], results: _ByText) -> Iterator[Generation]:
-    """What to hand in next, until one has passed; the caller puts its result into `results`."""
+    """The next output for the gate, until one has passed; the caller puts its result into
+    `results`.
+    """
     for output in sorted(outputs, key=_uncertainty, reverse=True):
         if output.text not in results:
             yield output

@@ -80,7 +80,7 @@ class ClientMethods:
             What the verifier needs besides the output; a function is called with the arguments of
             the call, `self` of a method included.
         id
-            Of the output, or a function of the arguments that names it. Default: the response's
+            Id of the output, or a function of the arguments that names it. Default: the response's
             own id, or a new one where it has none.
         strict
             Raise errors of the gate, or about an output, out of the caller's own call; otherwise
@@ -114,7 +114,7 @@ class ClientMethods:
         task
             What the verifier needs besides the output.
         id
-            Of the output, instead of the provider's; of several, `id/0`, `id/1`, ...
+            Id of the output, instead of the provider's; of several, `id/0`, `id/1`, ...
         verify
             "auto": as the policy decides; "always": within the budget; "never": not even seen.
         scope

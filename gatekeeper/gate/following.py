@@ -33,7 +33,7 @@ class Following:
     ledger
         The state's.
     lock, transaction
-        Of the gate: each piece of events is one change.
+        The gate's: each piece of events is one change.
     """
 
     def __init__(

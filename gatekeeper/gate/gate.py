@@ -69,7 +69,7 @@ class VerificationGate(ClientMethods, LoopMethods):
     workers
         Threads that run a synchronous verifier for `verify_batch` and asyncio, at least 1.
     seed
-        Of a policy given by name, and of the draws of `explore`; at least 0.
+        Seed of a policy given by name, and of the draws of `explore`; at least 0.
     warmup
         How many outputs come first and are all verified, at least 1, for a policy given by name;
         an instance keeps its own.

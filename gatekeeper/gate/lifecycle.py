@@ -1,4 +1,4 @@
-"""The life of an output in a gate: admitted, then settled or released, then learned.
+"""The steps of an output in a gate: admitted, then settled or released, then learned.
 
 Each step is one transaction: it changes the state and appends the events to the log, under one
 short lock. Verification runs between the steps, outside the lock.
@@ -58,15 +58,15 @@ class Lifecycle:
     Parameters
     ----------
     state, admission, journal
-        Of one gate; resumed.
+        Parts of one gate, resumed.
     reader
-        Of what is handed in.
+        Reads new outputs.
     unit
-        Of the budget.
+        Unit of the budget.
     verifies
         The gate has a verifier. Without one, outcomes come through `report` only.
     transaction
-        Of this gate, in which each step is made.
+        The gate's; each step is one.
     sinks
         Get each decision and each outcome.
     """
@@ -90,11 +90,11 @@ class Lifecycle:
         self._transaction = transaction
         self._notices, self._sinks = Notices(state), sinks
         self._durations = Histogram(VERIFICATION)
-        self._verifying: set[str] = set()  # ids at which a verifier is, in this process
+        self._verifying: set[str] = set()  # ids of outputs that this process verifies now
 
     @property
     def phase(self) -> str:
-        """What the next candidate meets: the policy's phase, or "relearning"."""
+        """The phase for the next candidate: the policy's, or "relearning"."""
         return self._state.decider.phase
 
     # -- admission ------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ class Lifecycle:
     def decide_batch(self, batch: Sequence[tuple[NewOutput, Future[Answer]]]) -> None:
         """Decide on outputs in order, and log all decisions in one transaction.
 
-        Each future gets its answer or what went wrong with its output; if the log cannot be
-        written, all get that.
+        Each future gets its answer or the error for its output; if the log cannot be written, all
+        get that error.
         """
         events: list[Event] = []
         resolve: list[tuple[Callable[[Any], None], Answer | Exception]] = []
@@ -134,7 +134,7 @@ class Lifecycle:
             call(value)
 
     def _decide(self, new: NewOutput, events: list[Event]) -> Answer:
-        """What is to be logged is added to the events."""
+        """Adds what is to be logged to the events."""
         generation, candidate, force, _ = new
         state = self._state
         if candidate is None or candidate.id in state.ids:
@@ -156,8 +156,8 @@ class Lifecycle:
         Parameters
         ----------
         learn
-            Of an output that has an outcome already: learn it now; otherwise it is returned, for
-            `learn` to be called with it.
+            Learn an outcome that is there already; otherwise the output is returned, for a later
+            call of `learn`.
 
         Raises
         ------
@@ -220,7 +220,7 @@ class Lifecycle:
     # -- verification ---------------------------------------------------------------------------
 
     def generation_of(self, output: Output) -> Generation:
-        """An open output, as the verifier needs it; the log has its reservation."""
+        """An open output in the form for the verifier; the log has its reservation."""
         try:
             self._log.sync()
         except BaseException:
@@ -243,7 +243,7 @@ class Lifecycle:
             self._sinks.concluded(output.result())
 
     def release(self, output: Output, why: str) -> None:
-        """On the way out of an exception, which a gate that has stopped must not replace."""
+        """For exception handlers: a stopped gate must not replace their exception by another."""
         with suppress(LogError):
             with self._lock, self._transaction:
                 self._verifying.discard(output.candidate.id)
@@ -251,7 +251,9 @@ class Lifecycle:
             self._log.sync()
 
     def suspend(self, output: Output) -> None:
-        """Its verification did not begin: it stays reserved, and handing it in again goes on."""
+        """Its verification did not begin: it stays reserved, and continues when the output comes
+        again.
+        """
         self._verifying.discard(output.candidate.id)
 
     def learn(self, outputs: Iterable[Output]) -> None:
@@ -353,7 +355,7 @@ class Lifecycle:
         self._log.append(events + (self._learn([output]) if learn else []))
 
     def _learn(self, outputs: Iterable[Output]) -> list[Event]:
-        """Once, also where a batch and another caller had the same output."""
+        """Learns once, even if a batch and another caller had the same output."""
         events: list[Event] = []
         for output in outputs:
             if output.candidate.id in self._state.outputs:

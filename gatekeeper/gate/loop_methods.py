@@ -12,12 +12,12 @@ __all__ = ["LoopMethods"]
 
 
 class LoopMethods:
-    """The methods of `VerificationGate` that hand in several outputs of one task."""
+    """The methods of `VerificationGate` for several outputs of one task."""
 
     def run_loop(
         self: Gate, generate: Generate, task: object = None, *, id: str, max_attempts: int = 3
     ) -> LoopResult:
-        """Generate an output and hand it in; as long as it is found wrong, generate another.
+        """Generate an output and pass it to the gate; while it is found wrong, generate another.
 
         It ends with an output that passed, that the policy did not select, that the budget has no
         room for or that the verifier cannot judge, and after `max_attempts`.
@@ -25,14 +25,14 @@ class LoopMethods:
         Parameters
         ----------
         generate
-            Called with the task and the earlier attempts, whose `feedback()` belongs into the next
+            Called with the task and the earlier attempts, whose `feedback()` is meant for the next
             prompt; returns one output, in any shape that `maybe_verify` takes. It may call a
-            wrapped client: the output is decided on once.
+            wrapped client: the gate decides on the output once.
         task
             What the verifier needs besides the output, and `generate` too.
         id
-            Of the task; its outputs are `id/1`, `id/2`, ... Called again with the same id, after a
-            crash too, the loop goes on where it was.
+            Id of the task; its outputs are `id/1`, `id/2`, ... Called again with the same id, also
+            after a crash, the loop continues.
         max_attempts
             Outputs at most, this call's and earlier ones' together.
 
@@ -54,9 +54,9 @@ class LoopMethods:
     ) -> Choice:
         """Choose one of several outputs to one prompt.
 
-        They are handed in one after the other, the most uncertain (largest h1) first, until one is
-        verified and passes: that one is chosen. Else it is the least uncertain one that did not
-        fail, else the least uncertain. Equal texts are handed in once.
+        They pass through the gate one after the other, the most uncertain (largest h1) first, until
+        one is verified and passes: that one is chosen. Otherwise the least uncertain that did not
+        fail is chosen, otherwise the least uncertain. Equal texts pass once.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class LoopMethods:
         task
             What the verifier needs besides an output.
         id
-            Of the task: the outputs are named `id/0`, `id/1`, ... instead of their own ids.
+            Id of the task: the outputs are named `id/0`, `id/1`, ... instead of their own ids.
 
         Raises
         ------

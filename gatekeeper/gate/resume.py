@@ -52,7 +52,7 @@ def differences(
     Parameters
     ----------
     stored, settings
-        Of the log, and of the gate: JSON values by group and name.
+        Settings of the log, and of the gate: JSON values by group and name.
     """
     # Logs from before there was any exploration do not name it.
     stored = {"exploration": {"explore": 0.0, "seed": 0}} | dict(stored)
@@ -85,7 +85,7 @@ def resume(
     Parameters
     ----------
     on_drift
-        Of this gate; the log's must be the same.
+        The gate's; the log's must be the same.
     fingerprint
         What labels depend on now. A change is an event, which may be drift.
     joint

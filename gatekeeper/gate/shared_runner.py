@@ -43,9 +43,9 @@ def run_shared_tasks(
     Parameters
     ----------
     gate
-        Of this process, with `shared=True`.
+        This process's, with `shared=True`.
     blocks
-        Of the tasks, `BLOCK` in each.
+        Blocks of the tasks, `BLOCK` in each.
     tasks
         The same in all processes.
     generate

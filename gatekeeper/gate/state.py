@@ -1,4 +1,4 @@
-"""What a gate knows: the account and the open outputs, its policy, and the policy's health.
+"""The state of a gate: account, open outputs, policy, and the policy's health.
 
 An event changes the state in one way, whether it comes from a live call or from the log of an
 earlier process.
@@ -31,8 +31,8 @@ __all__ = ["ON_DRIFT", "GateState", "OnDrift"]
 OnDrift = Literal["relearn", "report"]
 ON_DRIFT: tuple[OnDrift, ...] = get_args(OnDrift)
 
-# In all, where none gives a verdict. After that the verifier is taken to be broken for good: a
-# longer warm-up would only send it every output.
+# In all, where none gives a verdict. After that the verifier is assumed to be broken: a longer
+# warm-up would only send it every output.
 WARMUPS = 3
 
 
@@ -46,20 +46,20 @@ class GateState(LogState):
     ledger
         A fresh one, of the gate's budget.
     policy
-        The caller's, fresh. It decides alone on what logs without a fingerprint hold.
+        The caller's, fresh. It decides without the guard in logs without a fingerprint.
     guard
         Around the same policy. It decides from the first fingerprint on.
     on_drift
         What drift of the fingerprint does: "relearn" drops what was learned, "report" keeps it.
     model
-        Of outputs that do not name theirs; None: unknown.
+        Model of outputs that do not name theirs; None: unknown.
 
     Attributes
     ----------
     decider
-        Who decides on the next candidate: the policy or its guard.
+        What decides on the next candidate: the policy or its guard.
     ids
-        Of all outputs that were decided on.
+        Ids of all outputs that were decided on.
     decided
         The decisions on the open outputs, with the outputs as a verifier needs them.
     """
@@ -81,7 +81,7 @@ class GateState(LogState):
         self.decider: Policy = policy
         self._observer = policy if isinstance(policy, ObservingPolicy) else None
         self._on_drift, self._model = on_drift, model
-        self._drift_ignored = False  # the fingerprint changed, and nothing is done about it
+        self._drift_ignored = False  # the fingerprint changed, without a reaction
         self.ids: set[str] = set()
         self.decided: dict[str, Decided] = {}
 
@@ -144,11 +144,11 @@ class GateState(LogState):
         return [event, change]
 
     def _is_warmup_in_vain(self) -> bool:
-        """The policy has left a warm-up of which no verdict came, and none is still to come.
+        """Whether the policy has left a warm-up that gave no verdict, with none still to come.
 
-        So nothing was charged, and all warm-ups together are charged no more than one is, unless
-        their outputs are handed in again. With a single verdict the warm-up stays what it was: the
-        policy's first candidates. While the policy relearns, draws are its new warm-up.
+        So nothing was charged, and all warm-ups together are charged no more than one, unless their
+        outputs come again. With a single verdict the warm-up stays what it was: the policy's first
+        candidates. While the policy relearns, draws are its new warm-up.
         """
         if self.warmups == WARMUPS or self.verified or self.warmup_verified:
             return False
@@ -158,7 +158,9 @@ class GateState(LogState):
         return any(o.unavailable for o in first) and not any(o.reserved for o in first)
 
     def with_model(self, model: str | None) -> FingerprintChanged | None:
-        """The event that an output of this model is, before it is decided on, if it is one."""
+        """The event for an output of a new model, to apply before the decision; None for a known
+        one.
+        """
         model = model or self._model
         if model is None:
             return None
@@ -205,7 +207,7 @@ class GateState(LogState):
         Parameters
         ----------
         ids
-            Of all outputs that had been decided on.
+            Ids of all outputs that had been decided on.
         """
         self.ids = set(ids)
         self.ledger.restore(snapshot["ledger"])

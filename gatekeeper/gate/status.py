@@ -24,9 +24,9 @@ def status_of(
     verifying
         How many outputs its verifier has in this process.
     durations
-        Of its verifications in this process.
+        Durations of its verifications in this process.
     shared
-        Of the processes on its run; None where it has that alone.
+        State of the processes on its run; None where the run is not shared.
     """
     ledger = state.ledger
     allowed = ledger.allowed

@@ -43,7 +43,7 @@ class Gateway:
     Parameters
     ----------
     route : Route
-        Of the gateway: it has all calls that no other route takes, and those that are not gated.
+        The gateway's own: for all calls that no other route takes, and those that are not gated.
         Its settings `own_key`, `grace` and `traced` are the gateway's.
     tasks : Tasks
     others : sequence of Route

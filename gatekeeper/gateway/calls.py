@@ -30,7 +30,7 @@ class Call:
     endpoint, model
         Where it goes and what it asks: a refusal of log-probabilities is remembered by both.
     settings
-        Of the gate. The id is always set.
+        Settings for the gate. The id is always set.
     waits, blocks
         For the verdict; with an error where an output is found wrong.
     annotates

@@ -33,7 +33,7 @@ class GatedCalls:
     Parameters
     ----------
     upstream, outputs, metrics
-        Of one gateway.
+        Parts of one gateway.
     """
 
     upstream: Upstream

@@ -16,7 +16,7 @@ class RefusalError(Exception):
     Parameters
     ----------
     status : int
-        Of HTTP.
+        HTTP status.
     code : str
         For programs.
     message : str

@@ -23,13 +23,13 @@ class Route:
     gate : VerificationGate
         With `on_unavailable="pass"`. It stays the caller's to close.
     settings : GatewaySettings
-        Of these calls.
+        Settings of these calls.
     name : str
         In metrics and in the page's path; "" for the gateway's own route.
     models : sequence of str
         Names as in the body's `model`, or patterns with `*`, `?` and `[...]`.
     page : LivePage or None
-        Of the gate's log.
+        Live page of the gate's log.
     error_rate : callable or None
         As for `GateCollector`.
     """

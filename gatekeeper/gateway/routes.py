@@ -24,7 +24,7 @@ class RunningRoute:
     Attributes
     ----------
     settings, upstream, outputs, calls
-        Of the route.
+        Parts of the route.
     """
 
     def __init__(self, route: Route, metrics: Metrics) -> None:

@@ -37,8 +37,8 @@ async def serve(
     on_ready : callable
         Called with the URL when the gateway serves.
     supervisor : Connection or None
-        Of a process that has one: at the end of this channel it ends at once, and SIGTERM may come
-        more than once.
+        Channel to the parent process, if there is one: the server ends when the channel does, and
+        SIGTERM may come more than once.
     """
     runner = runner_of(gateway)
     with _endings(supervisor) as (in_time, at_once):

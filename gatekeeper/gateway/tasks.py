@@ -33,7 +33,7 @@ class Tasks:
     Parameters
     ----------
     tasks : iterable of Task
-        Of the task file.
+        Tasks of the task file.
     kinds : collection of str
         Those that have a verifier.
     store : TaskStore or None

@@ -17,7 +17,7 @@ def callers_span(headers: Mapping[str, str]) -> Iterator[None]:
     Parameters
     ----------
     headers : mapping
-        Of the request. Without a valid `traceparent` there is no current span.
+        Headers of the request. Without a valid `traceparent` there is no current span.
 
     References
     ----------

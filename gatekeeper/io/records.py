@@ -165,7 +165,7 @@ def records_of_run(run: Run, path: str | Path | PostgresRun) -> RecordTable:
     run
         From `gatekeeper.log.run.read_run`.
     path
-        Of the log, for the error message.
+        Path of the log, for the error message.
 
     Raises
     ------

@@ -41,7 +41,7 @@ class PostgresRun:
         out, and a password may come from `PGPASSWORD` or `~/.pgpass` instead. Special characters
         are percent-encoded.
     name
-        Of the run: 1 to 200 printable characters.
+        Name of the run: 1 to 200 printable characters.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class PostgresBlocks:
     writer
         The number of that gate's process, `status().shared.number`.
     count
-        Of the blocks; all processes give the same.
+        Number of the blocks; all processes give the same.
     """
 
     def __init__(self, place: PostgresRun, writer: int, count: int) -> None:

@@ -55,9 +55,9 @@ class PostgresLeases:
     place
         The run, whose log exists.
     caps
-        Of the accounts, by name, in ticks. The first process of a run stores them.
+        Caps of the accounts, by name, in ticks. The first process of a run stores them.
     price
-        Of one reservation, in ticks, above 0.
+        Price of one reservation, in ticks, above 0.
     """
 
     def __init__(self, place: PostgresRun, caps: Mapping[str, int], price: int) -> None:

@@ -39,16 +39,16 @@ class HealthChange:
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """What a log has on a run.
+    """A run, as read from its log.
 
     Attributes
     ----------
     settings
-        Of the gate that wrote the log, as it stored them.
+        Settings of the gate that wrote the log, as stored.
     ledger
         The gate's account: the same ledger after the same events.
     outputs, results
-        What is known of each output, by id, in the order of deciding.
+        Each output and its result, by id, in the order of the decisions.
     generations
         The outputs themselves, without token arrays, by id; empty if they were left out.
     external
@@ -129,7 +129,7 @@ def fresh_ledger(settings: Mapping[str, Any], name: object) -> Ledger:
     settings
         Of the log.
     name
-        Of the log, for messages.
+        Name of the log, for messages.
 
     Raises
     ------

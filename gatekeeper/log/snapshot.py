@@ -32,7 +32,7 @@ def packed(key: str, snapshot: Snapshot) -> bytes:
     Parameters
     ----------
     key
-        Of whom it is for: only with the same key it is read again.
+        Identifies the reader: only with the same key it is read again.
     """
     floats = array("d")
     text = json.dumps([key, snapshot.seq, _without(snapshot.state, floats)]).encode()

@@ -44,7 +44,7 @@ class SQLiteLog:
     Parameters
     ----------
     path
-        Of the file; it is made where there is none.
+        Path of the file; it is made where there is none.
     read_only
         Needs no lock, sees what is committed, and cannot write. The file must exist.
 

@@ -56,7 +56,7 @@ class Access:
     private : bool
         Reading needs the token, too.
     token : str or None
-        Of the other processes that serve this page; None: a new one.
+        Token that the other processes for this page use; None: a new one.
 
     Attributes
     ----------

@@ -35,14 +35,14 @@ class LivePage:
     Parameters
     ----------
     watcher : Watcher
-        Of the log; closed with the page.
+        Follows the log; closed with the page.
     access : Access
         Who may read, and write.
     report : callable or None
         Takes a verdict: `VerificationGate.report_outcome`, or what raises a GatekeeperError where
         it cannot be taken. None: nobody gets buttons.
     path : str
-        Of the page: `PATH`, or a path below it, which ends in a slash.
+        Path of the page: `PATH`, or a path below it, which ends in a slash.
     """
 
     def __init__(

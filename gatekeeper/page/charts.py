@@ -53,7 +53,7 @@ def chart(
     lines, bands
         What to draw; one of them at least has something.
     x_label, y_label
-        Of the axes.
+        Labels of the axes.
     percent
         The y axis has shares.
     """

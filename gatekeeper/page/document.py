@@ -41,7 +41,7 @@ def page(name: str, status: Markup, shown: dict[str, Section]) -> str:
     Parameters
     ----------
     name
-        Of the log.
+        Name of the log.
     status
         From `status_line`.
     shown

@@ -29,7 +29,7 @@ class Follower:
     Attributes
     ----------
     name : str
-        Of the log.
+        Name of the log.
     state : WatchState
         After the events read so far.
 

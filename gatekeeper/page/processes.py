@@ -21,7 +21,7 @@ def processes(shared: SharedStatus, unit: str) -> Iterable[Markup]:
     shared
         As the gate that the page belongs to knows it.
     unit
-        Of the budget.
+        Unit of the budget.
     """
     if not shared.reachable:
         yield element(

@@ -45,11 +45,11 @@ def sections_of(
     Parameters
     ----------
     state, figures
-        Of the same moment.
+        State and figures of the same moment.
     now
         Seconds since the epoch, for ages.
     shared
-        Of the gate, if its run is shared; None: no section on that.
+        State of the gate's processes, if its run is shared; None: no section on that.
     """
     made: dict[str, Callable[[], Iterable[Markup]]] = {
         "budget": lambda: _budget(state),

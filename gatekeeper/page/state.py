@@ -128,7 +128,7 @@ class WatchState(LogState):
     Attributes
     ----------
     seq, at
-        Of the last event; 0 before the first.
+        Number and time of the last event; 0 before the first.
     last
         The last decisions, in order.
     health_changes

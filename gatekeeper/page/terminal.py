@@ -68,7 +68,7 @@ def screen(follower: Follower, now: float, *, rows: int) -> RenderableType:
     Parameters
     ----------
     follower
-        Of the log.
+        Follows the log.
     now
         Seconds since the epoch, for ages.
     rows

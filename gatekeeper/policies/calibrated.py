@@ -64,7 +64,7 @@ class Calibrated:
     on_missing
         For a candidate without signals and features: "uniform" (probability β), "verify" or "skip".
     seed
-        Of the draws, at least 0.
+        Seed of the draws, at least 0.
     """
 
     name = "calibrated"

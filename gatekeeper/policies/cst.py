@@ -32,7 +32,7 @@ class CST(QuantilePolicy):
     on_missing
         For a candidate without signals: "uniform" (probability β), "verify" or "skip".
     seed
-        Of the draws for those, at least 0.
+        Seed of the draws for those, at least 0.
     """
 
     name = "cst"

@@ -113,7 +113,7 @@ class PolicyDescriptor:
         beta
             Share of the full cost to spend, in (0, 1).
         seed
-            Of its draws, at least 0.
+            Seed of its draws, at least 0.
         stream
             What is known of the stream; of that the policy gets what it `needs`, and where
             something is absent its default holds.

@@ -127,7 +127,7 @@ class HGA:
     on_missing
         For a candidate without signals: "uniform" (probability β), "verify" or "skip".
     seed
-        Of the draws, at least 0.
+        Seed of the draws, at least 0.
     """
 
     name = "hga"

@@ -27,7 +27,7 @@ class MissingSignalRule:
     beta
         β in (0, 1).
     seed
-        Of the draws, at least 0.
+        Seed of the draws, at least 0.
     """
 
     def __init__(self, on_missing: OnMissing, beta: float, seed: int) -> None:

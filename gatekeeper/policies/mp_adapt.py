@@ -30,7 +30,7 @@ class MPAdapt(MirrorProxPolicy):
     on_missing
         For a candidate without signals: "uniform" (probability β), "verify" or "skip".
     seed
-        Of the draws for those, at least 0.
+        Seed of the draws for those, at least 0.
     """
 
     name = "mp-adapt"

@@ -33,7 +33,7 @@ class MPStrat(MirrorProxPolicy):
     on_missing
         For a candidate without signals: "uniform" (probability β), "verify" or "skip".
     seed
-        Of the draws for those, at least 0.
+        Seed of the draws for those, at least 0.
     """
 
     name = "mp-strat"

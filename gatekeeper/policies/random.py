@@ -27,7 +27,7 @@ class Random:
     warmup
         How many candidates come first, all verified; 0 for none.
     seed
-        Of the draws, at least 0.
+        Seed of the draws, at least 0.
     """
 
     name = "random"

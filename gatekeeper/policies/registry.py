@@ -106,7 +106,7 @@ def make_policy(
     warmup
         How many candidates come first and are all verified, at least 1.
     seed
-        Of its draws, at least 0.
+        Seed of its draws, at least 0.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class Survey:
     horizon
         Number of outputs to come, where it is known.
     seed
-        Of the draws, at least 0.
+        Seed of the draws, at least 0.
 
     References
     ----------

@@ -24,7 +24,7 @@ class Threshold(QuantilePolicy):
     on_missing
         For a candidate without signals: "uniform" (probability β), "verify" or "skip".
     seed
-        Of the draws for those, at least 0.
+        Seed of the draws for those, at least 0.
     """
 
     name = "threshold"

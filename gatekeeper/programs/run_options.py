@@ -42,7 +42,7 @@ class RunOptions:
     concurrency : int
         Requests at the same time, for generators that take it.
     max_tokens : int or None
-        Of an answer; None: the generator's own limit.
+        Most tokens of an answer; None: the generator's own limit.
     temperature : float
         At least 0; 0 is greedy.
     goal : {"errors", "score"}
@@ -63,7 +63,7 @@ class RunOptions:
         Names from `gatekeeper.features.BY_NAME`, separated by commas; "agreement:N" among them
         has N further samples drawn for each output.
     unit : {"verifications", "seconds"}
-        Of the budget.
+        Unit of the budget.
     sandbox : str or None
         Name of the verifier for tasks of kind "code".
     maths_checker : str
@@ -73,7 +73,7 @@ class RunOptions:
     engine : {"threads", "ray"}
         What verifies: threads of this process, or actors of a Ray cluster.
     address : str or None
-        Of the cluster; None: see `gatekeeper.ray.RayVerifier`.
+        Address of the cluster; None: see `gatekeeper.ray.RayVerifier`.
     log : Path, PostgresRun or None
         SQLite file, or run in PostgreSQL, to write or to resume.
     shared : bool

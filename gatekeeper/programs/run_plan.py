@@ -27,7 +27,7 @@ class RunPlan:
     known : int
         Outputs that are in the log already.
     budget : Budget
-        Of that many tasks.
+        Budget of a run of so many tasks.
     options : RunOptions
     """
 

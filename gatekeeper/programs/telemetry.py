@@ -25,7 +25,7 @@ def sinks_of(name: str | None) -> Iterator[tuple[Sink, ...]]:
     Parameters
     ----------
     name : str or None
-        Of `TELEMETRY`; None: no sink, and nothing is imported.
+        One of `TELEMETRY`; None: no sink, and nothing is imported.
 
     Raises
     ------

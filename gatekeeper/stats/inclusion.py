@@ -49,14 +49,14 @@ def inclusion(
     slab
         τ² of each, (m,).
     kinds
-        Of each, (m,): columns of one kind share their share of slabs.
+        Kind of each column, (m,): columns of one kind share their share of slabs.
     features
         How many features the columns are from.
 
     Returns
     -------
     probability
-        Of the slab, (m,), in [0, 1].
+        Posterior probability of the slab, (m,), in [0, 1].
     variance
         (m,), above 0. A ridge with it gives the coefficient's mean over spike and slab.
     mean

@@ -69,9 +69,10 @@ class LabelPosterior:
             Cross-fitted ones would make b too small: leaving out an error lowers the prediction
             for it.
         partitions
-            Of the outputs: the part of each (N,), at least 0; -1 for those without an effect.
+            Partitions of the outputs: the part of each (N,), at least 0; -1 for those without an
+            effect.
         seed
-            Of the draws.
+            Seed of the draws.
         """
         self.label = label
         self._seed = seed

@@ -24,7 +24,7 @@ class SequentialDraws:
     Parameters
     ----------
     seed
-        Of the draws: what `numpy.random.default_rng` takes.
+        Seed of the draws: what `numpy.random.default_rng` takes.
 
     References
     ----------

@@ -101,7 +101,7 @@ def predict(columns: Columns, known: NDArray[np.intp], y: FloatArray) -> Predict
     Parameters
     ----------
     columns
-        Of all N outputs.
+        Columns of all N outputs.
     known
         Positions of the outputs whose value is known, (n,), n >= 1.
     y

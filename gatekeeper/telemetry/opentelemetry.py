@@ -32,7 +32,7 @@ class OpenTelemetry:
     Parameters
     ----------
     name : str
-        Of the evaluation, `gen_ai.evaluation.name`: what a verdict is about.
+        Name of the evaluation, `gen_ai.evaluation.name`: what a verdict is about.
     explanations : bool
         Whether events have the verifier's words, `gen_ai.evaluation.explanation`. They may quote
         the output, its tests or its reference answer.

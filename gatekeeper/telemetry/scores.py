@@ -85,7 +85,7 @@ class ScoreSink(ABC):
     Parameters
     ----------
     name : str
-        Of the scores.
+        Name of the scores.
     most : int
         Scores that wait at most; further ones are dropped.
     explanations : bool

@@ -32,7 +32,7 @@ class Generation:
     Attributes
     ----------
     id, text
-        Of the output.
+        Id and text of the output.
     logprob, top1, top2
         Shape (L,), natural log, float64, NaN where the provider gave none: the chosen token's
         log-probability and the largest and second largest at the position, whether or not the
@@ -92,11 +92,11 @@ class Generation:
         Parameters
         ----------
         text
-            Of the output.
+            Text of the output.
         logprobs
             One natural-log probability per token, at most 0; None or NaN where there is none.
         id
-            Of the output, where the gate is not given one.
+            Id of the output, where the gate is not given one.
         **more
             Other fields of a Generation.
 
@@ -135,7 +135,7 @@ class Generation:
         Parameters
         ----------
         text
-            Of the output.
+            Text of the output.
         scores
             The result of `generate`, an object or a dict with `sequences` and with `logits` or
             `scores`; or the scores alone, one array of shape (rows, V) for each new token (or (V,),
@@ -144,12 +144,12 @@ class Generation:
             With scores alone: token ids, shape (rows, tokens), or (tokens,). The last are the new
             ones, as many as there are scores.
         row
-            Of the output in its batch.
+            Row of the output in its batch.
         end
             The token that ends an output, or several; what follows it is padding. Needed for a
             batch of several rows.
         id
-            Of the output, where the gate is not given one.
+            Id of the output, where the gate is not given one.
         **more
             Other fields of a Generation.
 

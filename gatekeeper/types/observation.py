@@ -18,7 +18,7 @@ class GateFacts:
     policy
         The policy's name.
     unit
-        Of the budget, and so of every cost.
+        Unit of the budget, and so of every cost.
     verifier
         A hash of the verifier's type and settings; "" where there is no verifier.
     """

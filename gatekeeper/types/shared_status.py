@@ -15,7 +15,7 @@ class SharedProcess:
     Attributes
     ----------
     number
-        Of the process in the run.
+        Number of the process in the run.
     name
         Its host and process id.
     leased
@@ -38,7 +38,7 @@ class SharedStatus:
     Attributes
     ----------
     number
-        Of this process.
+        Number of this process.
     processes
         Those that live, this one included.
     free

@@ -28,8 +28,8 @@ class Count:
     reached
         How often a block that asserts something has been reached.
     bodies
-        Of each test function that something of the candidate's decorates: whether its body came to
-        its end when it last ran. A decorator may run it often, but not leave it out.
+        For each test function with a decorator of the candidate: whether its body ran to its end
+        the last time. A decorator may call it often, but must call it.
     """
 
     def __init__(self) -> None:

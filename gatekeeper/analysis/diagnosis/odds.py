@@ -33,7 +33,7 @@ def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
     beta
         Budget, a share of the full cost in (0, 1).
     strata
-        Of CST.
+        Number of strata of CST.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def threshold_figure(
     thresholds
         τ_k, (K,); NaN where there is none.
     names
-        Of the strata; default: Q1, Q2, …
+        Names of the strata; default: Q1, Q2, …
     xlabel
         Name of the score.
 
