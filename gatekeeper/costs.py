@@ -1,7 +1,7 @@
 """Ex-ante cost ĉ: what verifying an output will cost, estimated before it is verified.
 
-The policies divide the score by ĉ and CST partitions by it, so only ratios matter; the unit must
-be one for the whole stream. Any function of (generation, task) that returns a float > 0 will do.
+The policies divide the score by ĉ and CST partitions by it, so only ratios matter; the unit must be
+one for the whole stream. Any function of (generation, task) that returns a float > 0 can be used.
 """
 
 from __future__ import annotations

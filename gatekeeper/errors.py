@@ -45,7 +45,7 @@ class GatekeeperError(Exception):
 
 
 class BadInputError(GatekeeperError, ValueError):
-    """What the caller gave cannot be used. The message shows the value and says what to do."""
+    """An argument or an input cannot be used. The message shows the value and says what to do."""
 
 
 class MissingDependencyError(GatekeeperError, ImportError):
@@ -58,7 +58,7 @@ class MissingDependencyError(GatekeeperError, ImportError):
 
 
 def install_command(extra: str) -> str:
-    """The command that installs what an extra of this package consists of.
+    """The command that installs the packages of an extra.
 
     It names those packages, so that it works however gatekeeper itself was installed: from a clone,
     a wheel or an index.
@@ -73,11 +73,11 @@ def install_command(extra: str) -> str:
 
 
 class SandboxUnavailableError(GatekeeperError):
-    """No sandbox can be started here: no engine, no image, no isolation. Nothing runs without."""
+    """No sandbox can be started here: no engine, no image, no isolation. No code was run."""
 
 
 class GeneratorUnavailableError(GatekeeperError):
-    """The model that should answer the prompts does not: no connection, a refusal, not found."""
+    """The model does not answer prompts: no connection, a refusal, not found."""
 
 
 class LogError(GatekeeperError):
@@ -108,7 +108,7 @@ class SettingDifference:
 class LogMismatchError(LogError):
     """The log was written by a gate with another policy, budget or seed.
 
-    `differences` has the settings that differ; it is empty where decisions do.
+    `differences` has the settings that differ; it is empty if decisions differ.
     """
 
     def __init__(self, message: str, differences: Sequence[SettingDifference] = ()) -> None:

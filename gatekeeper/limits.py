@@ -1,8 +1,7 @@
 """The limits of a line of input and of this process.
 
-The package imports this before anything else, and that is when it checks the process: where there
-is too little address space, libraries of C fail in their own ways. They hang, end the process, or
-blame a file.
+The package imports this module first, and the import checks the process: with too little address
+space, C libraries hang, end the process, or report an error about some file.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["MAX_LINE", "cause_of"]
 
 MAX_LINE = 64 << 20  # bytes of a line of input, its end included, and of an event of a log
 
-# Of errors that are no MemoryError: of the loader of shared libraries, of C++.
+# Signs of missing memory in other errors: of the loader of shared libraries, of C++.
 NO_MEMORY = ("failed to map segment", "cannot allocate memory", "bad_alloc")
 LEAST = 768 << 20  # bytes of address space with which every command starts
 
@@ -39,7 +38,7 @@ def _check() -> None:
     limit = _limit("RLIMIT_AS")
     if limit is None:
         return
-    # For each of its threads OpenBLAS takes space at the start, for each core it has a thread.
+    # OpenBLAS has a thread per core, and reserves space for each at the start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if limit < LEAST and is_command:
         print(
@@ -56,7 +55,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 def cause_of(error: BaseException) -> str | None:
-    """In one line, what this machine or its limits withheld; None for an error of another kind."""
+    """The resource that this machine or its limits refused, in one line; None for other errors."""
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
         return f"too many open files: this process may have {_limit('RLIMIT_NOFILE')} (ulimit -n)"
     if type(error).__name__ == "BrokenProcessPool":

@@ -1,4 +1,4 @@
-"""The extension points. No subclassing: any object of the right shape will do.
+"""The extension points, as protocols: implement the methods; no base class is needed.
 
 `gatekeeper.testing` has the contracts as code: `check_policy` and `check_verifier`.
 """
@@ -37,7 +37,7 @@ class Policy(Protocol):
 
     @property
     def phase(self) -> str:
-        """What the *next* candidate meets: "warmup", "calibration", "steady" or a name of its own.
+        """The phase for the *next* candidate: "warmup", "calibration", "steady" or another name.
 
         A batch waits for pending labels before a policy leaves a phase.
         """
@@ -49,7 +49,7 @@ class Policy(Protocol):
         Parameters
         ----------
         candidate
-            What may be known before verification: signals (NaN where missing) and ĉ > 0.
+            The data known before verification: signals (NaN where missing) and ĉ > 0.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class Policy(Protocol):
         ...
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        """Learn from a verdict: late, out of the stream's order, or never.
+        """Learn from a verdict, which may come late or out of order.
 
         Parameters
         ----------
@@ -76,11 +76,11 @@ class Policy(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """A snapshot of values that `json` takes: everything needed to go on elsewhere."""
+        """A snapshot of JSON values: everything needed to continue in another process."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a snapshot that an equal policy's `state` returned.
+        """Continue from a snapshot that `state` of an equal policy returned.
 
         Decisions and states that follow are equal to the bit.
         """
@@ -97,8 +97,7 @@ class ObservingPolicy(Policy, Protocol):
         Parameters
         ----------
         decision
-            The final one: what the budget refused has `verify` False, and what exploration added
-            has `verify` True.
+            The final one: `verify` is False if the budget refused, and True if exploration drew it.
         """
         ...
 
@@ -115,7 +114,7 @@ class Verifier(Protocol):
         generation
             The output. After a resume its token arrays are empty: logs do not keep them.
         task
-            As the caller handed it in.
+            The caller's, unchanged.
 
         Returns
         -------
@@ -127,7 +126,7 @@ class Verifier(Protocol):
         Raises
         ------
         Exception
-            Understood as INFRA_ERROR: nothing is charged or learned.
+            Treated as INFRA_ERROR: nothing is charged or learned.
         """
         ...
 
@@ -137,7 +136,7 @@ class AsyncVerifier(Protocol):
     """A verifier for asyncio."""
 
     async def averify(self, generation: Generation, task: Task) -> Outcome:
-        """`Verifier.verify` as a coroutine. Cancelling it must free what it holds."""
+        """`Verifier.verify` as a coroutine. Cancelling it must free its resources."""
         ...
 
 
@@ -171,12 +170,11 @@ class Sink(Protocol):
     """Gets every decision and every outcome of a gate; for `VerificationGate(telemetry=...)`.
 
     Called from several threads at once, without the gate's lock, and before the caller has the
-    result: so it must be quick. What it raises is logged once, and costs no output its result.
+    result: so it must be quick. An exception is logged once and does not affect results.
     """
 
     def decided(self, seen: Observation) -> object:
-        """A decision. Called in the context of whoever handed the output in: its current span is
-        the caller's.
+        """A decision. Called in the caller's context, with the caller's current span.
 
         Returns
         -------
@@ -188,7 +186,7 @@ class Sink(Protocol):
     def concluded(self, seen: Observation, kept: object) -> None:
         """An outcome: a verdict, or an `infra_error`, which may be followed by another outcome.
 
-        Called where the verification ended, in any thread and context.
+        Called in the thread and context in which the verification ended.
 
         Parameters
         ----------

@@ -4,14 +4,14 @@
     h2 = -min_l m_l                              minus the smallest margin, nats
     h3 = (1/L) Σ exp(-clip(m_l, -5, +inf))       mean exponentiated margin
 
-with m_l = top1 - top2, the two most probable tokens *by value*, whichever was sampled. Margins
-are therefore never negative and the paper's clip never acts; it stays because the definition has
-it. What a position lacks is left out of the mean and counted, never invented:
+with m_l = top1 - top2, the two most probable tokens *by value*, whichever was sampled. Margins are
+therefore never negative and the paper's clip has no effect; it is kept as part of the definition.
+Positions without a value are left out of the mean and counted; nothing is imputed:
 
 - NaN: the provider gave nothing. -9999 or less: masked by a grammar or a sampler, as -inf.
 - A masked second token gives an infinite margin: it adds 0 to h3, and h2 is -inf (most confident)
   where all positions are like that. Two masked tokens give no margin.
-- A "log-probability" above 0.001 is a logit: the margins stand, h1 is NaN.
+- A "log-probability" above 0.001 is a logit: the margins hold, h1 is NaN.
 - All exactly 0 without a positive margin: a server that does not compute them. All NaN.
 """
 

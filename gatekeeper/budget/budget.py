@@ -15,7 +15,7 @@ __all__ = ["MOST", "TICKS", "Budget", "Unit"]
 
 Unit = Literal["verifications", "seconds", "usd"]
 
-MOST = 1e18  # units: more than anything can cost
+MOST = 1e18  # units: a limit above any real cost
 TICKS = 10**9  # the ledger counts whole billionths of the unit: integer sums are exact
 
 
@@ -43,8 +43,8 @@ class Budget:
         the verifier's `max_seconds` is the default; in usd it must be given.
     startup
         Allowance on top of the fraction, in `unit`, so that the first candidates are not refused
-        while a fraction of next to nothing has accrued. Default: one reservation; 0 for
-        verifications with a `horizon`, where none is needed.
+        while almost nothing has accrued. Default: one reservation; 0 for verifications with a
+        `horizon`, where none is needed.
     groups
         Caps of groups, in `unit`, the warm-up included, which hold beside the others. By name:
         {"tenant": {"a": 50, "b": 100}} caps these two tenants, {"day": 200} each day alike. The

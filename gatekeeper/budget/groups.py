@@ -1,4 +1,4 @@
-"""The accounts of groups: a tenant, a model or a day has a cap of its own under the budget's.
+"""The accounts of groups: caps for a tenant, a model or a day under the budget's cap.
 
 A name such as "tenant" divides the outputs into groups; an output is in one group of each name. The
 account of a group is called "tenant=a".
@@ -75,7 +75,7 @@ def groups_of(names: Collection[str], task: object, model: str | None) -> dict[s
     Raises
     ------
     BadInputError
-        Where one is missing: a cap that some outputs pass by would be none.
+        If one is missing, because the output would not count under any cap.
     """
     found = {}
     for name in names:
@@ -105,7 +105,7 @@ class _Account:
 
 
 class GroupAccounts:
-    """What each group with a cap has spent and holds. Amounts are ticks.
+    """Spent and held amounts of each group with a cap, in ticks.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class GroupAccounts:
         return {name: self._accounts[name].cap for name in names}
 
     def left(self, names: Iterable[str]) -> float:
-        """What the fullest of these accounts has left; infinite for none."""
+        """What is left in the fullest of these accounts; infinite if there are none."""
         accounts = map(self._accounts.__getitem__, names)
         return min((a.cap - a.spent - a.held for a in accounts), default=inf)
 
@@ -152,7 +152,7 @@ class GroupAccounts:
             self._accounts[name].spent += amount
 
     def status(self) -> dict[str, GroupAccount]:
-        """Each account by its name, in units; those that are listed also without an output."""
+        """Each account by its name, in units, including listed groups without an output."""
         ticks = self._ticks
         return {
             name: GroupAccount(a.cap / ticks, a.spent / ticks, a.held / ticks)

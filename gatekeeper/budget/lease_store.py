@@ -1,6 +1,6 @@
-"""The table of leases that all processes on a budget share: what is asked of it, and its answers.
+"""The interface of the table of leases that all processes on a budget share.
 
-What makes overshoot impossible is in `gatekeeper.budget.leases`.
+`gatekeeper.budget.leases` has the rules that prevent overshoot.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Member(NamedTuple):
     """A process's place in the table."""
 
     writer: int
-    epoch: int  # what it writes with another one is refused
+    epoch: int  # writes with another epoch are refused
 
 
 class Claim(NamedTuple):
-    """What a process says of one account, in ticks."""
+    """A process's claim on one account, in ticks."""
 
     used: int
-    need: int = 0  # for what it is about to do, beside that
+    need: int = 0  # needed next, beyond that
 
 
 class Grant(NamedTuple):
-    """What the table answers, in ticks."""
+    """The table's answer, in ticks."""
 
     granted: int
     bound: int
@@ -60,11 +60,11 @@ class LeaseStore(Protocol):
     """
 
     def join(self) -> Member:
-        """Become a process of this budget, with no lease yet."""
+        """Register a process on this budget, without a lease."""
         ...
 
     def open(self, member: Member, caps: Mapping[str, int]) -> None:
-        """Have these accounts, too, with no lease yet; those that are there keep their caps."""
+        """Add these accounts, without a lease; existing ones keep their caps."""
         ...
 
     def exchange(
@@ -77,7 +77,7 @@ class LeaseStore(Protocol):
         ...
 
     def leave(self, member: Member, used: Mapping[str, int]) -> None:
-        """Return all leases, but for what was used."""
+        """Return all leases, except for what was used."""
         ...
 
     def beats(self) -> dict[int, int]:
@@ -85,7 +85,7 @@ class LeaseStore(Protocol):
         ...
 
     def free(self) -> dict[str, int]:
-        """What nobody holds of each account, at about this moment."""
+        """The free part of each account, at about this moment."""
         ...
 
     def reclaim(self, writer: int, beat: int) -> None:

@@ -59,7 +59,7 @@ __all__ = ["Lease", "Leases", "bound_of", "exchanged", "lease_size"]
 LARGEST = 256  # prices of a lease
 SHARE = 4  # a lease is at most 1/4 of a process's even part of what is left
 AHEAD = 4  # prices by which `bound` is above what is used; what a process that dies may lose
-FRESH = 0.05  # seconds for which what no process holds is not asked again
+FRESH = 0.05  # seconds for which the free part is not queried again
 
 
 def lease_size(left: int, live: int, price: int) -> int:
@@ -86,7 +86,7 @@ def exchanged(
     Parameters
     ----------
     granted, free
-        Its lease before, and what nobody holds.
+        Its lease before, and the free part of the account.
     """
     spare = granted - claim.used
     size = max(claim.need, lease_size(free + spare, live, price))
@@ -116,7 +116,7 @@ class Lease:
         self.spent = self.held = 0
         self._granted = self._bound = 0
         self._base = 0  # Σ cost of the candidates that the log has
-        self._credited = 0  # ticks that count of what they allow: not more than are needed
+        self._credited = 0  # ticks of these that are credited: no more than needed
 
     @property
     def used(self) -> int:
@@ -137,7 +137,7 @@ class Lease:
         return self._granted - self.claim().used
 
     def _minted(self) -> int:
-        """What the candidates allow."""
+        """The ticks that candidates have added."""
         return 0 if self._fraction is None else int(self._fraction * self._base // 1)
 
     def grow(self, amount: int) -> None:
@@ -150,12 +150,12 @@ class Lease:
         return Claim(self.spent + self.held - self._minted(), need)
 
     def lower(self, room: int) -> None:
-        """Keep to this much room beside the claim until the table has answered."""
+        """Limit the room to this much beyond the claim until the table has answered."""
         self._credited = self._minted()
         self._bound = min(self._bound, self.used + room)
 
     def confirm(self, grant: Grant) -> None:
-        """Take the answer to a claim, before anything else has changed."""
+        """Apply the answer to a claim, before anything else has changed."""
         self._credited, (self._granted, self._bound) = self._minted(), grant
 
 

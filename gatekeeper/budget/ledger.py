@@ -29,30 +29,30 @@ class Ledger:
     """Reserve before a verification, settle or release after it: overshoot is zero.
 
     Two accounts: the warm-up, which only `Budget.total` caps, and the rest, which both cap. After
-    every call `spent + held <= cap`, and nobody is charged more than was reserved: what a verifier
-    takes beyond is summed in `overrun`, for all to see. The groups of `Budget.groups` have accounts
-    beside these, for which the same holds. Not thread-safe: the gate locks.
+    every call `spent + held <= cap`, and no verification is charged more than its reservation:
+    costs beyond are summed in `overrun`. The groups of `Budget.groups` have accounts beside these,
+    for which the same holds. Not thread-safe: the gate locks.
 
-    Why the running cap never falls below what is committed: a candidate adds an estimate e <= r,
+    Why the running cap never falls below the committed amount: a candidate adds an estimate e <= r,
     its reservation, later replaced by the true cost c <= r. This moves the cap by β (c - e) and
     what is committed by c - r, and c - r <= β (c - e) for all β <= 1. At β = 1 it adds e = r, so
-    that whatever is under way every candidate fits.
+    that every candidate fits, whatever is in progress.
 
     With `explore` > 0 every candidate after the warm-up is verified with at least that probability,
-    to the end. So a policy's proposal is admitted where its `room` is enough for the draws to come,
-    `spare`; a draw needs room for itself only.
+    to the end. So a policy's proposal is admitted if its `room` covers the draws to come, `spare`;
+    a draw needs room for itself only.
 
     Parameters
     ----------
     budget
-        What it keeps to.
+        The budget to enforce.
     max_cost
-        What is reserved for one verification, in the budget's unit.
+        The reservation for one verification, in the budget's unit.
     explore
         Probability, in [0, 1], with which a candidate is drawn whatever the policy proposes.
     """
 
-    reachable = True  # whether the budget could be asked; see `SharedLedger`
+    reachable = True  # whether the shared budget could be reached; see `SharedLedger`
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
         self.budget = budget
@@ -106,12 +106,12 @@ class Ledger:
 
     @property
     def overrun(self) -> float:
-        """What verifications took beyond their reservations. 0 for an honest `max_cost`."""
+        """Costs of verifications beyond their reservations. 0 if `max_cost` is right."""
         return self._overrun / TICKS
 
     @property
     def cap(self) -> float:
-        """What may be spent and held after the warm-up, as of now."""
+        """What may be spent and held now, after the warm-up."""
         caps = [inf]
         if self.budget.fraction is not None:
             caps.append(self._fraction_cap(0, self._projected) / TICKS)
@@ -121,8 +121,9 @@ class Ledger:
 
     @property
     def allowed(self) -> float | None:
-        """What of the cap is meant for the candidates seen so far after the warm-up: all of it, or
-        with a horizon their share of the stream. None for a budget that has no rate."""
+        """The part of the cap for the candidates seen so far after the warm-up: all of it, or with
+        a horizon their share of the stream. None for a budget that has no rate.
+        """
         after, horizon = self.seen - self._warmup_seen, self.budget.horizon
         if horizon is None:
             return None if self.budget.fraction is None else self.cap
@@ -186,11 +187,13 @@ class Ledger:
         return True
 
     def has_beside(self, ticks: int) -> bool:
-        """Whether others leave so much room beside one more verification. There are none here."""
+        """Whether other processes leave so much room beside one more verification. There are none
+        here.
+        """
         return False
 
     def can_reserve_again(self, id_: str) -> bool:
-        """What `reserve_again` would return. Changes nothing."""
+        """The result that `reserve_again` would have. Changes nothing."""
         hold = self._released[id_]
         return self.left(warmup=hold.warmup) >= 0 and self.group_room(hold.groups) >= 0
 
@@ -202,7 +205,7 @@ class Ledger:
         return True
 
     def charge(self, id_: str, cost: float) -> float:
-        """What `settle` would charge for a verification that cost this much. Changes nothing."""
+        """The charge that `settle` would make for a verification of this cost. Changes nothing."""
         hold = self._holds[id_]
         return min(_cost_ticks(cost, hold), hold.amount) / TICKS
 
@@ -258,7 +261,7 @@ class Ledger:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a snapshot that the `state` of an equal ledger returned."""
+        """Continue from a snapshot that `state` of an equal ledger returned."""
         self.seen, self._warmup_seen = state["seen"]
         self._holds = {id_: _hold_of(hold) for id_, hold in state["holds"].items()}
         self._released = {id_: _hold_of(hold) for id_, hold in state["released"].items()}
@@ -280,10 +283,11 @@ class Ledger:
         return left
 
     def spare(self) -> int:
-        """Ticks that the draws after the candidate in hand, which is not yet seen, hardly exceed.
+        """Ticks that the draws after the current candidate, which is not yet counted, rarely
+        exceed.
 
-        At the mean cost so far, except that one of them, and what the policy takes now, may be as
-        expensive as the costliest so far. Without a horizon the cap grows as candidates come: a
+        At the mean cost so far, except that one of them, and the policy's own verification, may be
+        as expensive as the costliest so far. Without a horizon the cap grows as candidates come: a
         few draws are enough, more where they take a larger share of what it grows by.
         """
         if self.explore in (0.0, 1.0):  # no draws, or nothing else
@@ -305,7 +309,9 @@ class Ledger:
         return min(round(self._known_cost * cost_estimate / self._known_estimate), self._max_cost)
 
     def _projection(self) -> int | None:
-        """What the whole stream of a known length will cost; None while it cannot be estimated."""
+        """The expected cost of the whole stream of a known length; None while it cannot be
+        estimated.
+        """
         assert self.budget.horizon is not None
         to_come = max(self.budget.horizon - self._warmup_seen, 0)
         if self.budget.unit == "verifications":
@@ -315,7 +321,7 @@ class Ledger:
         return None
 
     def _fraction_cap(self, accrued: int, projected: int | None) -> int:
-        """Ticks. Rounds half up: unlike `round`, that moves by whole ticks as its argument does."""
+        """Ticks, rounded half up: unlike `round`, this shifts by whole ticks with its argument."""
         assert self.budget.fraction is not None
         base = max(self._base + accrued, projected or 0)
         if self.budget.fraction == 1.0:

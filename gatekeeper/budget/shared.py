@@ -1,7 +1,7 @@
 """The account of a gate that shares its budget with other processes.
 
-It counts what the log has, of all processes, as any `Ledger` does. Whether there is room is asked
-of the leases, which alone know what others hold: `gatekeeper.budget.leases` has the rules.
+It counts the events of all processes, like any `Ledger`. The leases decide whether there is room,
+because other processes hold parts of the budget: `gatekeeper.budget.leases` has the rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOTAL, RATE = "total", "rate"  # accounts: of everything, and of what comes afte
 
 
 class SharedLedger(Ledger):
-    """Until `share`, it only follows a log: what was reserved there is held without a question.
+    """Until `share`, it only follows a log: reservations there are held without a check.
 
     The warm-up has no account of its own: only `Budget.total` caps it, as in one process. A
     `fraction` of 1 caps nothing and has no account either.
@@ -30,7 +30,7 @@ class SharedLedger(Ledger):
     Raises
     ------
     BadInputError
-        For a `fraction` with a `horizon`: that is a share of a stream that no process sees whole.
+        For a `fraction` with a `horizon`, because each process handles only a part of the stream.
     """
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
@@ -62,7 +62,7 @@ class SharedLedger(Ledger):
         return {name: self.budget.fraction if name == RATE else None for name in self.caps}
 
     def share(self, leases: Leases, flush: Callable[[], None]) -> None:
-        """From here on, what is reserved is reserved by this process.
+        """From here on, this process makes reservations.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class SharedLedger(Ledger):
         return hold
 
     def room(self, cost_estimate: float, *, warmup: bool) -> float:
-        """As in a `Ledger`, but that the candidate's own share of the cap does not count yet."""
+        """As in a `Ledger`, but without the candidate's own share of the cap."""
         return self.left(warmup=warmup)
 
     def left(self, *, warmup: bool) -> float:
@@ -102,7 +102,7 @@ class SharedLedger(Ledger):
         return self._left_in(tuple(accounts))
 
     def _left_in(self, names: tuple[str, ...]) -> float:
-        """What the accounts leave beside one more verification, of which all have to have room."""
+        """The room in all of these accounts, beside one more verification."""
         if self._leases is None or not names:
             return inf
         self.reachable = True

@@ -1,9 +1,9 @@
-"""When a process that shares a budget is taken for dead: it wrote nothing during `LOOKS` looks.
+"""When a process that shares a budget is taken for dead: it wrote nothing during `LOOKS` checks.
 
-Every process looks at how often each other one has written, once in `BEAT` seconds, and counts the
-looks that found no change. No clock is compared with another, and time that passed unseen does not
-count: while the table could not be reached, or while the process that looks was stopped itself. So
-a database that comes back, or a host that was suspended, is no reason to take all for dead.
+Every `BEAT` seconds, each process reads how often each other one has written, and counts the checks
+without a change. No clocks are compared, and time without checks does not count: while the table
+could not be reached, or while the checking process itself was stopped. So processes are not taken
+for dead because the database was away or a host was suspended.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ LOOKS = 8
 
 
 class Silence:
-    """What one process has seen of the others."""
+    """The observations of one process about the others."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, tuple[int, int]] = {}  # beat, and looks that found no other
+        self._seen: dict[int, tuple[int, int]] = {}  # beat, and checks without a change
 
     def look(self, beats: Mapping[int, int]) -> list[tuple[int, int]]:
         """Processes that are taken for dead, with their beats.
@@ -38,5 +38,5 @@ class Silence:
         return [(writer, beat) for writer, (beat, looks) in seen.items() if looks >= LOOKS]
 
     def forget(self) -> None:
-        """Begin anew: the table could not be reached."""
+        """Start again, because the table could not be reached."""
         self._seen = {}

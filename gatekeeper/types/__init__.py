@@ -1,4 +1,4 @@
-"""The data that flows through gatekeeper: frozen, slotted dataclasses, one idea per file.
+"""The data types of gatekeeper: frozen, slotted dataclasses.
 
 - audit rate: verified ÷ seen
 - hit rate: errors found ÷ verified (precision)
@@ -10,8 +10,8 @@
 - yield: errors found per unit of spent cost
 
 Units: log-probabilities are natural logarithms (nats); margins and signals are nats unless said
-otherwise; costs are in the budget's unit; `seconds` are wall-clock seconds.
-An error label is 1 for a wrong output, 0 for a right one, None where nobody could tell.
+otherwise; costs are in the budget's unit; `seconds` are wall-clock seconds. An error label is 1 for
+a wrong output, 0 for a right one, None if unknown.
 """
 
 from __future__ import annotations

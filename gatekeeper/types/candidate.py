@@ -1,4 +1,4 @@
-"""What a policy knows of an output, and what it decides."""
+"""The input and the output of a policy: candidate and decision."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a policy may know before verification."""
+    """The part of an output that a policy gets before verification."""
 
     id: str
     signals: Signals
     cost_estimate: float  # ĉ > 0, ex-ante proxy; any unit, the same for the whole stream
     # Of the generation: finite numbers by name, in the order of the names.
     features: Mapping[str, float] = field(default_factory=dict, hash=False)
-    # Those that the budget has caps for: {"tenant": "a"}.
+    # Groups for which the budget has caps: {"tenant": "a"}.
     groups: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
@@ -54,4 +54,4 @@ class Decision:
     threshold: float = float("nan")  # what score / ĉ had to exceed; NaN where there was none
     stratum: int | None = None
     propensity: float = 1.0  # probability with which this decision was to verify, in [0, 1]
-    version: int = 0  # labels the policy had learned from when it decided
+    version: int = 0  # labels that the policy had learned when it decided

@@ -32,7 +32,7 @@ class GateStatus:
     seen
         Candidates decided on.
     verified, errors_found
-        Verdicts that were charged after the warm-up, and those that were "wrong".
+        Verdicts charged after the warm-up, and the number of wrong outputs among them.
     warmup_seen, warmup_verified, warmup_errors
         The same for the warm-up.
     budget_exhausted
@@ -46,19 +46,19 @@ class GateStatus:
         Selected outputs without a verdict: under way, awaiting a report, or the verifier could not
         tell.
     verifying
-        Outputs that a verifier has in this process.
+        Outputs that are being verified in this process.
     reserved
         Reservations held, the warm-up included.
     cap
-        What may be spent and held after the warm-up, as of now.
+        What may be spent and held now, after the warm-up.
     spent, held
         Charged, and reserved, after the warm-up: `spent + held <= cap`.
     warmup_spent, warmup_held
-        The same for the warm-up, an account of its own.
+        The same for the warm-up, which has a separate account.
     groups
         The accounts of the groups that have a cap, by name, such as "tenant=a".
     overrun
-        What verifications took beyond their reservations.
+        Costs of verifications beyond their reservations.
     pace
         `spent + held` as a share of what the budget allows for the outputs so far; None where it
         has no rate, or nothing is allowed yet.

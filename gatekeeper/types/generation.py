@@ -27,7 +27,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
-    """One model output with what is known of its token probabilities.
+    """One model output with its token log-probabilities, as far as known.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Generation:
     features: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises BadInputError for what is no number, and for what the log could not keep."""
+        """Raises BadInputError for values that are not numbers, or that the log could not store."""
         logprob, top1, top2 = self.logprob, self.top1, self.top2
         if not (
             type(logprob) is type(top1) is type(top2) is np.ndarray
@@ -87,7 +87,7 @@ class Generation:
 
     @classmethod
     def from_logprobs(cls, text: str, logprobs: Any, *, id: str = "", **more: Any) -> Self:
-        """An output of which only the chosen tokens' log-probabilities are known: h1 alone.
+        """An output with the log-probabilities of the chosen tokens only: h1 alone.
 
         Parameters
         ----------
@@ -103,7 +103,8 @@ class Generation:
         Raises
         ------
         BadInputError
-            For a value above 0, which is a probability or a logit, and for what is no number.
+            For a value above 0, which is a probability or a logit, and for one that is not a
+            number.
         """
         logprob = as_log_probabilities("logprobs", logprobs)
         unknown = np.full(logprob.shape, np.nan)

@@ -1,4 +1,4 @@
-"""What a sink gets of an output: its result, and the gate that it comes from."""
+"""The input of a sink: an output's result, and facts about its gate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["GateFacts", "Observation"]
 
 @dataclass(frozen=True, slots=True)
 class GateFacts:
-    """What stays the same for all outputs of a gate.
+    """Facts that are the same for all outputs of a gate.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class Observation:
     gate
         The gate that decided.
     response_id
-        The id that the output came with, mostly the provider's; `result.id` is its id in the gate.
-        "" where it is not known: it came with none, or an earlier process decided.
+        The id of the provider's response, in most cases; `result.id` is the output's id in the
+        gate. "" if unknown: the response had none, or an earlier process decided.
     external
         The outcome came from outside for an output that was not selected (`report_outcome`).
     """

@@ -1,4 +1,4 @@
-"""What a verifier found, and what a gate returns about an output."""
+"""The result of a verifier, and the result of a gate for an output."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _to_json = json.JSONEncoder(allow_nan=False).encode
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a verifier found.
+    """The result of a verification.
 
     Attributes
     ----------
     verdict
-        Right, wrong, or that the verifier could not tell.
+        Right, wrong, or could not tell.
     cost
-        True cost in the budget's unit; None: the gate works it out.
+        True cost in the budget's unit; None: the gate determines it.
     seconds
         Wall-clock seconds that the verification took.
     detail
-        Why, in words.
+        The reason, in words.
     meta
-        More of it; JSON values only.
+        Further details; JSON values only.
     value
-        What a metric gave the output, a finite number such as 0.4 of an F1 score; None: 1 for a
+        Value of the output by a metric, a finite number such as an F1 score of 0.4; None: 1 for a
         right output, 0 for a wrong one.
     """
 
@@ -48,10 +48,10 @@ class Outcome:
     value: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises BadInputError for what could not be charged or logged.
+        """Raises BadInputError for values that could not be charged or logged.
 
-        Not for a cost that makes no sense (NaN, negative): it is known only when the money is
-        spent, so the gate keeps the verdict and charges the whole reservation.
+        An invalid cost (NaN, negative) is accepted, because the money is already spent: the gate
+        keeps the verdict and charges the whole reservation.
         """
         if not isinstance(self.verdict, Verdict):
             raise BadInputError(f"verdict={self.verdict!r:.80}: one of {list(Verdict)} is needed")
@@ -86,7 +86,7 @@ class Outcome:
 
     @property
     def grade(self) -> float | None:
-        """What the output adds to a mean score: `value`, else 1 right, 0 wrong, None unknown."""
+        """The output's part of a mean score: `value`, else 1 right, 0 wrong, None unknown."""
         error = self.error
         if error is None or self.value is None:
             return None if error is None else 1.0 - error
@@ -95,7 +95,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What a gate returns about an output. `outcome` is None when nothing was verified."""
+    """The result of a gate for an output. `outcome` is None when nothing was verified."""
 
     id: str
     signals: Signals
@@ -104,7 +104,7 @@ class GateResult:
 
     @property
     def verified(self) -> bool:
-        """True where a verdict on right or wrong was reached."""
+        """Whether there is a verdict, right or wrong."""
         return self.outcome is not None and self.outcome.error is not None
 
     def _repr_html_(self) -> str:
@@ -124,9 +124,9 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """In place of a GateResult, for an output on which no decision was taken: as if never seen.
+    """In place of a GateResult, for an output without a decision, which is not counted.
 
-    `error` names in words what was wrong; "" where nothing was.
+    `error` describes the problem in words; "" if there was none.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""One output of a log or a file, with what is known in hindsight."""
+"""One output of a log or a record file, with its label and cost if known."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["Record"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One candidate of a log or a replay file, with what is known in hindsight."""
+    """One candidate of a log or a record file, with its label and cost if known."""
 
     id: str
     signals: Signals
     cost_estimate: float  # ĉ > 0
     cost: float  # c > 0
-    error: Label | None  # y; None where nobody verified it
+    error: Label | None  # y; None if it was not verified
     stratum: int | None = None
     group: str | None = None
     benefit: Label | None = None  # routing: 1 where the costlier model is right, this one wrong
     propensity: float | None = None  # probability in [0, 1] with which it was to be verified
     verified: bool | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict)  # whatever else the file had
+    meta: Mapping[str, Any] = field(default_factory=dict)  # all other fields of the file
     features: Mapping[str, float] = field(default_factory=dict)  # finite numbers by name
     value: float | None = None  # of a metric; None: 1 for a right output, 0 for a wrong one

@@ -1,4 +1,4 @@
-"""The processes that share a run, as one of them sees them."""
+"""The processes that share a run, from the view of one of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class SharedProcess:
     name
         Its host and process id.
     leased
-        What it holds of each account beyond what others can use, in the budget's unit: its lease.
-        Below 0 where its candidates have added more than it has used.
+        Its lease: the part of each account that no other process can use, in the budget's unit.
+        Below 0 if its candidates have added more than it has used.
     behind
         Events of it that this process has not applied yet.
     """
@@ -33,20 +33,20 @@ class SharedProcess:
 
 @dataclass(frozen=True, slots=True)
 class SharedStatus:
-    """What a gate knows of the processes that share its run, two seconds ago at most.
+    """The processes that share a gate's run, at most two seconds old.
 
     Attributes
     ----------
     number
         Number of this process.
     processes
-        Those that live, this one included.
+        The live ones, this one included.
     free
-        What no process holds of each account, in the budget's unit.
+        The part of each account that no process holds, in the budget's unit.
     waiting
         Events of this process that are not in the database yet.
     reachable
-        Whether the database could be asked the last time.
+        Whether the database could be reached the last time.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""The states that things are in, and the label of an output."""
+"""Enumerations: signal state, verdict, reason, policy health, undecided state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SignalState(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a verifier found out about an output."""
+    """The verdict of a verifier on an output."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -53,8 +53,8 @@ class Reason(StrEnum):
     CALIBRATION = "calibration"  # drawn at random to estimate what a policy needs
     BUDGET_EXHAUSTED = "budget_exhausted"  # proposed, and the budget had no room
     GROUP_EXHAUSTED = "group_exhausted"  # proposed, and the account of a group of it had no room
-    BUDGET_UNAVAILABLE = "budget_unavailable"  # proposed, and a shared budget could not be asked
-    MISSING_SIGNAL = "missing_signal"  # drawn at random, there being nothing to score
+    BUDGET_UNAVAILABLE = "budget_unavailable"  # proposed; no connection to a shared budget
+    MISSING_SIGNAL = "missing_signal"  # drawn at random, because there are no signals
     FORCED = "forced"  # the caller asked for it
 
 
@@ -63,18 +63,18 @@ REFUSED = (Reason.BUDGET_EXHAUSTED, Reason.GROUP_EXHAUSTED, Reason.BUDGET_UNAVAI
 
 
 class PolicyHealth(StrEnum):
-    """Whether what a policy learned still describes the outputs that come."""
+    """Whether what a policy learned still holds."""
 
     COLD = "cold"  # unknown: too few labels
     VALID = "valid"  # outputs and labels are as before
-    DRIFTED = "drifted"  # no longer: another model, say, or scores or labels unlike earlier ones
+    DRIFTED = "drifted"  # no longer: for example another model, or changed scores or labels
 
 
 class UndecidedState(StrEnum):
-    """Why the gate did not decide on an output that it observed."""
+    """Why there is no decision on an observed output."""
 
     SKIPPED = "skipped"  # the caller said verify="never"
     EMPTY = "empty"  # the response has no output
-    UNFINISHED = "unfinished"  # not read to its end, still under way, or cut off before its end
+    UNFINISHED = "unfinished"  # not read to its end, still running, or cut off
     UNREADABLE = "unreadable"  # of an unknown shape
     GATE_ERROR = "gate_error"  # an error of the gate: its log, an id, an argument

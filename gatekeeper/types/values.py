@@ -1,4 +1,4 @@
-"""Numbers, arrays and features as the types hold them, and their checks."""
+"""Checks and conversions of numbers, arrays and features."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def as_number(name: str, value: object) -> float:
 
 
 def check_text(name: str, value: object) -> None:
-    """Raises BadInputError for what is no string."""
+    """Raises BadInputError for anything but a string."""
     if not isinstance(value, str):
         raise BadInputError(f"{name}={value!r:.80}: a string is needed")
 
@@ -64,7 +64,7 @@ def as_count(name: str, value: Any) -> int:
 
 
 def as_floats(name: str, value: Any) -> FloatArray:
-    """A float64 array; None is NaN. Raises BadInputError for what is no array of numbers."""
+    """A float64 array; None is NaN. Raises BadInputError for anything else."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as e:
