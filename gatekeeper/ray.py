@@ -28,13 +28,13 @@ Make = str | Callable[[], Any]
 """A verifier's name, such as "local", or what makes one: a class, a `functools.partial`."""
 
 START_LIMIT = 120.0  # seconds without any actor, after which waiting verifications end
-_POLL = 0.5  # seconds between two looks at an actor that starts
+_POLL = 0.5  # seconds between two checks of an actor that starts
 
 
 class RayVerifier:
     """A verifier that passes outputs to actors, each with a verifier of its own.
 
-    An output waits until an actor is free; what waits together goes to it in one batch. When an
+    An output waits until an actor is free, which gets the waiting outputs in one batch. When an
     actor or its node dies, its batch is verified again, one by one and on another node where there
     is one; an output that was with `attempts` actors that died is an INFRA_ERROR. Each call of
     `verify` returns one outcome, so a gate charges it once, however often it was tried.
@@ -42,8 +42,8 @@ class RayVerifier:
     Parameters
     ----------
     make
-        What makes the verifier of an actor, in the actor: a name ("docker", "local", "math"), a
-        class, or a function without parameters. Ray sends it by cloudpickle.
+        Makes the verifier of an actor, in the actor: a name ("docker", "local", "math"), a class,
+        or a function without parameters. Ray sends it by cloudpickle.
     actors
         How many, at least 1; None: as many as the cluster's processors allow.
     batch
@@ -52,13 +52,13 @@ class RayVerifier:
         Processors that Ray reserves for an actor, above 0. A verifier that waits for a service
         needs a fraction.
     attempts
-        How often an output is tried on actors that die, at least 1.
+        How often an output is tried if its actor dies, at least 1.
     address
         Address of the cluster, if this process is not connected to one yet; None: RAY_ADDRESS, else
         a cluster that runs on this machine, else a new one on this machine.
     name
-        By which a gate recognises the verifier; default: what `make` is called, with the arguments
-        of a `functools.partial`.
+        Identifies the verifier in a log; default: the name of `make`, with the arguments of a
+        `functools.partial`.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class RayVerifier:
                 self._failure = _reason(e)
                 self._failed += 1
                 self._changed.notify_all()
-                # What failed at once would fail again.
+                # An immediate failure would repeat.
                 self._changed.wait_for(lambda: self._closed, 2 * _POLL)
         if actor is not None:
             self._kill(actor)

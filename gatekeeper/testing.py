@@ -78,7 +78,7 @@ def make_candidates(n: int, *, seed: int = 0, missing: float = 0.0) -> list[Cand
 
 
 class ScriptedVerifier:
-    """A verifier with given verdicts, as slow and as unreliable as a test needs it.
+    """A verifier with given verdicts, delay and failures, for tests.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def check_policy(make: Callable[[], Policy], *, n: int = 300, seed: int = 0) -> 
     Raises
     ------
     AssertionError
-        For policies that do not keep it.
+        If the policy violates it.
     """
     candidates = make_candidates(n, seed=seed, missing=0.1)
     labels = (np.random.default_rng(seed).random(n) < 0.4).astype(int).tolist()

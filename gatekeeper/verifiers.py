@@ -73,10 +73,10 @@ class FunctionVerifier:
     Parameters
     ----------
     function
-        Called with the Generation and the task, from several threads at once. What it may return,
-        and what that means: see `outcome_of`.
+        Called with the Generation and the task, from several threads at once. See `outcome_of` for
+        its possible results.
     name
-        By which a gate recognises it; default: its module and name.
+        Identifies it in a log; default: its module and name.
     """
 
     def __init__(self, function: Callable[[Generation, Any], object], name: str = "") -> None:
@@ -114,7 +114,7 @@ def as_verifier(verifier: Any) -> Any:
 
 
 def outcome_of(value: object) -> Outcome:
-    """The outcome that the return value of a function stands for.
+    """The outcome for the return value of a function.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ class Admission:
     state
         The gate's; read only, apart from its policy, which proposes.
     epsilon
-        ε in [0, 1], probability with which a candidate after the warm-up is verified whatever the
-        policy proposes.
+        ε in [0, 1], probability with which a candidate after the warm-up is verified, independent
+        of the policy.
     seed
         Seed of the draws.
     planned
@@ -48,12 +48,13 @@ class Admission:
         Parameters
         ----------
         force
-            The caller asks for verification: it is admitted where the budget has room at all.
+            The caller requests verification: it is admitted if the budget has room at all.
         """
         state, ledger = self._state, self._state.ledger
         phase = state.decider.phase
         proposal = state.decider.decide(candidate)
-        # For each candidate, whatever the policy proposes, so that a resumed run draws alike.
+        # For every candidate, independent of the proposal, so that a resumed run has the same
+        # draws.
         explored = self._epsilon > 0.0 and self._draws.random() < self._epsilon
         warmup = proposal.reason is Reason.WARMUP
         if force and not warmup:
@@ -64,7 +65,8 @@ class Admission:
             admitted, epsilon = room >= 0, 0.0
         else:
             spare = ledger.spare()
-            # A draw knows the budget, and not the groups: of a full one nothing can be verified.
+            # A draw depends on the budget, not on groups: no output of a full group can be
+            # verified.
             unselected = self._planned and not proposal.verify and not is_full
             admitted = room >= spare or unselected
             # Whether or not it was drawn: the propensity must not depend on that.
@@ -78,7 +80,7 @@ class Admission:
         return Decided(generation, candidate, decision, phase, force, warmup, coverage)
 
     def follow(self, candidate: Candidate) -> None:
-        """Another process decided on this candidate: the policy sees it, too."""
+        """Inform the policy of a candidate that another process decided on."""
         self._state.decider.decide(candidate)
 
     def state(self) -> dict[str, Any]:
@@ -90,7 +92,7 @@ class Admission:
 
 
 def decision_of(proposal: Decision, *, admitted: bool, explored: bool, epsilon: float) -> Decision:
-    """What becomes of a policy's proposal.
+    """The decision made from a policy's proposal.
 
     Parameters
     ----------
@@ -133,12 +135,12 @@ def decision_of(proposal: Decision, *, admitted: bool, explored: bool, epsilon: 
 
 
 def refusal(ledger: Ledger, *, is_full: bool) -> Reason:
-    """Why there was no room, when the ledger was asked last.
+    """The reason why the ledger had no room the last time.
 
     Parameters
     ----------
     is_full
-        A group of the output had none.
+        A group of the output had no room.
     """
     if not ledger.reachable:
         return Reason.BUDGET_UNAVAILABLE

@@ -1,4 +1,4 @@
-"""Clients whose outputs pass through a gate by themselves, without being handed in."""
+"""Clients whose outputs pass through a gate automatically."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClientMethods:
     def wrap(
         self, client: ClientT, *, strict: bool = False, return_tokens_as_token_ids: bool = False
     ) -> ClientT:
-        """A copy of the client whose outputs pass through this gate; the client stays as it is.
+        """A copy of the client whose outputs pass through this gate; the client is not changed.
 
         Single calls override the settings of `task` by
         `extra_body={"gatekeeper": {"task": ..., "id": ..., "verify": ..., "scope": ...}}`.
@@ -38,11 +38,11 @@ class ClientMethods:
         client
             An OpenAI, AsyncOpenAI, AzureOpenAI or AsyncAzureOpenAI.
         strict
-            Raise errors of the gate, or about an output, out of the caller's own call; otherwise
-            `result_of` names them.
+            Raise errors of the gate, or about an output, in the caller's own call; otherwise
+            `result_of` has them.
         return_tokens_as_token_ids
-            Request this in legacy completions: right margins from vLLM, whose dicts of strings lose
-            tokens; other servers do not know it.
+            Request this in legacy completions, for correct margins from vLLM, whose dicts of
+            strings lose tokens; other servers do not support it.
 
         Raises
         ------
@@ -66,8 +66,8 @@ class ClientMethods:
         id: str | Callable[..., str] | None = None,
         strict: bool = False,
     ) -> Callable[[Callable[P, R]], Watched[P, R]]:
-        """A decorator for a function that generates: what it returns passes through this gate, and
-        is returned unchanged.
+        """A decorator for a function that generates: its result passes through this gate, and is
+        returned unchanged.
 
             @gate.watch(task=lambda question: question)
             def answer(question): ...
@@ -84,7 +84,7 @@ class ClientMethods:
             own id, or a new one where it has none.
         strict
             Raise errors of the gate, or about an output, out of the caller's own call; otherwise
-            they are logged, and the result names them.
+            they are logged, and the result has them.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class ClientMethods:
         Raises
         ------
         BadInputError
-            For what is no function, and for generators: their outputs go through `observe_stream`.
+            For anything but a function, and for generators: use `observe_stream` for these.
         """
         return watched(self, task=task, id=id, strict=strict)
 
@@ -116,9 +116,10 @@ class ClientMethods:
         id
             Id of the output, instead of the provider's; of several, `id/0`, `id/1`, ...
         verify
-            "auto": as the policy decides; "always": within the budget; "never": not even seen.
+            "auto": as the policy decides; "always": within the budget; "never": not passed to the
+            gate.
         scope
-            Whose log-probabilities make the signals: "content", "reasoning" or "all".
+            The tokens from which signals are computed: "content", "reasoning" or "all".
         """
         from gatekeeper.adapters.openai.call_settings import CallSettings, with_settings
 
@@ -131,7 +132,7 @@ class ClientMethods:
         Raises
         ------
         BadInputError
-            For what did not come through a gate.
+            For an object that did not come through a gate.
         """
         from gatekeeper.adapters.openai.attachment import results_of
 
@@ -154,10 +155,11 @@ class ClientMethods:
         scope: Scope = "content",
         strict: bool = False,
     ) -> Any:
-        """The stream's chunks, untouched, without a wrapped client; iterate over what it returns.
+        """Pass on the chunks of a stream, unchanged, without a wrapped client; iterate over the
+        result.
 
         The gate decides when the outputs are complete; `result_of` the returned stream has the
-        result. A stream that is not read so far is not decided on.
+        result. There is no decision on a stream that is not read so far.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The settings of a gate: checked, completed, and in the form that its log remembers."""
+"""The settings of a gate: checked, completed, and in the form that its log stores."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from gatekeeper.types import GateFacts
 
 __all__ = ["GateSettings", "exploration_rate", "named_policy", "relearning_rate", "usual_policy"]
 
-ANY_RATE = 0.5  # of a policy whose proposals decide nothing, everything being verified
+ANY_RATE = 0.5  # of a policy whose proposals have no effect, because everything is verified
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateSettings:
-    """What `VerificationGate` is given, with the same meaning.
+    """The arguments of `VerificationGate`, with the same meaning.
 
     Raises
     ------
@@ -151,27 +151,29 @@ class GateSettings:
 
     @cached_property
     def own_seed(self) -> int:
-        """Of the draws: each process on a shared run makes others."""
+        """Seed of the draws; each process on a shared run has another."""
         return randbits(48) if self.shared else self.seed
 
     @property
     def drawn(self) -> float:
-        """Share of the budget that is drawn beside the policy; none where the policy draws all."""
+        """Share of the budget for draws in addition to the policy; none if the policy draws all
+        outputs.
+        """
         return 0.0 if self.goal == "score" else self.explore
 
     @property
     def first(self) -> int:
-        """How many outputs come first and are all verified; none where the policy draws all."""
+        """Number of outputs of the warm-up; none if the policy draws all outputs."""
         return 0 if self.goal == "score" else self.warmup
 
     @property
     def reaction(self) -> OnDrift:
-        """To drift. Draws for an estimate stay valid whatever the outputs are like."""
+        """The reaction to drift. Draws for an estimate are valid even under drift."""
         return "report" if self.goal == "score" else self.on_drift
 
     @property
     def planned(self) -> bool:
-        """Whether the policy's draws stay within the budget by themselves, as far as it goes."""
+        """Whether the policy's own draws never exceed the budget."""
         budget = self.budget
         counted = budget.unit == "verifications" and (budget.total is None or budget.horizon)
         return self.goal == "score" and bool(counted)
@@ -194,7 +196,7 @@ class GateSettings:
 
     @cached_property
     def max_cost(self) -> float:
-        """The most one verification can cost, in the budget's unit: what is reserved for it."""
+        """The highest cost of one verification, in the budget's unit, which is reserved for it."""
         if self.budget.unit == "verifications":
             return 1.0
         max_cost = self.budget.max_cost
@@ -230,16 +232,16 @@ class GateSettings:
         return policy
 
     def fingerprint(self) -> Fingerprint:
-        """What labels depend on, as far as these settings say."""
+        """The conditions of labels that these settings name."""
         return Fingerprint.of(self.prompt_template, self.verifier)
 
     def facts(self, policy: Policy) -> GateFacts:
-        """What sinks are told about the gate."""
+        """Facts about the gate for sinks."""
         name = str(getattr(policy, "name", type(policy).__name__))
         return GateFacts(name, self.budget.unit, self.fingerprint().of_verifier)
 
     def logged(self, policy: Policy) -> dict[str, dict[str, Any]]:
-        """What a log must have been written with to be resumed: JSON values, by group and name."""
+        """The settings that a log must have to be resumed: JSON values, by group and name."""
         more = dict(self.more)
         if self.goal != "errors":  # an early log does not name it
             more["goal"] = self.goal
@@ -265,11 +267,11 @@ def usual_policy(goal: Goal) -> str:
 
 
 def exploration_rate(budget: Budget, explore: float, *, warmup: int = T0) -> float:
-    """ε: probability with which a candidate after the warm-up is drawn whatever the policy says.
+    """ε: probability with which a candidate after the warm-up is drawn, independent of the policy.
 
     `explore` times β where the budget has a rate β. A total without a horizon has none: it is used
-    up at some point, and what comes after cannot be verified anyway. At a fraction of 1 everything
-    is drawn.
+    up at some point, and later outputs cannot be verified anyway. At a fraction of 1 everything is
+    drawn.
     """
     if budget.fraction == 1.0:
         return 1.0
@@ -279,10 +281,10 @@ def exploration_rate(budget: Budget, explore: float, *, warmup: int = T0) -> flo
 def named_policy(
     name: str, budget: Budget, epsilon: float, seed: int, *, warmup: int = T0
 ) -> Policy:
-    """A policy that, with draws of probability `epsilon` beside it, spends the budget's rate β.
+    """A policy that, together with draws of probability `epsilon`, spends the budget's rate β.
 
-    An observing policy sees what the draws spend, too, and compensates for it: it gets β. Any
-    other gets what the draws leave.
+    An observing policy is informed of the draws and compensates for them: it gets β. Any other gets
+    the rest.
     """
     make = partial(make_policy, name, horizon=budget.horizon, warmup=warmup, seed=seed)
     beta = _rate(budget, name, warmup)
@@ -295,8 +297,9 @@ def named_policy(
 
 
 def relearning_rate(budget: Budget, epsilon: float, *, warmup: int = T0) -> float | None:
-    """Probability with which to draw, beside draws of probability `epsilon`, so that β is spent;
-    None where the budget has no rate."""
+    """Probability with which to draw, in addition to draws of probability `epsilon`, so that β is
+    spent; None where the budget has no rate.
+    """
     beta = _beta(budget, warmup)
     return beta if beta in (None, 1.0) else _beside(beta, epsilon)
 
@@ -341,7 +344,7 @@ def _as_json(more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _described(policy: Policy) -> dict[str, Any]:
-    """The policy's class and its public plain settings, to recognise it by."""
+    """The policy's class and its public plain settings, which identify it."""
     kind = type(policy)
     plain = {
         name: value

@@ -1,8 +1,8 @@
-"""What other processes on a shared run decide and learn, applied to this process's gate.
+"""Applies the events of the other processes on a shared run to this process's gate.
 
-Their events change the state as this gate's own do, so its policy sees every candidate and every
-label. Nothing is decided again: a decision has the propensity that it was made with. Whether what
-the policy learned still holds, each process tests for itself.
+Their events change the state like this gate's own, so its policy gets every candidate and every
+label. Decisions are not repeated: each keeps the propensity that it was made with. Each process
+runs its own tests for drift.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gatekeeper.log.protocol import OthersEvent
 
 __all__ = ["Following"]
 
-PIECE = 64  # events after which callers get their turn
+PIECE = 64  # events after which the lock is released for callers
 PATIENCE = 0.1  # seconds
 
 
@@ -46,13 +46,13 @@ class Following:
     ) -> None:
         self._state, self._admission, self._ledger = state, admission, ledger
         self._lock, self._transaction = lock, transaction
-        self._twice: set[tuple[int, str]] = set()  # outputs on which this gate decided, too
+        self._twice: set[tuple[int, str]] = set()  # outputs that this gate also decided on
 
     def __call__(self, events: Sequence[OthersEvent]) -> None:
         """Apply the events, in order."""
         for start in range(0, len(events), PIECE):
             while not self._lock.acquire(timeout=PATIENCE):
-                if self._transaction.closed:  # who closes the gate waits for this thread
+                if self._transaction.closed:  # closing the gate waits for this thread
                     return
             try:
                 with self._transaction, self._ledger.following():

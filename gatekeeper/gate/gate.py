@@ -26,9 +26,8 @@ from gatekeeper.verifiers import as_verifier
 
 __all__ = ["VerificationGate"]
 
-# Outputs at most that an event loop's callers have decided on in one go. Written in one
-# transaction and decided on while the code is in the processor's cache, they take less; more than a
-# few would keep many finished answers waiting.
+# Most outputs that are decided on together for the callers of an event loop. Together they take
+# less time (one transaction, a warm cache); more than a few would delay many finished answers.
 _MICRO_BATCH = 8
 
 
@@ -36,11 +35,11 @@ class VerificationGate(ClientMethods, LoopMethods):
     """Asks a policy which outputs to verify, and verifies those within a budget.
 
     Safe to share between threads and asyncio tasks: policy, ledger and log change together under
-    one short lock, verification runs outside it. An output is known by its id: handing in the
-    same one again continues what was begun (after a crash, after a verifier that could not tell)
-    or returns what is known; it never decides or charges twice.
+    one short lock, verification runs outside it. An output is identified by its id: passing the
+    same one again continues an interrupted verification (after a crash, or when the verifier could
+    not tell) or returns the known result; it never decides or charges twice.
 
-    Outputs are handed in (`maybe_verify`, `verify_batch`), or observed at a client that `wrap`
+    Outputs are passed to the gate by `maybe_verify` and `verify_batch`, or by a client that `wrap`
     returned.
 
     Parameters
@@ -51,51 +50,51 @@ class VerificationGate(ClientMethods, LoopMethods):
     budget
         What verification may cost.
     verifier
-        An object with `verify` or `averify`, or a function of an output and its task that returns
-        a bool, a score or an Outcome (see `gatekeeper.verifiers.outcome_of`). None: only decide;
-        outcomes then come through `report_outcome`.
+        An object with `verify` or `averify`, or a function of an output and its task that returns a
+        bool, a score or an Outcome (see `gatekeeper.verifiers.outcome_of`). None: the gate only
+        decides, and outcomes come through `report_outcome`.
     log
         A file to write or to resume; the address of a PostgreSQL database,
         "postgresql://USER@HOST/DATABASE" (extra `postgres`); a `Log`; or None: memory only.
     run
-        The name of the run in a PostgreSQL database, which keeps many: to begin, or to resume.
+        The name of the run to begin or resume in a PostgreSQL database, which keeps many.
     shared
         This is one of several processes on the run, which have one budget: see docs/scale.md.
     cost_estimate
         ĉ of an output before it is verified, a number above 0.
     on_unavailable
-        What a verifier that cannot tell does to the caller: "raise" VerifierUnavailableError, or
-        "pass" the result with its `infra_error`.
+        What happens if the verifier could not tell: "raise" raises VerifierUnavailableError, "pass"
+        returns the result with its `infra_error`.
     workers
         Threads that run a synchronous verifier for `verify_batch` and asyncio, at least 1.
     seed
         Seed of a policy given by name, and of the draws of `explore`; at least 0.
     warmup
-        How many outputs come first and are all verified, at least 1, for a policy given by name;
-        an instance keeps its own.
+        Number of outputs of the warm-up, which are all verified, at least 1, for a policy given by
+        name; an instance keeps its own.
     explore
-        Share of the budget, in [0, 1), for drawing candidates uniformly whatever the policy
-        proposes. So each has a known probability of being verified, its decision's `propensity`,
-        and the verified ones allow estimates about all outputs. A policy given by name leaves room
-        for it; an instance keeps its own beta. 0: no draws, and no such estimates. A budget that
-        has no rate (a total without a horizon) has no draws either.
+        Share of the budget, in [0, 1), for candidates drawn uniformly, independent of the policy.
+        So each has a known probability of being verified, its decision's `propensity`, and the
+        verified ones allow estimates for all outputs. A policy given by name leaves room for it; an
+        instance keeps its own beta. 0: no draws, and no such estimates. A budget without a rate (a
+        total without a horizon) has no draws either.
     prompt_template
-        Its text, of which a hash is logged: another one when the log is resumed is drift, as is
-        another verifier, or a model that the log has not seen.
+        Its text, of which a hash is logged. Another template when the log is resumed is drift, as
+        is another verifier, or a model that is new in the log.
     on_drift
-        What to do where what the policy learned no longer holds (`status().health`): "relearn"
-        drops it and draws uniformly, within the same budget, until it is learned again, and then
-        beside the policy where that lags behind the budget; "report" only reports it.
+        The reaction to drift (`status().health`): "relearn" resets the policy and draws uniformly,
+        within the same budget, until it has learned again, and later also when it lags behind the
+        budget; "report" only reports drift.
     settings
-        Further settings that a resumed log must have been written with, JSON values: the model,
-        the task file. A "model" is that of outputs that do not name theirs.
+        Further settings that a log must have to be resumed, JSON values: the model, the task file.
+        A "model" is that of outputs that do not name theirs.
     goal
-        "errors": find wrong outputs. "score": estimate the mean score of all outputs as narrowly
+        "errors": find wrong outputs. "score": estimate the mean score of all outputs as precisely
         as the budget allows (`gatekeeper.analysis.score`). Every output is then drawn with a known
         probability, the first ones too: `warmup`, `explore` and `on_drift` have no effect.
     features
-        Functions of (generation, task), each a feature by its name: see `gatekeeper.features`. What
-        an output comes with has precedence.
+        Functions of (generation, task), each a feature by its name: see `gatekeeper.features`.
+        Features that an output already has take precedence.
     telemetry
         A `Sink` or several, which get every decision and outcome: see `gatekeeper.telemetry`.
 
@@ -104,7 +103,7 @@ class VerificationGate(ClientMethods, LoopMethods):
     BadInputError
         For settings that cannot be used.
     LogError
-        For a log that cannot be used, or was written under other settings.
+        For a log that cannot be used, or was written with other settings.
     """
 
     def __init__(
@@ -165,19 +164,19 @@ class VerificationGate(ClientMethods, LoopMethods):
     def maybe_verify(
         self, response: object, task: object = None, *, id: str | None = None, force: bool = False
     ) -> GateResult:
-        """Decide on one output, and verify it here and now if it is selected.
+        """Decide on one output, and verify it at once if it is selected.
 
         Parameters
         ----------
         response
             A Generation, an OpenAI chat completion, or its JSON as a dict.
         task
-            What the verifier needs besides; passed on as it is.
+            What the verifier needs besides the output; passed on unchanged.
         id
             Overrides the response's own; one per output.
         force
-            Verify whatever the policy proposes, within the budget; not for an output on which was
-            decided before.
+            Verify within the budget, whatever the policy proposes; not for an output that already
+            has a decision.
 
         Raises
         ------
@@ -203,13 +202,13 @@ class VerificationGate(ClientMethods, LoopMethods):
     async def amaybe_verify(
         self, response: object, task: object = None, *, id: str | None = None, force: bool = False
     ) -> GateResult:
-        """`maybe_verify` for asyncio. Cancelling it gives back what was reserved.
+        """`maybe_verify` for asyncio. Cancelling it releases the reservation.
 
-        Calls that an event loop has at once are decided on together, in the order in which they
-        came, and logged in one transaction: up to 8 that come in one turn of the loop.
+        Up to 8 calls that come in one turn of the event loop are decided on together, in the order
+        of the calls, and logged in one transaction.
 
-        A verifier without `averify` runs in a thread. One that has begun there cannot be stopped:
-        it finishes, is charged, and its verdict is learned.
+        A verifier without `averify` runs in a thread. It cannot be stopped there once it has begun:
+        it finishes, is charged, and the policy learns its verdict.
         """
         result, verification = await self.adecide(response, task, id=id, force=force)
         return result if verification is None else await verification
@@ -240,10 +239,10 @@ class VerificationGate(ClientMethods, LoopMethods):
     def verify_batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
         """Decide on (response, task) pairs in order; verify the selected ones concurrently.
 
-        The policy is updated in order, too, when the batch ends or the policy enters another
-        phase. So, with a budget in verifications, the same batches give the same decisions at any
-        number of workers; in seconds or usd a decision may also depend on what earlier ones have
-        cost by then. Batches of a few dozens let a policy learn between them.
+        The policy is updated in order, too, when the batch ends or the policy enters another phase.
+        So, with a budget in verifications, the same batches give the same decisions at any number
+        of workers; in seconds or usd a decision may also depend on the costs known by then. With
+        batches of a few dozen a policy learns between them.
 
         Returns
         -------
@@ -259,11 +258,11 @@ class VerificationGate(ClientMethods, LoopMethods):
         return self._verification.batch(pairs)
 
     def report_outcome(self, id: str, outcome: Outcome | Verdict | str) -> GateResult:
-        """Take a verdict from outside: a person's, a CI job's, a verifier of the caller's own.
+        """Take a verdict from outside: from a person, a CI job, or the caller's own verifier.
 
-        For a selected output it is charged and learned from like any other. For one that was not
-        selected it is logged as an external verdict: it costs nothing, and no policy learns from
-        it, because who picked it, and why, is not known.
+        For a selected output it is charged and learned like any other. For one that was not
+        selected it is logged as an external verdict: it is not charged, and no policy learns from
+        it, because it is unknown why that output was chosen.
 
         Raises
         ------
@@ -282,20 +281,20 @@ class VerificationGate(ClientMethods, LoopMethods):
     # -- what is known ----------------------------------------------------------------------------
 
     def pending(self) -> list[Generation]:
-        """Outputs that were selected and that the policy has not learned from, in stream order.
+        """Selected outputs that the policy has not learned from, in stream order.
 
-        Those that are being verified are left out. After a resume these are what the last process
-        did not finish: hand them in again, or free their reservations with
+        Those that are being verified are left out. After a resume these are the outputs that the
+        last process did not finish: pass them to the gate again, or free their reservations with
         `report_outcome(id, "infra_error")`.
         """
         return self._life.pending()
 
     def find(self, id: str) -> GateResult | None:
-        """What is known of an output; None for an id never seen."""
+        """The result of an output; None for an unknown id."""
         return self._life.find(id)
 
     def output(self, id: str) -> Generation:
-        """An output as the log has it: what a verifier needs, without token arrays.
+        """An output from the log: the fields for a verifier, without token arrays.
 
         Raises
         ------
@@ -315,11 +314,11 @@ class VerificationGate(ClientMethods, LoopMethods):
         return self._life.decided(id).phase
 
     def status(self) -> GateStatus:
-        """Counts, account, reservations and policy health, all of one moment."""
+        """Counts, account, reservations and policy health at one moment."""
         return self._life.status()
 
     def close(self) -> None:
-        """Wait for verifications under way, close the verifier and the log."""
+        """Wait for running verifications, then close the verifier and the log."""
         self._verification.close()
         self._life.stop()
         close = getattr(self.verifier, "close", None)

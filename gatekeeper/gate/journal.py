@@ -34,11 +34,12 @@ class Journal:
 
     A snapshot is written when the log has doubled since the last one, and, when a gate opens or
     closes the log, if 1/32 of it is new: so all snapshots of a stream together take time in
-    proportion to its length. One that cannot be written is left out, as the events are enough.
+    proportion to its length. A snapshot that cannot be written is left out, because the events
+    suffice.
 
-    It is read only by a gate that computes the same: of the same code, with the same settings, from
-    the same initial state. A gate with a policy of another package writes none, since the code
-    that the policy depends on is not known.
+    It is read only by a gate that computes the same: with the same code, settings and initial
+    state. A gate with a policy of another package writes none, because a change of that policy's
+    code could not be detected.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class Journal:
     transaction
         In which the gate makes its changes.
     settings
-        JSON values by group and name: what must be as it was.
+        JSON values by group and name, which must not have changed.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Journal:
             self._new += 1
 
     def append(self, events: Sequence[Event]) -> None:
-        """Store all of the events, or none; within a transaction, with the state as they leave it.
+        """Store all of the events, or none; within a transaction, after the state has applied them.
 
         Raises
         ------
@@ -100,7 +101,7 @@ class Journal:
         return set(ids) if self._joint is None else self._joint.mine(ids)
 
     def shared(self) -> SharedStatus | None:
-        """Of the processes that write the log; None where this gate writes it alone."""
+        """State of the processes that write the log; None if this gate writes it alone."""
         return None if self._joint is None else self._joint.status()
 
     def sync(self) -> None:
@@ -134,14 +135,14 @@ class Journal:
         self._due = max(FEW, self._before)
 
     def _key(self) -> str | None:
-        """The same for gates that compute the same; None where that cannot be known."""
+        """Equal for gates that compute the same; None if that cannot be known."""
         code = code_fingerprint()
         return code and sha256(f"{code} {self._initial}".encode()).hexdigest()
 
 
 @cache
 def code_fingerprint() -> str | None:
-    """Hash of all that a decision is computed by: this package's source, Python, numpy, SciPy.
+    """Hash of everything that decisions depend on: this package's source, Python, numpy, SciPy.
 
     None where there is no source, or where it was changed after this process had loaded it.
     """

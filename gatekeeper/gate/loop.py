@@ -1,8 +1,8 @@
 """Loops around a gate: try again with the reason of the failure, and the best of several outputs.
 
-Both hand outputs in and read the results; policy, budget and log are the gate's. Outputs are
-named after their task, `id/1`, `id/2`, ..., so that a loop that was cut off goes on where it was:
-what the log has is not generated, decided on or charged again.
+Both pass outputs to a gate and read the results; policy, budget and log are the gate's. Outputs are
+named after their task, `id/1`, `id/2`, ..., so that an interrupted loop continues: outputs in the
+log are not generated, decided on or charged again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Stopped(StrEnum):
     PASSED = "passed"  # the last attempt was verified, and is right
     UNVERIFIED = "unverified"  # the policy did not select it: accepted unchecked
     BUDGET = "budget"  # it was selected, and the budget had no room
-    NO_VERDICT = "no_verdict"  # the verifier could not tell, or the verdict is yet to come
-    ATTEMPTS = "attempts"  # all that were allowed have been verified, and are wrong
+    NO_VERDICT = "no_verdict"  # the verifier could not tell, or the verdict is still missing
+    ATTEMPTS = "attempts"  # the maximum number of attempts was verified, and all are wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Attempt:
     def feedback(self, limit: int = 2000) -> str:
         """Why the output is wrong, as plain text for the next prompt.
 
-        The verdict, the outcome's detail, and its meta's `stdout` and `stderr`; of what is too
-        long, the beginning and the end. "" for an output that was not found wrong.
+        The verdict, the outcome's detail, and its meta's `stdout` and `stderr`; of long texts the
+        beginning and the end. "" for an output that was not found wrong.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Attempt:
         lines = [f"{name}: {text.strip()}" for name, text in parts.items() if text.strip()]
         left = limit
         for n, i in enumerate(sorted(range(len(lines)), key=lambda i: len(lines[i]))):
-            # The short ones first: what they leave is for the long ones.
+            # The short ones first: the rest of the limit is for the long ones.
             lines[i] = _shortened(lines[i], left // (len(lines) - n) - 1)
             left -= len(lines[i]) + 1
         return "\n".join(lines)[:limit]
@@ -76,7 +76,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """The result of a loop. `stopped` says how far its `text` can be trusted."""
+    """The result of a loop. `stopped` shows whether its `text` was verified."""
 
     id: str
     attempts: tuple[Attempt, ...]
@@ -89,7 +89,7 @@ class LoopResult:
 
     @property
     def verified(self) -> bool:
-        """True where a verdict on that text was reached; right only if `stopped` is PASSED."""
+        """Whether there is a verdict on that text; it is right only if `stopped` is PASSED."""
         return self.attempts[-1].result.verified
 
 

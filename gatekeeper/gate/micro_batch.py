@@ -1,4 +1,4 @@
-"""Micro-batching: what an event loop's callers request in one turn is handled in one go."""
+"""Micro-batching: requests of an event loop's callers in one turn are handled together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Given = TypeVar("Given", contravariant=True)
 
 
 class Future(Protocol[Given]):
-    """Where the answer to an item goes, or the exception that is raised to its caller."""
+    """Receives the answer to an item, or the exception for its caller."""
 
     def set_result(self, result: Given, /) -> None: ...
 
@@ -25,9 +25,9 @@ class Future(Protocol[Given]):
 class MicroBatcher(Generic[Item, Answer]):
     """Awaited with an item, it returns the answer to it; several items are handled at once.
 
-    The first caller waits until all others that are ready have had their turn, then handles the
-    items requested meanwhile; the caller that completes a batch of `most` handles it at once.
-    Nobody waits for what is not ready, so a lone caller has its answer in the next turn.
+    The first caller waits until all other ready tasks have run, then handles the items requested by
+    then; the caller that completes a batch of `most` handles it at once. No caller waits for tasks
+    that are not ready, so a single caller has its answer in the next turn.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class MicroBatcher(Generic[Item, Answer]):
         Gets items, in the order in which they came, and sets the answer or an exception on the
         future of each. Not called concurrently by one event loop.
     undo
-        Gets an answer whose caller was cancelled before it could take it. Items of callers that
+        Called with an answer whose caller was cancelled before it got it. Items of callers that
         were cancelled earlier are left out.
     most
         Items in a batch.
@@ -54,7 +54,7 @@ class MicroBatcher(Generic[Item, Answer]):
     async def __call__(self, item: Item) -> Answer:
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # trio, which has no turns: each by itself
+        except RuntimeError:  # trio, which has no turns: each item alone
             alone: concurrent.futures.Future[Answer] = concurrent.futures.Future()
             self._handle([(item, alone)])
             return alone.result()
@@ -82,7 +82,7 @@ class MicroBatcher(Generic[Item, Answer]):
 
     def _handle_batch(self, loop: asyncio.AbstractEventLoop, batch: _Batch[Item, Answer]) -> None:
         if self._batches.get(loop) is not batch:
-            return  # it was complete before the turn was over
+            return  # the batch was full before the turn ended
         del self._batches[loop]
         waiting = [(item, future) for item, future in batch if not future.done()]
         try:

@@ -1,4 +1,4 @@
-"""What is handed in to a gate: an output with its signals and its cost estimate."""
+"""A new output of a gate, with its signals and its cost estimate."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["NewOutput", "OutputReader"]
 
 
 class NewOutput(NamedTuple):
-    """An output as it comes in."""
+    """A new output."""
 
     generation: Generation
     candidate: Candidate | None  # None: its id is known
     force: bool
-    response_id: object = None  # that it came with
+    response_id: object = None  # of the response
 
 
 class OutputReader:
@@ -35,7 +35,7 @@ class OutputReader:
     Parameters
     ----------
     state
-        The gate's: knows the ids that were decided on.
+        The gate's, with the ids that were decided on.
     cost_estimate
         ĉ of an output before it is verified.
     features
@@ -65,8 +65,8 @@ class OutputReader:
         Raises
         ------
         BadInputError
-            For a response that is not understood, a cost estimate that is not above 0, and an
-            output whose group is unknown, where the budget has caps for groups.
+            For a response that cannot be read, a cost estimate that is not above 0, and an output
+            whose group is unknown, where the budget has caps for groups.
         """
         generation = as_generation(response, id=id)
         if generation.id in self._state.ids:

@@ -1,4 +1,4 @@
-"""Warnings of verifications without a verdict and of outputs without log-probabilities.
+"""Warnings about verifications without a verdict and outputs without log-probabilities.
 
 A gate logs them with the standard `logging` (logger `gatekeeper`, level WARNING): at the first of
 each kind, at the end of the warm-up, and when it closes. `status()`, `gatekeeper run` and the
@@ -39,9 +39,9 @@ class Shortfall:
     outputs, missing
         Decided on, and of these without any signal.
     evaluated, unscored
-        Decided on after the warm-up, and of these without a score, there being no signal.
+        Decided on after the warm-up, and of these without a score, because they have no signal.
     verdicts, failed
-        Selected outputs with a verdict, and those of which the verifier could not tell.
+        Selected outputs with a verdict, and those for which the verifier could not tell.
     why
         The last of these failures, in words.
     warmups
@@ -100,7 +100,7 @@ class Shortfall:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """A few sentences for each kind; empty if nothing was lacking."""
+        """One sentence or more for each kind; empty if nothing was missing."""
         found = []
         if self.unscored and self.unscored == self.evaluated:
             found.append(
@@ -201,12 +201,14 @@ class Notices:
                 )
 
     def closing(self) -> None:
-        """The last summary, if anything was lacking in this process."""
+        """The last summary, if anything was missing in this process."""
         if self._warned_failed or self._warned_missing:
             self._summarise("the gate closes", Shortfall.of_state(self._state))
 
     def send(self) -> None:
-        """Without the gate's lock. A handler or filter that raises costs no output its verdict."""
+        """Send the warnings, without the gate's lock. An exception in a handler or filter does not
+        affect verdicts.
+        """
         while self._waiting:
             try:
                 text = self._waiting.popleft()

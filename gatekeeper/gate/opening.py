@@ -27,7 +27,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     Parameters
     ----------
     given
-        What the gate was given.
+        The arguments of the gate.
     policy
         The gate's, in its initial state.
 

@@ -1,4 +1,4 @@
-"""What the loops around a gate use of it."""
+"""The methods of a gate that its loops use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Gate"]
 
 
 class Gate(Protocol):
-    """The methods of `VerificationGate` that take an output and find it again."""
+    """The methods of `VerificationGate` that take an output and look it up."""
 
     def maybe_verify(
         self, response: object, task: object = None, *, id: str | None = None

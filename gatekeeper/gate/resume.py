@@ -1,4 +1,4 @@
-"""Going on from a log: its settings must be this gate's, and its events rebuild the state."""
+"""Resume from a log: its settings must equal this gate's, and its events rebuild the state."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def differences(
 ) -> list[SettingDifference]:
     """In which settings a log and a gate differ.
 
-    Another budget or seed makes another policy: what follows from them is left out.
+    Another budget or seed also changes the policy: such consequences are left out.
 
     Parameters
     ----------
@@ -75,26 +75,26 @@ def resume(
     fingerprint: Fingerprint,
     joint: bool = False,
 ) -> None:
-    """Bring a fresh state to where the log is, then to what has changed since it was written.
+    """Apply a log to a fresh state, then what has changed since it was written.
 
-    Each decision after the snapshot, or all where there is none, is made again, which brings the
-    policy and the draws to where they were, and compared with the logged one. Drift is tested
-    again, too, except where the log was written with other tests: there it is what the log says,
-    and today's tests begin after it.
+    Each decision after the snapshot, or all without one, is repeated, which restores the policy and
+    the draws, and compared with the logged one. Drift is tested again, too, unless the log was
+    written with other tests: then drift is taken from the log, and the current tests begin after
+    it.
 
     Parameters
     ----------
     on_drift
         The gate's; the log's must be the same.
     fingerprint
-        What labels depend on now. A change is an event, which may be drift.
+        The current conditions of labels. A change is an event, which may be drift.
     joint
-        Several processes write the log: their decisions are taken as they are.
+        Several processes write the log: their decisions are not repeated.
 
     Raises
     ------
     LogMismatchError
-        Where this policy decides otherwise than the log has it, or `on_drift` differs.
+        If this policy decides differently from the log, or `on_drift` differs.
     """
     models: dict[str, None] = {}  # seen before logs had fingerprints
     logged_on_drift, decided = str(on_drift), False

@@ -22,7 +22,7 @@ __all__ = [
     "run_tasks",
 ]
 
-BLOCK = 32  # outputs decided on before their verdicts are learned; part of what makes runs equal
+BLOCK = 32  # outputs decided on before their verdicts are learned; equal runs need equal blocks
 
 
 Generate = Callable[[Sequence[str], Sequence[str]], Sequence[Generation]]
@@ -51,11 +51,11 @@ def run_tasks(
     *,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Take every task through the gate, in order, in blocks of `BLOCK`.
+    """Pass every task through the gate, in order, in blocks of `BLOCK`.
 
-    Outputs that the gate's log knows are not decided on again; those that were selected and have
-    no verdict are verified. Interrupted anywhere and called again, it ends in the state that one
-    uninterrupted call leaves. `on_progress` is called with the number of tasks just done.
+    Outputs in the gate's log are not decided on again; selected ones without a verdict are
+    verified. After an interruption, a second call ends in the same state as one uninterrupted call.
+    `on_progress` is called with the number of tasks just done.
     """
     pending = {generation.id: generation for generation in gate.pending()}
     for block in blocks_of(tasks, BLOCK):
@@ -75,8 +75,8 @@ def answers_of(block: Sequence[Task], new: set[str], generate: Generate) -> dict
     """
     if not new:
         return {}
-    # The whole block, even where a part of it is known: what a model answers depends on its
-    # neighbours in the last bits, and a resumed run must equal an uninterrupted one.
+    # The whole block, even if a part of it is known: a model's answer depends on the rest of its
+    # batch in the last bits, and a resumed run must equal an uninterrupted one.
     answers = generate([task["prompt"] for task in block], [task["id"] for task in block])
     found = {answer.id: answer for answer in answers if answer.id in new}
     if new - found.keys():
@@ -92,9 +92,9 @@ def check_the_rest(
     workers: int,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Verify what the gate did not select, outside the budget, as external verdicts.
+    """Verify the outputs that the gate did not select, outside the budget, as external verdicts.
 
-    To know what another choice would have found; the policy never learns it.
+    Shows what another choice would have found; the policy does not learn from it.
     """
 
     def check(task: Task) -> None:

@@ -1,7 +1,7 @@
 """The main loop in several processes that share a run: each block of tasks is done by one of them.
 
-All get the same tasks. Each takes a block that nobody has, until none is left, so a fast process
-does more of them than a slow one; the blocks of a process that has ended are taken by the others.
+All processes have the same tasks. Each takes a free block, until none is left, so a fast process
+does more of them than a slow one; the others take the blocks of a process that has ended.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run_shared_tasks"]
 
-PAUSE = 0.2  # seconds until the database is asked again
-PATIENCE = 60.0  # seconds in which this process applies something of what the others wrote
+PAUSE = 0.2  # seconds until the next query
+PATIENCE = 60.0  # seconds in which this process must apply some events of the others
 Found = TypeVar("Found")
 
 
@@ -35,10 +35,10 @@ def run_shared_tasks(
     *,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Take tasks through the gate until all are done, by this process or by another one.
+    """Pass tasks through the gate until all are done, by this process or by another one.
 
     Then outputs for which a verifier could not tell are tried again, if their process has ended.
-    The gate knows all that the others had done by then.
+    The gate has then applied all events of the others up to that moment.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def _do(
 ) -> None:
     """Decide on the outputs of a block, and verify those that are selected.
 
-    Where a process ended in the midst of it, its decisions stand: then what it had selected, and
-    has no verdict, is verified.
+    If another process ended in the middle of the block, its decisions are kept, and its selected
+    outputs without a verdict are verified.
     """
     ids = [task["id"] for task in block]
     known = _patiently(partial(blocks.decided, ids))
@@ -117,7 +117,7 @@ def _catch_up(gate: VerificationGate, blocks: PostgresBlocks) -> None:
 
 
 def _patiently(call: Callable[[], Found]) -> Found:
-    """What a call returns, as soon as the database can be reached."""
+    """The result of a call, repeated until the database can be reached."""
     while True:
         try:
             return call()

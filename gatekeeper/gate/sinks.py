@@ -14,7 +14,7 @@ _LOG = logging.getLogger("gatekeeper")
 
 
 class Sinks:
-    """The sinks of one gate. Never called under the gate's lock; nothing that they raise passes.
+    """The sinks of one gate. Never called under the gate's lock; their exceptions are caught.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Sinks:
             self._open[result.id] = own, kept
 
     def concluded(self, result: GateResult) -> None:
-        """Pass an outcome on; there is nothing to pass where there is none."""
+        """Pass an outcome on, if there is one."""
         if result.outcome is None:
             return
         has_verdict = result.outcome.error is not None

@@ -22,7 +22,7 @@ def status_of(
     state
         The gate's.
     verifying
-        How many outputs its verifier has in this process.
+        Number of outputs that are being verified in this process.
     durations
         Durations of its verifications in this process.
     shared

@@ -1,4 +1,4 @@
-"""One change of a gate after the other, and none after one that broke off."""
+"""Changes of a gate, one after the other, and none after an incomplete one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Transaction"]
 
 
 class Transaction:
-    """Entered, under the gate's lock, for one change of policy, ledger and log together; inside it
-    again for a part that may break off by itself.
+    """A change of policy, ledger and log together. Entered under the gate's lock, and again inside
+    for a part that may fail alone.
 
-    Where a change breaks off in the middle (a full disk, an interrupt), memory may be ahead of the
-    log. So the gate stops for good; the log is right, and a new gate on it goes on. Not a
-    `contextmanager`, for speed: each output has a transaction. The lock is not taken here: an
-    interrupt between these lines would keep it for ever.
+    If a change is interrupted (by a full disk, by Ctrl-C), memory may be ahead of the log. So the
+    gate stops for good; the log is correct, and a new gate can continue it. Not a `contextmanager`,
+    for speed: each output has a transaction. The lock is not taken here: an interrupt between these
+    lines would keep it for ever.
     """
 
     def __init__(self) -> None:
@@ -27,10 +27,10 @@ class Transaction:
         self._depth = 0
 
     def complete(self, depth: int) -> bool:
-        """Whether memory and log agree, entered so many times.
+        """Whether memory and log agree, at this depth of entering.
 
-        They do not after a change that broke off, and while a change is under way that a signal
-        handler interrupted with one of its own.
+        They do not after an incomplete change, and while a signal handler makes a change inside
+        another one.
         """
         return self._broken is None and self._depth == depth and os.getpid() == self._pid
 

@@ -37,7 +37,7 @@ class Verification:
     workers
         Threads for `batch`, and for a synchronous verifier on an event loop.
     on_unavailable
-        What a verifier that cannot tell does to the caller; see `VerificationGate`.
+        What happens if the verifier could not tell; see `VerificationGate`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Verification:
     async def arun(self, output: Output, task: object) -> None:
         """Verify on this event loop; in a thread, where the verifier has no `averify`.
 
-        Cancelled, it gives the reservation back, unless a thread has begun: that one finishes.
+        Cancelling releases the reservation, unless a thread has begun: that one finishes.
         """
         if isinstance(self._verifier, AsyncVerifier):
             await self._await(self._verifier, output, task)

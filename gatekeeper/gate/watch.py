@@ -1,4 +1,4 @@
-"""The decorator `@gate.watch`: what a function returns passes through a gate."""
+"""The decorator `@gate.watch`: passes a function's results through a gate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOG = logging.getLogger("gatekeeper")
 
 
 class Watched(Generic[P, R]):
-    """A decorated function. A call passes what the function returns to the gate, and returns it.
+    """A decorated function. A call passes the function's result to the gate, and returns it.
 
     Attributes
     ----------
