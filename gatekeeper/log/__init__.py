@@ -1,4 +1,4 @@
-"""The log: what a gate decided, what came of it and what its policy learned, in order."""
+"""The log: decisions, outcomes and learned labels of a gate, in order."""
 
 from gatekeeper.log.events import (
     Decided,

@@ -29,7 +29,7 @@ def encoded(events: Iterable[Event], log: str) -> list[tuple[str, str, str]]:
     Raises
     ------
     LogError
-        For an event above the limit of one.
+        For an event that exceeds the size limit.
     """
     rows = []
     for event in events:
@@ -50,7 +50,7 @@ def _decided_json(event: Decided) -> str | None:
     """The JSON of `event.row().data`, to the letter, in half its time: every output has one.
 
     None where a number is missing, where there are features or groups, and for values of other
-    types than the fields': `json` then encodes the row, or says what is wrong with it.
+    types than the fields': `json` then encodes the row, or raises the error.
     """
     generation, candidate, decision = event.generation, event.candidate, event.decision
     signals, coverage = candidate.signals, event.token_coverage

@@ -1,15 +1,14 @@
 """The events of a gate, one class per kind, and the rows in which a log stores them.
 
-class               stored kind    what happened
-Decided             "decided"      an output was decided on; if selected, budget was reserved
-ReservedAgain       "reserved"     budget was reserved again, for a verification to repeat
-Settled             "outcome"      a verifier gave a verdict, and its cost was charged
-Released            "released"     a verification ended without a verdict; its budget is free
-Learned             "learned"      the policy was updated with the outcome
+class               stored kind    what happened Decided             "decided"      an output was
+decided on; if selected, budget was reserved ReservedAgain       "reserved"     budget was reserved
+again, for a verification to repeat Settled             "outcome"      a verifier gave a verdict,
+and its cost was charged Released            "released"     a verification ended without a verdict;
+its budget is free Learned             "learned"      the policy was updated with the outcome
 ExternalVerdict     "audited"      a verdict from outside, on an output that was not selected
-FingerprintChanged  "fingerprint"  what labels depend on is this from here on
-HealthChanged       "calibration"  whether what the policy learned holds, from here on
-WarmupRepeated      "warmup"       the warm-up begins again: it ended without a single verdict
+FingerprintChanged  "fingerprint"  the conditions of labels from here on HealthChanged
+"calibration"  whether what the policy learned holds, from here on WarmupRepeated      "warmup"
+the warm-up begins again: it ended without a single verdict
 
 A row is the stored kind, the output's id ("" for the last three) and an object of JSON values. The
 methods `row` and `of` of a class write and read it. NaN is stored as null and an
@@ -61,7 +60,7 @@ class Row(NamedTuple):
     """An event as a log stores it."""
 
     kind: str
-    id: str  # of the output; "" for what concerns none
+    id: str  # of the output; "" for events without one
     data: Mapping[str, Any]  # JSON values
 
 
@@ -69,7 +68,7 @@ class Row(NamedTuple):
 class Decided:
     """An output was decided on.
 
-    The token arrays of `generation` are not stored, the signals made of them are.
+    The token arrays of `generation` are not stored, only their signals.
     """
 
     kind: ClassVar[str] = "decided"
@@ -175,7 +174,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class _OfOutput:
-    """Happened to an output; nothing else is known of it."""
+    """An event of an output, without further data."""
 
     kind: ClassVar[str]
 
@@ -205,7 +204,7 @@ class Settled:
 
     id: str
     outcome: Outcome
-    taken: float  # what it cost in fact, in the budget's unit; NaN where that is unknown
+    taken: float  # its actual cost, in the budget's unit; NaN if unknown
 
     def row(self) -> Row:
         """The event as it is stored."""
@@ -225,7 +224,7 @@ class Released:
 
     id: str
     why: str
-    outcome: Outcome | None  # an `infra_error`; None where the verifier was cut off
+    outcome: Outcome | None  # an `infra_error`; None if the verifier was interrupted
 
     def row(self) -> Row:
         """The event as it is stored."""
@@ -265,14 +264,14 @@ class ExternalVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintChanged:
-    """What labels depend on is this from here on: models, prompt template, verifier, signals."""
+    """The conditions of labels from here on: models, prompt template, verifier, signals."""
 
     kind: ClassVar[str] = "fingerprint"
     id: ClassVar[str] = ""
 
     fingerprint: Fingerprint
     on_drift: str  # the gate's reaction: "relearn" or "report"
-    why: str  # what has changed, in words, where that is drift; else ""
+    why: str  # the change, in words, if that is drift; else ""
     tests: int = 1  # number of the definition of the tests for drift, from here on
 
     def row(self) -> Row:
@@ -356,7 +355,7 @@ def decode(kind: str, id_: str, data: Mapping[str, Any]) -> Event:
     Raises
     ------
     LogError
-        For a row that no version of the package writes.
+        For a row that no version of the package has written.
     """
     event = _CLASSES.get(kind)
     if event is None:

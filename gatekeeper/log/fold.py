@@ -1,4 +1,4 @@
-"""What events say: one transition per kind of event, for everything that reads a log.
+"""The fold over events: one transition per kind of event, for everything that reads a log.
 
 A gate, live or on resume, applies its events to a `LogState` that also has its policy (see
 `gatekeeper.gate.state`); a look-up applies the events of one output to an `Output`; reports and
@@ -40,12 +40,12 @@ __all__ = ["LogState", "Output"]
 
 @dataclass(slots=True, eq=False)
 class Output:
-    """What the events say of one output that was decided on."""
+    """One output, after its events so far."""
 
     candidate: Candidate
     decision: Decision
     phase: str  # of the policy when it decided
-    reserved: bool  # its budget is held
+    reserved: bool  # its budget is reserved
     outcome: Outcome | None = None  # with a label: charged, or from outside
     unavailable: Outcome | None = None  # why the verifier could not tell, the last time
     external: bool = False  # the outcome is from outside
@@ -93,7 +93,7 @@ class LogState:
     fingerprint
         The last one; None before there is any. Early logs have none.
     health, drift
-        Whether what the policy learned holds, and in words why it last did not.
+        Whether what the policy learned holds, and the reason of the last drift.
     decisions, verdicts
         As in `GateStatus`.
     """
@@ -121,7 +121,7 @@ class LogState:
         self.warmup_seen = self.warmup_verified = self.warmup_errors = 0
         self.budget_exhausted = self.missing_signal = self.external_verdicts = 0
         self.unscored = 0  # after the warm-up, with no signal to rank it by
-        self.warmups = 1  # with those that had to be repeated
+        self.warmups = 1  # including repeated ones
         self.decisions = dict.fromkeys(Reason, 0)
         self.verdicts = dict.fromkeys(Verdict, 0)
 

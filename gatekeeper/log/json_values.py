@@ -1,4 +1,4 @@
-"""Numbers and outcomes as JSON values, in which a log stores them."""
+"""Numbers and outcomes as the JSON values that a log stores."""
 
 from __future__ import annotations
 

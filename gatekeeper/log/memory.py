@@ -14,7 +14,7 @@ __all__ = ["MemoryLog"]
 
 
 class MemoryLog:
-    """Keeps events as rows, so that it gives back what a log in a file would."""
+    """Keeps events as rows, so that it returns the same as a log in a file."""
 
     def __init__(self) -> None:
         self._settings: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""The schema of a log file, as the steps that make it.
+"""The schema of a log file, as a list of migrations.
 
-Append only. A file records the names of the steps that it has; one that has the first n is brought
-up to date by the others, and one that has a step unknown here was written by a newer version.
+Append only. A file records the names of its migrations; missing ones are applied when a gate opens
+it, and a file with an unknown one was written by a newer version.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ def _create(db: sqlite3.Connection) -> None:
 
 
 def _index_on_demand(db: sqlite3.Connection) -> None:
-    """`SQLiteLog` makes the index when it is first asked for one output: most gates never ask, and
-    keeping it makes every append slower."""
+    """`SQLiteLog` creates the index at the first look-up of an output: most gates never make one,
+    and the index makes every append slower.
+    """
     db.execute("DROP INDEX events_by_id")
 
 

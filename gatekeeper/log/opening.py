@@ -1,4 +1,4 @@
-"""Opens the log that is at a place."""
+"""Opens the log at a place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_log(
     place
         A file, or a run in a PostgreSQL database.
     read_only
-        Needs no lock, sees what is committed, and cannot write. The log must exist.
+        Read committed events, without a lock. The log must exist.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def open_log(
 
 
 def log_exists(place: Path | PostgresRun) -> bool:
-    """Whether there is something at this place to read."""
+    """Whether there is a log at this place."""
     if isinstance(place, Path):
         return place.exists()
     from gatekeeper.log.postgres import exists

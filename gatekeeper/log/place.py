@@ -1,7 +1,7 @@
 """Where a log is: a file, or a named run in a PostgreSQL database.
 
-The address of a database may have a password. It is in no text that this package makes: `str` and
-`repr` of a `PostgresRun` leave it out, and a malformed address is not shown at all.
+The address of a database may have a password. No text of this package contains it: `str` and `repr`
+of a `PostgresRun` leave it out, and a malformed address is not shown at all.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PostgresRun:
     Raises
     ------
     BadInputError
-        For what is no such address, and for a name that cannot be used.
+        For an invalid address, and for an invalid name.
     """
 
     dsn: str = field(repr=False)
@@ -86,7 +86,7 @@ def is_address(text: object) -> bool:
 
 
 def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | PostgresRun:
-    """The place that a log and the name of a run stand for.
+    """The place for a log and the name of a run.
 
     Raises
     ------
@@ -120,5 +120,5 @@ def without_passwords(text: str) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """What an error of a database says, as one line without passwords."""
+    """The message of a database's error, as one line without passwords."""
     return " ".join(without_passwords(str(error)).split()) or repr(error)

@@ -1,8 +1,8 @@
 """A log in PostgreSQL: the runs of many gates in one database, each run with its own events.
 
 One statement for each change of the gate, so one transaction: `kill -9` of the gate loses nothing
-that was acknowledged, and neither does the end of the database's host, as far as the database's own
-settings (`fsync`, `synchronous_commit`) go.
+that was acknowledged, and neither does a crash of the database's host, if the database's settings
+(`fsync`, `synchronous_commit`) ensure that.
 
 One gate at a time owns a run: it holds an advisory lock of the session in which it also writes. So
 a gate that has lost its lock has lost the connection, and can write nothing more. A pooler that
@@ -43,11 +43,11 @@ from gatekeeper.log.postgres_schema import AbsentError, migrate
 __all__ = ["PostgresLog", "exists"]
 
 OLDEST = 12  # version of the server
-PATIENCE = 5.0  # seconds for the server to notice that the run's last process has ended
+PATIENCE = 5.0  # seconds in which the server notices the end of the run's last process
 OWNED = 0x6761_7465  # advisory locks of this class: of runs, by their number
 PAGE = 1000  # events that are read at a time
 _PART = 16 << 20  # bytes of a snapshot in one row
-# A host that has gone without a word keeps its lock for about a minute.
+# After a crash of the host its lock is kept for about a minute.
 _CONNECTION = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -62,9 +62,9 @@ class PostgresLog:
     Parameters
     ----------
     place
-        The database and the run, which is made where there is none.
+        The database and the run, which is created if it does not exist.
     read_only
-        Needs no lock, sees what is committed, and cannot write. The run must exist.
+        Read committed events, without a lock. The run must exist.
     shared
         For one of several gates that write the run (`SharedLog`): appends nothing itself.
 
@@ -75,7 +75,7 @@ class PostgresLog:
     LogSchemaError
         For a schema of a newer gatekeeper.
     LogError
-        For a database that cannot be opened, or is not fit for a log.
+        For a database that cannot be opened, or cannot store a log.
     BadInputError
         For an address that libpq does not understand.
     """
@@ -105,7 +105,7 @@ class PostgresLog:
                 if read_only:
                     self._db.execute("SET default_transaction_read_only = on")
                 else:
-                    for name in ("idle", "interval", "count"):  # the server's side of them
+                    for name in ("idle", "interval", "count"):  # their server side
                         value = str(_CONNECTION[f"keepalives_{name}"])
                         self._db.execute(
                             "SELECT set_config(%s, %s, false)", (f"tcp_keepalives_{name}", value)
@@ -183,7 +183,7 @@ class PostgresLog:
             time.sleep(0.05)
 
     def _owner(self) -> str:
-        """Who holds the run's lock, as far as this user may see that."""
+        """The holder of the run's lock, if this user may read that."""
         found = self._db.execute(
             "SELECT a.application_name, to_char(a.backend_start, 'YYYY-MM-DD HH24:MI TZ')"
             " FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory'"
@@ -336,7 +336,7 @@ class PostgresLog:
 
     @contextmanager
     def _errors(self, done: str) -> Iterator[None]:
-        """What goes wrong with the database, as a LogError."""
+        """Turns errors of the database into a LogError."""
         try:
             yield
         except (psycopg.Error, ValueError, RecursionError) as e:

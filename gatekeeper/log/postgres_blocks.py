@@ -1,7 +1,7 @@
 """Which process on a shared run does which block of its tasks.
 
-A block is done by one process. It is another's as soon as that one has ended, or was taken for dead
-and fenced: then it can write nothing more, so what the log has of the block is all that there is.
+A block is done by one process. Another process may take it when that one has ended, or was taken
+for dead and fenced: then it can write nothing more, so the log has all events of the block.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gatekeeper.log.postgres_link import Link
 
 __all__ = ["PostgresBlocks"]
 
-# Blocks that others are taking at this moment are left to them.
+# Skips blocks that others are taking at this moment.
 _TAKE = """
 WITH me AS (SELECT run, writer FROM gatekeeper.writers
             WHERE run = %s AND writer = %s AND live FOR SHARE)
@@ -38,7 +38,7 @@ AND (SELECT count(DISTINCT id) FROM gatekeeper.events
 
 
 class PostgresBlocks:
-    """The blocks of a run, as one of its processes sees them. For one thread.
+    """The blocks of a run, for one of its processes and one thread.
 
     Each method raises UnavailableError while the database cannot be reached.
 
@@ -68,7 +68,7 @@ class PostgresBlocks:
             )
 
     def left(self) -> int:
-        """Blocks that are not done yet, by whomever.
+        """Blocks that no process has finished yet.
 
         Raises
         ------
@@ -88,13 +88,13 @@ class PostgresBlocks:
         return int(found[1])
 
     def take(self) -> int | None:
-        """The first block that this process is to do; None where others have all that are left."""
+        """The next block for this process; None if others have all remaining ones."""
         with self._link.connection() as db:
             found = db.execute(_TAKE, (self._run, self._writer, self._run)).fetchone()
         return None if found is None else int(found[0])
 
     def decided(self, ids: Collection[str]) -> set[str]:
-        """Those of these outputs on which a process has decided, as far as the log has it."""
+        """Those of these outputs with a decision in the log."""
         with self._link.connection() as db:
             return set(deciders(db, self._run, ids))
 

@@ -1,4 +1,4 @@
-"""Whether a database takes a log: its version, rights, clock, and what a change takes."""
+"""Whether a database can store a log: version, rights, clock, and time of a change."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gatekeeper.log.postgres import PostgresLog
 __all__ = ["check"]
 
 TRIES = 20
-APART = 1.0  # seconds between two clocks that are worth a remark
+APART = 1.0  # seconds between two clocks that are reported
 
 
 def check(dsn: str) -> tuple[str, str]:
-    """Write and read a run, as a gate does, and remove it; the tables stay, if it had to make them.
+    """Write and read a run, as a gate does, and remove it; tables that it creates stay.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def check(dsn: str) -> tuple[str, str]:
     Returns
     -------
     tuple of str
-        The server's version, and a sentence on what a run has to expect of it.
+        The server's version, and a sentence on latency, clock and durability.
 
     Raises
     ------

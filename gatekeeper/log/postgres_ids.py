@@ -1,4 +1,4 @@
-"""Ids of outputs as texts that PostgreSQL takes, and which process decided on an output."""
+"""Ids of outputs as texts that PostgreSQL accepts, and which process decided on an output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of_text(text: str) -> str:
 
 
 def deciders(db: psycopg.Connection[Any], run: int, ids: Collection[str]) -> dict[str, int]:
-    """The process that decided first on each of these outputs of a run, as far as the log has it.
+    """The process that decided first on each of these outputs of a run, by the log.
 
     Returns
     -------

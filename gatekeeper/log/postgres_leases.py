@@ -48,7 +48,7 @@ RETURNING l.account, l.granted, l.bound
 
 
 class PostgresLeases:
-    """A `LeaseStore` that reconnects by itself: a database that is gone is an UnavailableError.
+    """A `LeaseStore` that reconnects by itself; an unreachable database is an UnavailableError.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class PostgresLeases:
             raise
 
     def _found(self) -> int:
-        """The run's number; its accounts are made where there are none."""
+        """The run's number; its accounts are created if they do not exist."""
         with self._transaction() as db:
             query = "SELECT run FROM gatekeeper.runs WHERE name = %s"
             found = db.execute(query, (self.place.name,)).fetchone()
@@ -140,8 +140,9 @@ class PostgresLeases:
         return grants
 
     def _raise_bounds(self, member: Member, claims: Mapping[str, Claim]) -> dict[str, Grant]:
-        """Write what is used, in one round trip; empty, and nothing written, where a lease has to
-        change, the process was fenced, or the connection is new."""
+        """Write the used amounts, in one round trip; the result is empty, and nothing is written,
+        if a lease has to change, the process was fenced, or the connection is new.
+        """
         used = [claim.used for claim in claims.values()]
         need = [claim.need for claim in claims.values()]
         ahead = leases.AHEAD * self._price
@@ -189,7 +190,9 @@ class PostgresLeases:
         self._link.close()
 
     def _check(self, db: psycopg.Connection[Any], member: Member) -> None:
-        """Lock the process's own row; nobody raises its epoch before this transaction ends."""
+        """Lock the process's own row; no other process can raise its epoch before this transaction
+        ends.
+        """
         found = db.execute(
             "UPDATE gatekeeper.writers SET beat = beat + 1"
             " WHERE run = %s AND writer = %s AND epoch = %s RETURNING beat",
@@ -207,7 +210,7 @@ class PostgresLeases:
         return {account: Grant(granted, bound) for account, granted, bound in rows}
 
     def _lock_free(self, db: psycopg.Connection[Any]) -> dict[str, int]:
-        """What nobody holds of each account; their rows are locked until the transaction ends."""
+        """The free part of each account; their rows are locked until the transaction ends."""
         rows = db.execute(
             "SELECT account, cap - granted FROM gatekeeper.accounts WHERE run = %s"
             " ORDER BY account FOR NO KEY UPDATE",

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that is made again when it was lost, and not too often."""
+"""A connection to PostgreSQL that reconnects, with increasing delays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gatekeeper.log.place import PostgresRun, one_line
 __all__ = ["LONGEST_PAUSE", "PAUSE", "Link"]
 
 PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds, doubled each time
-# A server that has gone without a word is noticed in about ten seconds.
+# A crash of the server's host is noticed in about ten seconds.
 _CONNECTION: dict[str, Any] = {
     "connect_timeout": 5,
     "keepalives_idle": 5,
@@ -31,8 +31,8 @@ _CONNECTION: dict[str, Any] = {
 class Link:
     """A connection in autocommit mode, for one thread at a time.
 
-    After an UnavailableError the database is not asked for a while, so that a caller does not wait
-    for it at each decision.
+    After an UnavailableError there is no attempt for a while, so that a caller does not wait at
+    each decision.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Link:
         self.connects = 0
         self._db: psycopg.Connection[Any] | None = None
         self._pause = PAUSE
-        self._again = 0.0  # when the database may be asked after it could not be reached
+        self._again = 0.0  # time of the next attempt
         self._why = ""
 
     @contextmanager
@@ -62,16 +62,16 @@ class Link:
         Raises
         ------
         UnavailableError
-            Where there is none, and where it is lost meanwhile.
+            Without a connection, and if it is lost.
         LogError
-            Where the database refuses something else.
+            For other errors of the database.
         """
         if monotonic() < self._again:
             raise UnavailableError(self._why)
         try:
             if self._db is None or self._db.closed:
                 self._db = psycopg.connect(self.place.dsn, autocommit=True, **_CONNECTION)
-                # A process that is stopped in the midst of a transaction must not keep its locks.
+                # A process that is stopped during a transaction must not keep its locks.
                 self._db.execute("SET idle_in_transaction_session_timeout = '2s'")
                 self._db.execute("SET lock_timeout = '10s'")
                 self.connects += 1

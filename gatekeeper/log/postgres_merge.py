@@ -1,11 +1,11 @@
 """The events of a run with many writers, in one order.
 
-Each writer numbers its own events without gaps. A reading covers what is committed when it begins,
-for all writers of one moment: so an event that follows from another writer's is never without it.
-The order is that of the times, and for the events of one writer that of its numbers.
+Each writer numbers its own events without gaps. A reading is a consistent snapshot over all
+writers, so an event that depends on another writer's comes with it. Events are ordered by time,
+those of one writer by number.
 
-Two processes may decide on outputs of one id, before they know of each other's. Both are kept: the
-later one is `ID (process 2)`, by its writer.
+Two processes may decide on outputs with one id before either has read the other's event. Both are
+kept: the later one is `ID (process 2)`, by its writer.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SharedRow(NamedTuple):
 
 
 class Merged:
-    """What has been read of a run so far, and what is new.
+    """The events of a run: those read so far, and new ones.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class Merged:
         self._run, self._without = run, without
         self._read: dict[int, int] = {}  # number of the last event that was read, by writer
         self._places = array("q")  # of all events that were read, in order
-        self._owners: dict[str, int] = {}  # who decided first on an output
-        self._twice: set[tuple[str, int]] = set()  # who did later
+        self._owners: dict[str, int] = {}  # writer of the first decision on an output
+        self._twice: set[tuple[str, int]] = set()  # writers of later ones
 
     def __len__(self) -> int:
         return len(self._places)
@@ -71,7 +71,7 @@ class Merged:
         yield from self.new(db)
 
     def new(self, db: Connection[Any]) -> Iterator[SharedRow]:
-        """The events that have not been read. It may be left before its end."""
+        """The events that have not been read. The iteration may be stopped early."""
         streams = [
             self._of_writer(db, writer, until)
             for writer, until in self.last(db).items()

@@ -1,6 +1,6 @@
-"""The tables of a PostgreSQL log, in a schema of their own, as the steps that make them.
+"""The schema of a PostgreSQL log, as a list of migrations.
 
-Append only, as the steps of a file: see `gatekeeper.log.migrations`.
+Append only, as those of a file: see `gatekeeper.log.migrations`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _create(db: Connection[Any]) -> None:
 
 
 def _share(db: Connection[Any]) -> None:
-    """The constraints say once more what `gatekeeper.budget.leases` is to keep."""
+    """The constraints enforce the rules of `gatekeeper.budget.leases` again."""
     db.execute(
         "CREATE TABLE gatekeeper.writers (run integer NOT NULL REFERENCES gatekeeper.runs,"
         " writer integer NOT NULL, epoch integer NOT NULL DEFAULT 1, live boolean NOT NULL"
@@ -80,7 +80,7 @@ def _divide(db: Connection[Any]) -> None:
 
 
 def _put_tasks(db: Connection[Any]) -> None:
-    """What callers sent to one of several gateways."""
+    """Tasks that callers sent to one of several gateways."""
     db.execute(
         "CREATE TABLE gatekeeper.tasks (run integer NOT NULL REFERENCES gatekeeper.runs,"
         " id text NOT NULL, task json NOT NULL, PRIMARY KEY (run, id))"
@@ -91,7 +91,7 @@ MIGRATIONS = (_create, _share, _many_writers, _divide, _put_tasks)
 
 
 def migrate(db: Connection[Any], log: str, *, read_only: bool) -> None:
-    """Bring the schema up to date; a reader only looks.
+    """Apply missing migrations; a reader only checks.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def migrate(db: Connection[Any], log: str, *, read_only: bool) -> None:
     LogSchemaError
         For a schema of a newer gatekeeper.
     LogError
-        For a schema of another program, and for a reader where there is none.
+        For a schema of another program, and for a reader without a schema.
     """
     done = _steps(db, log)
     if read_only:

@@ -1,15 +1,15 @@
 """One process's log of a run that several processes write, and its leases on their budget.
 
-What takes or returns budget, and what comes of it, is on disk before the call that made it returns:
-`append` collects the events of all callers, and each waits for its own in `sync`, outside the
-gate's lock. Who comes first writes what there is, in one statement, for all of them. Events are
-written in the order in which they were appended, so none is in the log without those before it.
+Events that take or return budget, and verdicts, are on disk before the call returns: `append`
+collects the events of all callers, and each waits for its own in `sync`, outside the gate's lock.
+The first caller writes the events of all of them, in one statement. Events are written in the order
+in which they were appended, so none is in the log without the earlier ones.
 
-A decision not to verify follows within `DELAY` seconds, together with others: `kill -9` loses at
-most such decisions. While the database cannot be reached all events wait in memory, and the gate
-goes on with the leases that it has.
+A decision not to verify is written within `DELAY` seconds, together with others: `kill -9` loses at
+most such decisions. While the database cannot be reached, all events wait in memory, and the gate
+continues with its leases.
 
-A process that was taken for dead can write nothing more: each statement asks for its epoch.
+A process that was taken for dead can write nothing more, because each statement checks its epoch.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ BATCH = 256  # such decisions are written at once
 MOST_AT_ONCE = 1024  # events in a statement
 MOST = 100_000  # events that wait for a database
 
-# The row of the writer is locked until its events are there: nobody raises its epoch meanwhile. An
-# event that is there already was written by this statement, whose answer was lost. A clock that is
-# set back does not change the order of a writer's events.
+# The row of the writer is locked until its events are written, so no process can raise its epoch
+# meanwhile. An event that exists already was written by this statement, whose answer was lost. A
+# clock that is set back does not change the order of a writer's events.
 _APPEND = """
 WITH me AS (SELECT run, writer FROM gatekeeper.writers
             WHERE run = %s AND writer = %s AND epoch = %s FOR SHARE),
@@ -71,14 +71,14 @@ class SharedLog:
     Parameters
     ----------
     place
-        The database and the run, which is made where there is none.
+        The database and the run, which is created if it does not exist.
     ledger
         A fresh one of the gate. The first process of a run stores the caps of its accounts.
 
     Raises
     ------
     LogError
-        As `PostgresLog`, and for a run that one process alone writes.
+        As `PostgresLog`, and for a run that is not shared.
     """
 
     def __init__(self, place: PostgresRun, ledger: SharedLedger) -> None:
@@ -93,7 +93,7 @@ class SharedLog:
         self._run = self._reader.run
         self._link = Link(place, "events")
         self._asking = Link(place, "events")
-        self._lock = Lock()  # of what waits; held for no statement
+        self._lock = Lock()  # protects waiting events; never held during a statement
         self._written = Condition(self._lock)
         self._is_writing = False  # somebody, for all
         self._merged = Merged(self._run, without=self.leases.member.writer)
@@ -153,7 +153,7 @@ class SharedLog:
     def events(self, id_: str | None = None) -> Iterator[Event]:
         """Those of all processes; of this one as far as they are in the database.
 
-        To be read once as a whole, at the beginning; `follow` goes on from there.
+        To be read once as a whole, at the beginning; `follow` continues from there.
         """
         if id_ is None:
             with self._following.connection() as db:
@@ -166,7 +166,9 @@ class SharedLog:
             yield decode(*row)
 
     def close(self) -> None:
-        """Write what is left, and return the leases. Without a database others reclaim them."""
+        """Write the remaining events, and return the leases. Without a connection, others reclaim
+        them.
+        """
         self._closing.set()
         self._thread.join()
         with suppress(LogError):
@@ -183,9 +185,10 @@ class SharedLog:
     # -- the other processes ----------------------------------------------------------------------
 
     def mine(self, ids: Collection[str]) -> set[str]:
-        """Those of these outputs that this process may verify: on which it decided itself, and
-        those of processes that have ended, unless another one has asked for them first. Of others'
-        none while the database cannot be asked."""
+        """Those of these outputs that this process may verify: its own, and those of ended
+        processes that no other process has claimed before. Only its own while the database cannot
+        be reached.
+        """
         own = self._open.intersection(ids)
         others = [id_ for id_ in ids if id_ not in own]
         if others:
@@ -208,7 +211,7 @@ class SharedLog:
         return {id_ for id_, writer in found.items() if writer in taken}
 
     def _tend(self) -> None:
-        """Write what waits, follow the others, and say that this process lives."""
+        """Write waiting events, follow the others, and write a sign of life."""
         read, beat = monotonic() + FOLLOW, 0.0
         while not self._closing.wait(DELAY):
             try:
@@ -241,11 +244,13 @@ class SharedLog:
                 events = [OthersEvent(r.writer, decode(r.kind, r.id, r.data)) for r in piece]
                 try:
                     self._apply(events)
-                except Exception:  # the gate is closed or has stopped: its next caller is told why
+                except (
+                    Exception
+                ):  # the gate is closed or has stopped: its next call raises the reason
                     self._apply = None
 
     def _look(self) -> None:
-        """Who is there, with what."""
+        """Read the live processes and their leases."""
         leases = self.leases
         with self._following.connection() as db:
             rows = db.execute(
@@ -279,7 +284,7 @@ class SharedLog:
             self.flush()
 
     def _flush(self, until: int) -> None:
-        """Return when the events up to this number are written, by whomever."""
+        """Return when the events up to this number are written, by any thread."""
         while self._n < until:
             leads = False
             try:
@@ -301,7 +306,7 @@ class SharedLog:
                         self._written.notify_all()
 
     def _drop(self, count: int, accrued: int) -> None:
-        """The first rows are written: what their candidates add to the budget counts."""
+        """The first rows are written: their candidates now add to the budget."""
         with self._lock:
             del self._rows[:count]
             self._n += count

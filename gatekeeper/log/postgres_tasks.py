@@ -1,4 +1,4 @@
-"""The tasks that callers put to one of several gateways on a run, for all of them."""
+"""The tasks that callers sent to one of several gateways on a run, for all of them."""
 
 from __future__ import annotations
 

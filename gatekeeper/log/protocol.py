@@ -1,4 +1,4 @@
-"""What a gate needs of a log. Anything of this shape will do."""
+"""The protocols of logs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Log(Protocol):
         ...
 
     def close(self) -> None:
-        """Free what the log holds. It is not used afterwards."""
+        """Free the log's resources. It is not used afterwards."""
         ...
 
 
@@ -58,7 +58,7 @@ class Log(Protocol):
 class SnapshotLog(Log, Protocol):
     """A log that also keeps one snapshot, so that a resume need not apply every event.
 
-    A snapshot is never needed: a gate that gets none applies all events.
+    A snapshot is optional: a gate without one applies all events.
     """
 
     def snapshot(self, key: str) -> Snapshot | None:
@@ -76,7 +76,7 @@ class SnapshotLog(Log, Protocol):
         ...
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        """All events in order, but for the first `seq`."""
+        """All events in order, except the first `seq`."""
         ...
 
     def decided_ids(self, seq: int) -> Iterator[str]:
@@ -107,12 +107,12 @@ class JointLog(Log, Protocol):
         ...
 
     def status(self) -> SharedStatus:
-        """Of the processes, as it was about two seconds ago at most."""
+        """State of the processes, at most about two seconds old."""
         ...
 
     def sync(self) -> None:
-        """Return when the events appended so far are stored, but for decisions not to verify. Not
-        called under the gate's lock: callers that come at once wait for the same statement.
+        """Return when the events appended so far are stored, except decisions not to verify. Not
+        called under the gate's lock: concurrent callers wait for the same statement.
 
         Without a database it returns at once, and the events wait for it.
 
@@ -124,18 +124,18 @@ class JointLog(Log, Protocol):
         ...
 
     def flush_unless_writing(self) -> None:
-        """Write what waits to be written together with more, for a caller under the gate's lock;
-        nothing while callers outside it write: they will have written more soon.
+        """Write waiting events, for a caller under the gate's lock; do nothing while callers
+        outside the lock are writing, which will write them soon.
 
         Raises
         ------
         UnavailableError
-            Where that is not possible at the moment.
+            If that is not possible at the moment.
         """
         ...
 
     def mine(self, ids: Collection[str]) -> set[str]:
-        """Those of these open outputs that no other process is to verify, as far as is known."""
+        """Those of these open outputs that no other process verifies, as far as is known."""
         ...
 
 
@@ -147,7 +147,7 @@ class FollowedLog(Protocol):
         ...
 
     def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
-        """All events in order, but for the first `seq`. It may be left before its end."""
+        """All events in order, except the first `seq`. The iteration may be stopped early."""
         ...
 
     def last(self) -> int:

@@ -33,7 +33,7 @@ COLUMNS: dict[str, type] = {
     "features": str,  # JSON, by name
     "n_tokens": int,
     "cost_estimate": float,
-    "cost": float,  # charged, in the budget's unit; null: nothing was
+    "cost": float,  # the charge, in the budget's unit; null: none
     "seconds": float,
     "model": str,
     "finish_reason": str,
@@ -43,7 +43,7 @@ COLUMNS: dict[str, type] = {
 
 
 def row_of(output: Output, generation: Generation) -> dict[str, Any]:
-    """One output, with the names of `COLUMNS` in that order; what is not known is None.
+    """One output, with the names of `COLUMNS` in that order; unknown values are None.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def row_of(output: Output, generation: Generation) -> dict[str, Any]:
 
 
 def encodable(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with half surrogate pairs as escapes: Arrow and UTF-8 have no place for them."""
+    """The row with half surrogate pairs as escapes, which Arrow and UTF-8 cannot represent."""
     return {
         name: value.encode("utf-8", "backslashreplace").decode()
         if isinstance(value, str)

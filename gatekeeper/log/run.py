@@ -134,7 +134,7 @@ def fresh_ledger(settings: Mapping[str, Any], name: object) -> Ledger:
     Raises
     ------
     LogError
-        Where there are none yet, or not those of a gate.
+        If there are none yet, or they are not those of a gate.
     """
     if not settings:
         raise LogError(
@@ -155,12 +155,12 @@ def read_run(path: str | Path | PostgresRun, *, texts: bool = True) -> Run:
     path
         A gate's log: a file, or a run in PostgreSQL.
     texts
-        False leaves the outputs themselves out, which take most of the memory.
+        False leaves out the outputs themselves, which need most of the memory.
 
     Raises
     ------
     LogError
-        For what is no log, or whose settings are not a gate's.
+        For a file that is not a log, or has no settings of a gate.
     """
     changes = []
     generations: dict[str, Generation] = {}

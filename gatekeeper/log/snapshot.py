@@ -1,7 +1,8 @@
 """A snapshot of a gate's state, as bytes that a log can keep beside its events.
 
 JSON, and beside it the long lists of floats (a policy's history of values has one per output) as
-float64: a tenth of the time of JSON, and a third of the space. A digest in front shows damage.
+float64: a tenth of the time of JSON, and a third of the space. A digest at the front detects
+damage.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any, NamedTuple
 
 __all__ = ["Snapshot", "packed", "unpacked"]
 
-LONG = 32  # floats from which on a list is kept beside the JSON
-FLOATS = "\0floats"  # the key of the object that stands for it: its first index, and its length
+LONG = 32  # length from which a list of floats is kept outside the JSON
+FLOATS = "\0floats"  # the key of the object in its place: its first index, and its length
 DIGEST = sha256().digest_size
 
 
@@ -32,7 +33,7 @@ def packed(key: str, snapshot: Snapshot) -> bytes:
     Parameters
     ----------
     key
-        Identifies the reader: only with the same key it is read again.
+        Identifies the gate: only a gate with the same key reads it.
     """
     floats = array("d")
     text = json.dumps([key, snapshot.seq, _without(snapshot.state, floats)]).encode()

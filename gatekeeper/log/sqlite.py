@@ -1,11 +1,11 @@
 """A log in one SQLite file: events are appended, one transaction per change of the gate.
 
-`kill -9` loses nothing that was acknowledged (WAL; the operating system going down may cost the
-last events, never the file). A gate that opens the file again applies its events and is where it
-was.
+`kill -9` loses nothing that was acknowledged (WAL; a crash of the operating system may lose the
+last events, but not the file). A gate that opens the file again applies its events and has its
+earlier state.
 
-The file has the outputs in clear, so nobody but its owner may read it (mode 600, and so its
-companions -wal, -shm and .lock); one that exists keeps its mode. No event has more than 64 MiB.
+The file has the outputs in clear, so only its owner may read it (mode 600, also for its companions
+-wal, -shm and .lock); an existing file keeps its mode. No event has more than 64 MiB.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class SQLiteLog:
     Parameters
     ----------
     path
-        Path of the file; it is made where there is none.
+        Path of the file, which is created if it does not exist.
     read_only
-        Needs no lock, sees what is committed, and cannot write. The file must exist.
+        Read committed events, without a lock. The file must exist.
 
     Raises
     ------
@@ -55,12 +55,12 @@ class SQLiteLog:
     LogSchemaError
         For a file of a newer gatekeeper.
     LogError
-        For a file that is no log or cannot be opened.
+        For a file that is not a log or cannot be opened.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self._lock: BaseFileLock | None = None
-        self._indexed = read_only  # a reader makes no index: it goes through all events
+        self._indexed = read_only  # a reader creates no index: it reads all events
         try:
             self.path = Path(os.path.realpath(path))  # one lock, whatever link leads to the file
             if not self.path.parent.is_dir():
@@ -242,7 +242,7 @@ class SQLiteLog:
         try:
             if id_ is not None and not self._indexed:
                 self._indexed = True
-                with suppress(sqlite3.OperationalError):  # a full disk: it goes without, slower
+                with suppress(sqlite3.OperationalError):  # a full disk: works without, but slower
                     self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")
             yield from _parsed(self._db.execute(query, values))
         except (sqlite3.Error, ValueError, RecursionError) as e:
@@ -297,9 +297,10 @@ def _parsed_at_once(
 
 
 def _make(path: Path) -> None:
-    """Make an empty file that only its owner may read, whatever the umask; one that exists stays.
+    """Create an empty file that only its owner may read, independent of the umask; an existing file
+    is kept.
 
-    What SQLite makes beside a file has that file's mode.
+    SQLite's companion files have the mode of the file.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -339,9 +340,9 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 def _connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection that refuses to write.
 
-    To read a WAL database SQLite writes an index beside it, which only a connection that might
-    have written (mode=rw) takes away again. Where it can write no index, the file is read as it
-    stands: that is all of it, unless the WAL holds more.
+    To read a WAL database SQLite writes an index beside it, which only a writable connection
+    (mode=rw) removes again. If it cannot write an index, the file is read without the WAL: it is
+    complete, unless the WAL holds more.
     """
     db = _connect(path, "mode=rw")
     try:
@@ -349,7 +350,7 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as e:
         if not e.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
-            return db  # what else is wrong shows at the first use
+            return db  # other errors are raised at the first use
         db.close()
     else:
         return db
