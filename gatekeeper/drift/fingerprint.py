@@ -1,4 +1,4 @@
-"""The cause of drift that can be named: a change in what the labels of a run depend on."""
+"""A known cause of drift: a change of the conditions on which the labels of a run depend."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gatekeeper.signals import DEFINITION
 
 __all__ = ["Fingerprint"]
 
-HOW_FAST = {"workers", "delay"}  # settings of a verifier that no verdict depends on
+HOW_FAST = {"workers", "delay"}  # settings of a verifier without effect on verdicts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What labels depend on; None, and no model at all, where it is unknown."""
+    """The conditions of labels; None, or no models, where unknown."""
 
     models: tuple[str, ...] = ()  # in the order in which they were first seen
     prompt_template: str | None = None  # a hash of its text
@@ -56,7 +56,7 @@ class Fingerprint:
         return replace(self, models=tuple(dict.fromkeys((*self.models, *models))))
 
     def after(self, earlier: Fingerprint) -> Fingerprint:
-        """This one, with what it does not know taken from an earlier one of the same log."""
+        """This one, with unknown parts taken from an earlier one of the same log."""
         return replace(
             self,
             models=earlier.with_models(self.models).models,
@@ -67,7 +67,8 @@ class Fingerprint:
     def since(self, earlier: Fingerprint) -> str:
         """What has changed, in words; "" for nothing.
 
-        What was unknown before is no change, except for a model: outputs had one, if unnamed.
+        A part that was unknown before has not changed, except for a model: earlier outputs had one,
+        even if unnamed.
         """
         changes = []
         if new := [model for model in self.models if model not in earlier.models]:
@@ -88,8 +89,8 @@ def _listed(models: Iterable[str]) -> str:
 def _described(verifier: object) -> dict[str, Any]:
     """A verifier's type and settings.
 
-    A setting is a parameter of its constructor that is also a public attribute, so counters are
-    none. Text is hashed: it may be a key, and the log holds none.
+    A setting is a parameter of its constructor that is also a public attribute, which excludes
+    counters. Text is hashed, because it may be a key, and logs must not contain keys.
     """
     kind = type(verifier)
     about: dict[str, Any] = {"type": f"{kind.__module__}.{kind.__qualname__}"}

@@ -1,4 +1,4 @@
-"""The reaction to drift: what a policy learned is dropped once outputs change."""
+"""The reaction to drift: the policy is reset when outputs change."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from gatekeeper.types.states import REFUSED
 
 __all__ = ["BATCH", "RELEARNING", "TESTS", "DriftGuard"]
 
-TESTS = 5  # number of the definition of the tests; another one may find drift elsewhere
+TESTS = 5  # version of the tests; another version may find drift at other outputs
 
-GROWTH = 1.3  # labels between fits, as a factor: a fit that follows each change at once hides it
+GROWTH = 1.3  # growth of the labels between fits: a fit that adapts at once would hide a change
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
-UNSTEADY = ("warmup", "calibration")  # phases of a policy without a pace
-# What decided on a candidate whose label is to come, see `_pending`: the policy itself, a draw that
-# became its warm-up, or the policy before it was restored.
+UNSTEADY = ("warmup", "calibration")  # phases in which the pace is not tested
+# Source of the decision on a candidate without a label yet, see `_pending`: the policy itself, a
+# draw that became its warm-up, or the policy before its reset.
 OWN, HANDED, OLD = 0, 1, 2
 # After a drift: how many verifications to be behind the budget before drawing beside the policy,
-# for chance alone makes it a few; and over how many outputs to catch up.
+# because chance alone causes a few; and over how many outputs to catch up.
 LAG, CATCH_UP = 5.0, 40.0
 # Outputs whose scores are tested at once, which is several times as fast; and so many once there is
 # some evidence.
@@ -51,7 +51,7 @@ EVIDENCE = 3.0
 # While there is some: highest probability of a draw beside a policy that verified a smaller share
 # of the budget's rate than this.
 SUSPECTED, STARVING = 0.5, 0.5
-SLACK = 1.5  # labels, of those known, by which a prediction may be off
+SLACK = 1.5  # tolerated error of a prediction, in labels of those known
 
 
 class DriftGuard:
@@ -66,17 +66,17 @@ class DriftGuard:
       those that are, 32 are tested at once, or 4 if there is some evidence already;
     - labels: P(error) is fitted to the labels known so far (`ErrorModel`: signals, ĉ, stratum), and
       corrected where earlier labels differed (`Recalibration`). Each new label is compared with its
-      prediction ± 1.5 / n for n known labels (`Monitor`). Labels of forced verifications
-      are left out, because they are no fair sample, and so are candidates without signals;
+      prediction ± 1.5 / n for n known labels (`Monitor`). Labels of forced verifications are left
+      out, because they are not a random sample, and so are candidates without signals;
     - pace: as many outputs are verified as were before (`PaceTest`), while the policy is steady.
 
-    On drift what was learned is dropped. The policy is restored to the state in which it was
-    handed in, and candidates are drawn uniformly; those that are verified, by whichever uniform
-    draw, are its new warm-up. After that it decides again. None of this counts as warm-up: a draw
-    has `Reason.EXPLORE` and its exact propensity. From the first drift on the guard also draws
-    candidates beside the policy as far as the budget is more than `LAG` verifications ahead of it.
-    While there is some evidence it does so before, if less than half of the budget's rate was
-    verified: a policy that verifies little would show little of a change in its labels.
+    On drift the policy is reset to its initial state, and candidates are drawn uniformly; those
+    that are verified by any uniform draw are its new warm-up. After that it decides again. None of
+    this counts as warm-up: a draw has `Reason.EXPLORE` and its exact propensity. From the first
+    drift on, the guard also draws candidates in addition to the policy, while the policy is more
+    than `LAG` verifications behind the budget. With some evidence of drift it does so before, if
+    less than half of the budget's rate was verified, because a policy that verifies little gives
+    few labels to detect a change.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ class DriftGuard:
     ----------
     behind
         Returns how many verifications the budget would have paid for by now beyond those made;
-        None: unknown, and nothing is drawn beside the policy.
+        None: unknown, and there are no additional draws.
     testing
-        False: drift is only what `drift` is called with. For logs written with other tests.
+        False: no tests; drift comes from calls of `drift` only. For logs written with other tests.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class DriftGuard:
         self._monitor, self._ranks, self._pace = Monitor(), ScoreRanks(seed), PaceTest(rate)
         self._task: tuple[str, float] | None = None  # of the last output: its id's first part, ĉ
         self._untested: list[float] = []  # of each output h1, h2, h3, ĉ, positions, bet on or not
-        self._paced = False  # something drifted: draw beside the policy where it is behind
+        self._paced = False  # after a drift: draw in addition to the policy if it is behind
         self._suspected = False  # there is some evidence of drift
         self._model: ErrorModel | None = None
         self._recalibration = Recalibration()
@@ -138,7 +138,7 @@ class DriftGuard:
 
     @property
     def why(self) -> str:
-        """In words, what the tests found when they last found drift; "" if they never did."""
+        """The finding of the tests at the last drift, in words; "" if there was none."""
         return self._why
 
     @property
@@ -161,8 +161,9 @@ class DriftGuard:
         return Decision(verify, reason, propensity=rate, version=self._labels)
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Pass the final decision on; while relearning, give the policy its new warm-up, which is
-        what is verified in fact, except forced candidates."""
+        """Pass the final decision on; while relearning, give the policy its new warm-up: the
+        candidates that are actually verified, except forced ones.
+        """
         if not self._relearning and self._observer is not None:
             self._observer.observe(candidate, decision)
         if decision.reason is not Reason.WARMUP:
@@ -194,7 +195,7 @@ class DriftGuard:
             self._test_label(candidate, outcome.error)
 
     def drift(self, why: str) -> None:
-        """Take it that outputs have drifted: relearn, or only report it."""
+        """React to drift: relearn, or only report it."""
         self._why = why
         if self._relearns:
             self.relearn()
@@ -207,7 +208,7 @@ class DriftGuard:
         self._pending = dict.fromkeys(self._pending, OLD)
 
     def relearn(self) -> None:
-        """Drop what was learned, for a reason outside the tests: another model, say."""
+        """Reset the policy for a reason outside the tests, such as another model."""
         self.restart()
         self._monitor.reset()
         self._suspected = False
@@ -228,7 +229,7 @@ class DriftGuard:
         return not self._relearns and self._health is PolicyHealth.DRIFTED
 
     def _more(self, rate: float) -> float:
-        """Probability of drawing a candidate beside the policy, so that the budget is spent."""
+        """Probability of an additional draw, so that the budget is spent."""
         most = rate if self._paced else 0.0
         starving = self._verified < STARVING * rate * self._after
         if self._suspected and self._relearns and starving:
@@ -246,7 +247,7 @@ class DriftGuard:
         return replace(proposal, verify=verify, reason=reason, propensity=p + more * (1.0 - p))
 
     def _test_output(self, candidate: Candidate, decision: Decision) -> None:
-        """Compare the output with earlier ones, and the pace with what it was."""
+        """Compare the output with earlier ones, and the pace with the earlier pace."""
         before, self._task = self._task, _task_of(candidate) if "/" in candidate.id else None
         if self._task is None or self._task != before:
             h, bet_on = candidate.signals, decision.reason is not Reason.WARMUP
@@ -276,7 +277,7 @@ class DriftGuard:
             self._next_fit = min(int(self._labels * GROWTH) + 1, self._labels + AT_MOST)
             self._model = ErrorModel.fit([raw_of(c) for c in self._recent], self._known)
         if self.testing and self._model is not None:
-            # between clean labels and such as the fit assumes
+            # between clean labels and those that the fit assumes
             q = as_seen(self._model(raw)[0], FLIPPED / 2.0)
             p, slack = self._recalibration(q), SLACK / self._labels
             self._recalibration.learn(q, error)
@@ -289,7 +290,7 @@ class DriftGuard:
             self._health = PolicyHealth.VALID
 
     def _heed_monitor(self) -> bool:
-        """Act on what it has seen last; returns whether there is drift."""
+        """React to the monitor's latest result; returns whether there is drift."""
         self._suspected = self._monitor.wealth >= EVIDENCE
         if self._monitor.drifted:
             self.drift(self._monitor.why)
@@ -343,7 +344,7 @@ class DriftGuard:
 
 
 def _row_of(candidate: Candidate) -> list[Any]:
-    """What a fit needs of a candidate, as values that `json` takes."""
+    """The data of a candidate for a fit, as JSON values."""
     h = candidate.signals
     return [h.h1, h.h2, h.h3, h.n_tokens, candidate.cost_estimate, dict(candidate.features)]
 
@@ -354,5 +355,5 @@ def _candidate_of(row: list[Any]) -> Candidate:
 
 
 def _task_of(candidate: Candidate) -> tuple[str, float]:
-    """What several outputs of one task have in common; the id has a slash."""
+    """The common key of several outputs of one task, whose ids have a slash."""
     return candidate.id.rpartition("/")[0], candidate.cost_estimate

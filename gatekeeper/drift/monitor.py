@@ -1,4 +1,5 @@
-"""The test for drift: a sequential test of scores against earlier ones, of labels against theirs.
+"""The test for drift: a sequential test of scores against earlier ones, and of labels against
+predictions.
 
 Testing by betting, started again at every output so that a late change is noticed, too: a mixture
 over the start times.
@@ -17,15 +18,15 @@ from gatekeeper.types import FloatArray, Label
 
 __all__ = ["ALPHA", "Monitor"]
 
-# Bound of the probability of a false alarm, ever. Within 3,000 outputs it is half as much: half of
-# the wealth waits for later changes.
+# Bound of the probability of a false alarm at any time. Within 3,000 outputs it is half as much,
+# because half of the wealth is kept for later changes.
 ALPHA = 1 / 75
 SHIFTS = (0.8, 1.6)  # of the log odds of an error: small changes and large
-CLEAR = 4.0  # evidence of a change by that of none, for it to be named as a cause
-PATIENCE = 3000  # outputs over which half the wealth comes into play
+CLEAR = 4.0  # ratio of evidence from which a change is named as the cause
+PATIENCE = 3000  # outputs over which half of the wealth is bet
 
 # Normal scores after a change, N(μ, σ²): μ, σ and prior. Statistics share the wealth unequally: the
-# mean of the signals sees a change in all of them best.
+# mean of the signals is the most sensitive to a change of all of them.
 CHANGES = (
     (-1.5, 1.0, 0.08),
     (-0.7, 1.0, 0.14),
@@ -81,26 +82,26 @@ class Monitor:
     lies in the predicted range, which was made before y was known.
 
     Guarantee: the wealth bet on the scores alone, and that bet on the labels alone, are e-processes
-    under the null: P(either reaches 1 / α, ever) <= α for each, however long the stream, whenever
-    one looks, whatever chose which outputs were verified (Ville's inequality). Bets on both at once
-    multiply the two, which helps where neither alone is enough. Their mean is at most 1 at any
-    given time; that it is at alarms, too, is not proven, because ranks among few outputs are not
-    independent of earlier labels. `benchmarks/drift.py` counts false alarms. After `reset` the same
-    holds for what follows, so k resets may cause k + 1 false alarms of α each.
+    under the null: P(either reaches 1 / α, ever) <= α for each, however long the stream, at any
+    stopping time, and for any selection of the verified outputs (Ville's inequality). Bets on both
+    at once multiply the two, which helps where neither alone is enough. Their mean is at most 1 at
+    any given time; that it is at alarms, too, is not proven, because ranks among few outputs are
+    not independent of earlier labels. `benchmarks/drift.py` counts false alarms. After `reset` the
+    same holds for what follows, so k resets may cause k + 1 false alarms of α each.
 
     It does not guarantee that a change is noticed: one of the labels within the predicted range may
     never be, others the later the smaller they are. It cannot distinguish a stream that changed
     from one that is in an order, nor from predictions that were bad from the start.
 
-    Method: a wealth of 1 is bet. Scores: the likelihood ratio of N(μ, σ²) to N(0, 1), for ten
-    (μ, σ) and six statistics. Labels: the likelihood ratio e^(s y) / (1 - q + q e^s) of odds that
-    are e^s times as high, with q the upper end of the predicted range; under the null its mean is
-    at most 1, as p <= q and it grows with y. For fewer errors s < 0, and q is the lower end. Most
-    of the wealth is bet on both at once as another rate of errors alone would make them; where
-    scores move far, little wealth is enough. A share w_t of the wealth, Σ w_t <= 1, is bet for the
-    first time on output t, divided among all combinations of a change of the scores and one of the
-    labels. Scores may be handed in some at a time, and after labels that came later: to look less
-    often keeps the guarantee, and so does a bet on labels that begins later.
+    Method: a wealth of 1 is bet. Scores: the likelihood ratio of N(μ, σ²) to N(0, 1), for ten (μ,
+    σ) and six statistics. Labels: the likelihood ratio e^(s y) / (1 - q + q e^s) of odds that are
+    e^s times as high, with q the upper end of the predicted range; under the null its mean is at
+    most 1, as p <= q and it grows with y. For fewer errors s < 0, and q is the lower end. Most of
+    the wealth is bet on both at once as another rate of errors alone would make them; where scores
+    move far, little wealth is enough. A share w_t of the wealth, Σ w_t <= 1, is bet for the first
+    time on output t, divided among all combinations of a change of the scores and one of the
+    labels. Scores may be passed in groups, and after labels that came later: fewer tests keep the
+    guarantee, and so does a bet on labels that begins later.
 
     Parameters
     ----------
@@ -123,14 +124,14 @@ class Monitor:
         self.reset()
 
     def reset(self) -> None:
-        """Start again: forget what was observed so far."""
+        """Start again, without the observations so far."""
         self._seen = 0
         self._wealth: FloatArray = np.zeros_like(_BETS)  # in play, by labels' change and scores'
         self._drifted = False
 
     @property
     def drifted(self) -> bool:
-        """Once True it stays so, until `reset`."""
+        """Whether there is drift; stays True until `reset`."""
         return self._drifted
 
     @property
@@ -147,14 +148,14 @@ class Monitor:
 
     @property
     def why(self) -> str:
-        """What was found, in words; "" while nothing has drifted."""
+        """The finding, in words; "" without drift."""
         if not self._drifted:
             return ""
         labels, scores = self._wealth.sum(axis=1), self._wealth.sum(axis=0)
         more = labels[1 : 1 + len(SHIFTS)].sum() > labels[1 + len(SHIFTS) :].sum()
         by_labels = f"{'more' if more else 'fewer'} errors than predicted"
         by_scores = f"scores shifted: {_shift(scores[1:])}"
-        # Without evidence of its own, a change of the one is as good a bet as none.
+        # Without separate evidence, a change of the one is as good a bet as none.
         if _per_bet(labels, _BETS.sum(axis=1)) < CLEAR:
             return by_scores
         if _per_bet(scores, _BETS.sum(axis=0)) < CLEAR:
@@ -216,7 +217,7 @@ class Monitor:
 
 
 def _per_bet(wealth: FloatArray, bet: FloatArray) -> float:
-    """What the bets on a change became, on average, by what those on none became."""
+    """Average growth of the bets on a change, relative to that of bets on no change."""
     return float(wealth[1:].sum() / bet[1:].sum() / (wealth[_SAME] / bet[_SAME]))
 
 

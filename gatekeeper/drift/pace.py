@@ -6,10 +6,10 @@ from typing import Any
 
 __all__ = ["PaceTest"]
 
-ALPHA = 0.002  # probability of a false alarm, ever
+ALPHA = 0.002  # probability of a false alarm at any time
 SLOW = 0.7  # of its usual rate: below that it underspends
 STAKES = (0.3, 0.6, 0.9)  # κ, share of the wealth on "not verified"
-PATIENCE = 1000  # outputs over which half the wealth comes into play
+PATIENCE = 1000  # outputs over which half of the wealth is bet
 KNOWN = 100  # outputs that the budget's rate is worth beside the policy's own
 UNDERSPENT = "fewer outputs verified than the budget pays for"
 
@@ -17,10 +17,10 @@ UNDERSPENT = "fewer outputs verified than the budget pays for"
 class PaceTest:
     """Becomes `underspent` once outputs are verified at less than 70 % of the usual rate.
 
-    Null hypothesis: whatever came before, P(verified | past) >= 0.7 p, where p is the policy's own
-    rate so far, which starts as the budget's. A proposal that the budget refused counts as
-    verified: that policy does not underspend. An e-process as in `Monitor`, with a = 1 for a
-    verified output: a share κ bet on a = 0 becomes 1 - κ + κ (1 - a) / (1 - 0.7 p) of itself.
+    Null hypothesis: given any past, P(verified | past) >= 0.7 p, where p is the policy's own rate
+    so far, which starts as the budget's. A proposal that the budget refused counts as verified,
+    because that policy does not underspend. An e-process as in `Monitor`, with a = 1 for a verified
+    output: a share κ bet on a = 0 becomes 1 - κ + κ (1 - a) / (1 - 0.7 p) of itself.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class PaceTest:
         self.reset()
 
     def reset(self) -> None:
-        """Start again: forget what was observed so far."""
+        """Start again, without the observations so far."""
         self._seen = self._verified = 0
         self._wealth = (0.0, 0.0, 0.0)  # by κ
         self.underspent = False

@@ -12,11 +12,11 @@ OFFSET, SLOPE = 0.1, 0.05  # prior variances of a and of b - 1
 class Recalibration:
     """Platt scaling, learned label by label: P(y = 1) = σ(a + b log(q / (1 - q))).
 
-    A fitted model may be off by a little everywhere, more so where labels are few or wrong at
-    another rate than it assumes. A test of many labels would take that for a change; so what is
-    tested is the prediction after this correction, which earlier labels alone determine. The
-    posterior of (a, b), with prior mean (0, 1), is kept as a normal distribution, updated by one
-    Newton step a label; a prediction is its mean over that posterior (MacKay 1992).
+    A fitted model has small errors everywhere, larger ones if labels are few or wrong at another
+    rate than assumed. With many labels a test would detect them as a change, so it tests the
+    prediction after this correction, which depends on earlier labels only. The posterior of (a, b),
+    with prior mean (0, 1), is kept as a normal distribution, updated by one Newton step a label; a
+    prediction is its mean over that posterior (MacKay 1992).
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What is tested for drift before verification: signals and sizes of outputs, as ranks."""
+"""The data tested for drift before verification: ranks of signals and sizes of outputs."""
 
 from __future__ import annotations
 

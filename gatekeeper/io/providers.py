@@ -1,6 +1,6 @@
-"""The table of providers: who reads a response, wraps a client, generates outputs.
+"""The table of providers: which module reads a response, wraps a client, generates outputs.
 
-A provider is one line here, and one file that has what the line names. Modules are named by their
+A provider is one entry here, and one file with what the entry names. Modules are named by their
 import path and loaded when they are first needed: importing gatekeeper loads no adapter.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Reader(Protocol):
-    """What the module of `Provider.reader` has."""
+    """The interface of the module `Provider.reader`."""
 
     def recognises(self, response: Any) -> bool:
         """Whether the response has the shape of this provider: a quick look at its fields."""
@@ -54,12 +54,12 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where the parts of a provider are; an empty name is a part that it does not have.
+    """The places of a provider's parts; an empty name is a missing part.
 
     Parameters
     ----------
     responses : str
-        What its responses are called in a message.
+        The name of its responses in messages.
     reader : str
         Module with `recognises` and `read`: see `Reader`.
     streams : bool
@@ -143,7 +143,7 @@ def readers() -> Iterator[Reader]:
 
 
 def response_names() -> list[str]:
-    """What the responses of each provider are called in a message."""
+    """The names of the responses of each provider in messages."""
     return [provider.responses for provider in PROVIDERS.values() if provider.responses]
 
 

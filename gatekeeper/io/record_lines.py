@@ -30,7 +30,7 @@ class _BinaryFile(Protocol):
 
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
-    """Write JSON Lines, gzip by suffix. The file appears when it is complete."""
+    """Write JSON Lines, gzip by suffix. The file is replaced when it is complete."""
     path = Path(os.path.realpath(path))
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordTable:
-    """Records as columns: lists of length N and arrays of shape (N,), but for `h`.
+    """Records as columns: lists of length N and arrays of shape (N,), except `h`.
 
     An optional column is None if no record has it. Iterating yields `Record`s.
     """
@@ -123,7 +123,7 @@ class RecordTable:
 
 
 def feature_rows(features: Mapping[str, FloatArray] | None) -> Iterator[dict[str, float]]:
-    """The features of each record in turn, those that it has; without any: {} for ever."""
+    """The features that each record has, in order; without any feature: {} without end."""
     if not features:
         yield from repeat({})
     else:

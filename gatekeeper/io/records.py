@@ -109,7 +109,7 @@ def read_records(
     path
         The file; decompressed if its suffix is `.gz`.
     skip_bad
-        Skip bad lines. A bad line leaves nothing behind, not even its id.
+        Skip bad lines. A bad line has no effect; its id may occur again.
     on_bad
         Called with the error of each line skipped.
 
@@ -180,7 +180,7 @@ def records_of_run(run: Run, path: str | Path | PostgresRun) -> RecordTable:
 def write_records(path: str | Path, records: Iterable[Record]) -> None:
     """Write records as JSON Lines; reading the file gives the same records.
 
-    The file appears, or is replaced, when it is complete. Equal records give equal files.
+    The file is created or replaced when it is complete. Equal records give equal files.
 
     Parameters
     ----------

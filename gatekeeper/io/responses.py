@@ -1,4 +1,4 @@
-"""From what a provider returned to `Generation`s."""
+"""Converts responses of providers to `Generation`s."""
 
 from __future__ import annotations
 

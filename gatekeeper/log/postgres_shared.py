@@ -244,9 +244,7 @@ class SharedLog:
                 events = [OthersEvent(r.writer, decode(r.kind, r.id, r.data)) for r in piece]
                 try:
                     self._apply(events)
-                except (
-                    Exception
-                ):  # the gate is closed or has stopped: its next call raises the reason
+                except Exception:  # the gate is closed or stopped: its next call raises why
                     self._apply = None
 
     def _look(self) -> None:

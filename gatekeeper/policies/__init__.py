@@ -1,4 +1,5 @@
-"""Allocation policies, one per file; `registry` lists them, `descriptor` is what a class states.
+"""Allocation policies, one per file; `registry` lists them, `descriptor` reads their class
+attributes.
 
 Shared parts: the combined score s (`score`), the bases `quantile_policy` and `mirror_prox`, the
 rule for candidates without signals (`missing_signal`), the price of the budget (`budget_pacer`).

@@ -1,4 +1,4 @@
-"""Budget pacing: the price at which β of all costs is spent, evenly over the stream."""
+"""Budget pacing: the price at which a share β of all costs is spent, evenly over the stream."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ __all__ = ["BudgetPacer", "propensity_at"]
 
 LEAD, LAST = 5.0, 15.0  # verifications to be ahead by in the end, among so many candidates, ...
 UNSURE = 1.0  # ... and both by as many as these standard errors of the cap would pay for
-AHEAD = 0.03  # share to aim past a growing cap as well: what it refuses shows where it is
+AHEAD = 0.03  # share by which to aim above a growing cap, too: refusals show where the cap is
 SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a gap is made up
 SLOWEST = 0.3  # of the rate that lasts to the end: one huge cost must not stop everything
 TIE = 1e-6  # values this close, relatively, are ties, which are drawn at random
-DOUBLINGS = 60  # of what a refusal takes off: more than any account holds
+DOUBLINGS = 60  # of what a refusal subtracts: more than any account holds
 PENDING = 10_000  # verifications under way whose expected cost is kept: the latest ones
 
 
 class BudgetPacer:
-    """An account of what may be spent, and the price that keeps spending on it.
+    """An account of what may be spent, and the price that keeps the spending to it.
 
     Every candidate adds β times its expected cost to the account. A verification takes its
     expected cost, corrected once the true cost is known. The price is a quantile of the values of
     recent candidates: those above it make up the share of the cost to spend next.
 
-    A gap between what may be spent and what was is made up over a window of candidates, which
-    shrinks to those still to come. So a known horizon ends with nothing left, and its last tenth is
-    served like the others. (Solving for the price again at every candidate, from what remains:
-    Jasin and Kumar 2012, "A re-solving heuristic with bounded revenue loss"; Vera and Banerjee
-    2021, "The Bayesian prophet".) Only the last few candidates may take more than the account has.
-    A cap that grows, without a horizon, is followed a little ahead of it, which costs a refusal now
-    and then.
+    A difference between the account and the spending is corrected over a window of candidates,
+    which shrinks to those still to come. So with a known horizon the whole budget is spent, and the
+    last tenth of the stream gets its share. (Solving for the price again at every candidate, from
+    what remains: Jasin and Kumar 2012, "A re-solving heuristic with bounded revenue loss"; Vera and
+    Banerjee 2021, "The Bayesian prophet".) Only the last few candidates may take more than the
+    account has. Without a horizon, spending stays slightly ahead of the growing cap, which costs an
+    occasional refusal.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class BudgetPacer:
         Candidates to come. The cap is then on their total, and a refusal means that it is used up.
         None: the cap grows with the stream, and a refusal means that this account is ahead of it.
     use_up
-        Propose more among the last candidates than the account has, so that nothing is left over.
-        False: a little may be.
+        Propose more among the last candidates than the account has, so that nothing is left. False:
+        a little may be left.
     """
 
     def __init__(self, beta: float, horizon: int | None, *, use_up: bool = True) -> None:
@@ -61,7 +61,7 @@ class BudgetPacer:
         self._expected = self._missed = 0.0  # of these, Σ e² and Σ (c - e)²
         self._pending: dict[str, float] = {}  # id -> expected cost, latest last
         self._values = [0.0]  # of recent candidates, descending
-        self._shares = [1.0]  # of their cost that those down to here make up
+        self._shares = [1.0]  # cumulative share of their cost
 
     def set_prices(self, value: FloatArray, cost: FloatArray) -> None:
         """Set the price scale from value and expected cost of recent candidates, (n,) each."""
@@ -108,9 +108,9 @@ class BudgetPacer:
     def refuse(self) -> None:
         """Note that the budget refused a verification that the price allowed.
 
-        Without a horizon the account is ahead of the cap, which grows. With one, less is left than
-        the account says, or that verification costs more than expected: each refusal in a row
-        takes off twice as much as the one before, the first one the cost of one verification.
+        Without a horizon the account is ahead of the growing cap. With one, less is left than the
+        account shows, or this verification costs more than expected: each refusal in a row
+        subtracts twice as much as the one before, the first one the cost of one verification.
         """
         off = left = self._left()
         if self.horizon is not None:
@@ -134,7 +134,9 @@ class BudgetPacer:
         return left + (LEAD * self.mean + more) * ends
 
     def _standard_error(self) -> float:
-        """Of what is allowed so far: costs vary, and their level is known from those settled."""
+        """Standard error of what is allowed so far: costs vary, and their level is estimated from
+        settled ones.
+        """
         if not self._expected:  # nothing is settled, or costs are so small that squares vanish
             return 0.0
         variance = self._squares * (self._missed / self._expected)

@@ -44,8 +44,9 @@ class Calibrated:
     and its stratum, E[cost] from what is known before verification. It fits them again as labels
     arrive, at a cost per decision that does not grow. The price (`BudgetPacer`) spends the budget
     evenly and to the end; the ledger keeps the cap. A candidate below the price is verified with
-    probability 0.02 β, so that no error rate stays unknown. If outcomes differ from the predicted
-    ones by more than chance, the policy drops what it learned and draws the next labels uniformly.
+    probability 0.02 β, so that every error rate can be estimated. If outcomes differ from the
+    predicted ones by more than chance, the policy drops what it learned and draws the next labels
+    uniformly.
 
     `Decision.score` is P(error). `threshold` is the price: errors per unit of cost, or P(error)
     where candidates are ranked by that alone.
@@ -94,7 +95,7 @@ class Calibrated:
         self.seed = seed
         self._missing = MissingSignalRule(on_missing, beta, seed)
         self._rng = np.random.default_rng((seed, 1))  # other draws than the missing rule's
-        # The last verifications are worth the least: the highest hit rate does without them.
+        # The last verifications are worth the least, so the highest hit rate leaves them out.
         to_come = None if horizon is None else max(horizon - warmup, 1)
         self._pacer = BudgetPacer(self.beta, to_come, use_up=objective == "recall")
         self._model: ErrorModel | None = None
@@ -104,7 +105,7 @@ class Calibrated:
         self._seen = self._labels = 0
         self._next_fit = (0, 0)  # seen, labels
         self._forgotten = 0  # labels, the first ones
-        self._relearned = 0  # labels with which drawing uniformly ends
+        self._relearned = 0  # number of labels at which uniform draws end
         self._per_cost = True  # rank by P(error) / E[cost], not by P(error)
         self._last: tuple[str, float, bool] | None = None  # id, expected cost, proposal
 
@@ -136,7 +137,7 @@ class Calibrated:
     def observe(self, candidate: Candidate, decision: Decision) -> None:
         """Charge what is verified; a refused proposal indicates that the cap is reached.
 
-        Not one whose group is full: what that leaves is for the other outputs.
+        Refusals by a full group do not count: the budget that it leaves is for other outputs.
         """
         if self._last is None or self._last[0] != candidate.id:
             return
@@ -152,7 +153,7 @@ class Calibrated:
         self._labels += 1
         if outcome.cost is not None:
             self._pacer.settle(candidate.id, outcome.cost)
-        if decision.reason is Reason.FORCED:  # by a caller, who may know more: a biased sample
+        if decision.reason is Reason.FORCED:  # the caller may know more: a biased sample
             return
         raw = raw_of(candidate)
         if has_signal(candidate):
@@ -177,8 +178,9 @@ class Calibrated:
     def _fit(self) -> None:
         more = int((self._labels - self._forgotten) * (GROWTH - 1.0)) + 1
         self._next_fit = int(self._seen * GROWTH) + 1, self._labels + min(more, AT_MOST)
-        # The highest estimates are partly luck, and for precision only those count. (For recall
-        # caution gains nothing, and where errors are rare it overrates what is unknown.)
+        # The highest estimates are partly due to chance, and for precision only those count. (For
+        # recall the posterior mean gains nothing, and where errors are rare it overrates uncertain
+        # candidates.)
         cautious = self.objective == "precision"
         self._model = ErrorModel.fit(self._recent, self._known, cautious=cautious)
         self._per_cost = self.objective == "recall" or self._labels < FEW
@@ -186,7 +188,7 @@ class Calibrated:
         self._pacer.set_prices(p / cost if self._per_cost else p, cost)
 
     def _test_fit(self, error: int, p: float) -> None:
-        """Forget all but the latest labels if they are improbable under the fit, with and without
+        """Drop all but the latest labels if they are improbable under the fit, with and without
         label noise.
 
         Page's test (1954) on either side: where the fit holds, a false alarm comes after at least

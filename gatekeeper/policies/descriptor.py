@@ -1,4 +1,4 @@
-"""What the rest of the package knows of a policy: read from its class, never from its name.
+"""The properties of a policy, read from the attributes of its class, never from its name.
 
 A policy class may have these attributes; `PolicyDescriptor.of` fills in what it lacks.
 
@@ -8,7 +8,7 @@ A policy class may have these attributes; `PolicyDescriptor.of` fills in what it
 - `learns`: what its rule depends on, calibration aside: "nothing" (every candidate has the same
   probability, β), "warm-up" (labels of the warm-up) or "labels" (every label that becomes known;
   the default)
-- `needs`: what its constructor is informed of, as keywords of these names; default: nothing
+- `needs`: values for its constructor, as keywords of these names; default: none
     - "warmup": how many candidates come first, all verified
     - "calibration": on how many candidates after those it calibrates
     - "labels": "partial" live, where only verified candidates have one; "full" in replay
@@ -90,12 +90,12 @@ class PolicyDescriptor:
 
     @property
     def replay_only(self) -> bool:
-        """Whether it needs to know the labels beforehand."""
+        """Whether it needs the labels in advance."""
         return "records" in self.needs
 
     @property
     def learns_after_warmup(self) -> bool:
-        """Whether its choices depend on which labels after the warm-up it is shown."""
+        """Whether its choices depend on labels after the warm-up."""
         return self.learns == "labels" or self.calibrates
 
     def build(
@@ -115,8 +115,8 @@ class PolicyDescriptor:
         seed
             Seed of its draws, at least 0.
         stream
-            What is known of the stream; of that the policy gets what it `needs`, and where
-            something is absent its default holds.
+            Values known for the stream: the policy gets those that it `needs`; absent ones have its
+            defaults.
         options
             Values for some of its `options`.
 

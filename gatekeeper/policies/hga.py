@@ -34,7 +34,7 @@ Labels = Literal["partial", "full"]
 Test = Literal["paper", "heterogeneity"]
 EPSILON_H = 0.002  # least Var_k(ρ_k) for the gate to open
 EPSILON_P = 0.03  # least max p_k - min p_k
-SAMPLED = 0.1  # share of the candidates after the calibration that go on being drawn at random
+SAMPLED = 0.1  # share of the candidates after the calibration that are still drawn at random
 AS_GOOD = 0.02  # hit rates closer than this do not close an open gate
 
 
@@ -46,7 +46,7 @@ class Rule:
     epsilon_p: float = EPSILON_P
     test: Test = "paper"
     level: float = 0.05  # of the test, if it is "heterogeneity"
-    was_open: bool = False  # then it is slower to close
+    was_open: bool = False  # once open, it closes less readily
 
 
 class Drawn(NamedTuple):
@@ -89,14 +89,14 @@ class GateEvidence:
 
 
 class HGA:
-    """Runs Threshold or CST, whichever the calibration supports.
+    """Runs Threshold or CST, chosen by a calibration.
 
     After the warm-up comes a calibration of `calibration` candidates. Its labels give ρ_k (the
     point-biserial correlation of score and error in stratum k), the error rates p_k, and the hit
-    rates that Threshold and CST would have had on it, each under its own cap β Σ c. The gate
-    opens, for CST, iff hit(CST) ≥ hit(Threshold) and Var_k(ρ_k) ≥ `epsilon_h` and
-    max p_k - min p_k ≥ `epsilon_p`; an undefined hit rate keeps it closed. Strata with fewer than
-    two labels of either kind have no ρ_k; candidates without signals take no part.
+    rates that Threshold and CST would have had on it, each under its own cap β Σ c. The gate opens,
+    for CST, iff hit(CST) ≥ hit(Threshold) and Var_k(ρ_k) ≥ `epsilon_h` and max p_k - min p_k ≥
+    `epsilon_p`; an undefined hit rate keeps it closed. Strata with fewer than two labels of either
+    kind have no ρ_k; candidates without signals are ignored.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class HGA:
         self._cst = CST(beta, strata=strata, warmup=warmup, on_missing=on_missing, seed=seed)
         self._rng = np.random.default_rng(seed)
         self._left = calibration
-        self._judged = 0  # how often the evidence was weighed
+        self._judged = 0  # number of tests so far
         self._new = 0  # drawn since then
         self._seen: dict[str, Drawn] = {}
         self._found: dict[str, tuple[int, float]] = {}  # id -> error label, true cost
@@ -250,7 +250,7 @@ class HGA:
         return self.test == "heterogeneity" and self.calibration > 0
 
     def _judge(self) -> None:
-        """Weigh the evidence of those drawn; labels that come later do not change it."""
+        """Test the evidence of the drawn candidates; later labels do not change the result."""
         self._judged += 1
         self._new = 0
         ids = list(self._seen)[-self.calibration :]

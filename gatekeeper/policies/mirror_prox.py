@@ -1,7 +1,7 @@
 """Base of MPAdapt and MPStrat: a learned score and a price of the budget.
 
-Utility u_t = θᵀx_t - λ ĉ'_t; verify iff u_t > 0. A label moves θ by exponentiated gradient
-(Kivinen & Warmuth 1997), every step moves λ (paper, Section "Global Policies", MP-Adapt).
+Utility u_t = θᵀx_t - λ ĉ'_t; verify iff u_t > 0. A label updates θ by exponentiated gradient
+(Kivinen & Warmuth 1997), every step updates λ (paper, Section "Global Policies", MP-Adapt).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class MirrorProxPolicy:
         )
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Move λ by what this step spends, whether or not its label ever arrives."""
+        """Update λ by the spending of this step, whether or not its label arrives."""
         if decision.reason is Reason.WARMUP or self._last is None:
             return
         id_, step = self._last
@@ -128,7 +128,7 @@ class MirrorProxPolicy:
         if decision.verify and outcome.cost is not None and self._mean_cost is not None:
             cost = outcome.cost / self._mean_cost
             k = step.stratum
-            if self._moves[k] == step.move:  # no move since: as if known at once
+            if self._moves[k] == step.move:  # no change since: as if known at once
                 self._move(k, step.price, cost)
             else:
                 corrected = self._price[k] + self._rate * (cost - step.cost)
@@ -148,7 +148,7 @@ class MirrorProxPolicy:
     def _learn(
         self, stratum: int, x: list[float], y: int, u: float, charge: float, rate: float
     ) -> None:
-        """Move θ; `u` and `charge` = λ ĉ' are the decision's, `rate` is η_t."""
+        """Update θ; `u` and `charge` = λ ĉ' are those of the decision, `rate` is η_t."""
         raise NotImplementedError
 
     def _stratum(self, cost_estimate: float) -> int:

@@ -1,4 +1,4 @@
-"""What a policy does with a candidate that has no signal at all: `on_missing`."""
+"""The rule for a candidate without any signal: `on_missing`."""
 
 from __future__ import annotations
 

@@ -15,16 +15,16 @@ __all__ = ["MPAdapt"]
 class MPAdapt(MirrorProxPolicy):
     """One learned score θ and one price λ for the whole stream.
 
-    θ ← EG(θ, (y - σ(u)) x, η_t) with η_t = 0.5 / (1 + 0.002 n), n the evaluation steps before.
-    A late label moves the current θ, by the gradient of its own decision.
+    θ ← EG(θ, (y - σ(u)) x, η_t) with η_t = 0.5 / (1 + 0.002 n), n the evaluation steps before. A
+    late label updates the current θ, with the gradient of its own decision.
 
     Parameters
     ----------
     beta
         Share of the full cost to spend, in (0, 1).
     extragradient
-        Take the true mirror-prox step (Nemirovski 2004), which the paper names but does not take:
-        the gradient is that of the point half a step ahead, applied from θ.
+        Use the true mirror-prox step (Nemirovski 2004), which the paper names but does not use: the
+        gradient is that of the point half a step ahead, applied from θ.
     warmup
         How many candidates come first, all verified.
     on_missing

@@ -24,7 +24,7 @@ class Oracle:
     records
         The evaluated ones, with their labels; all other candidates count as warm-up.
     seed
-        Without effect: it draws nothing.
+        Ignored: there are no random draws.
     """
 
     name = "oracle"
@@ -55,7 +55,7 @@ class Oracle:
         return Decision(chosen, Reason.POLICY, propensity=1.0 if chosen else 0.0)
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        """It knows all labels already."""
+        """Does nothing: all labels are known."""
 
     def state(self) -> dict[str, Any]:
         return {"chosen": dict(self._chosen)}

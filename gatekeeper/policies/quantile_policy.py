@@ -1,4 +1,4 @@
-"""Base of Threshold and CST: verify what exceeds a quantile of earlier values."""
+"""Base of Threshold and CST: verify candidates above a quantile of earlier values."""
 
 from __future__ import annotations
 

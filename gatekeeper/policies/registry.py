@@ -51,8 +51,8 @@ BUILT_IN: tuple[Any, ...] = (
     Oracle,
     Calibrated,
 )
-# What a gate, the commands and the plug-ins use where none is named: it finds the most errors on
-# average over the streams of benchmarks/calibrated.py (docs/calibrated.md has the figures).
+# The default of gates, commands and plug-ins: it finds the most errors on average over the streams
+# of benchmarks/calibrated.py (docs/calibrated.md has the figures).
 DEFAULT_POLICY = Calibrated.name
 
 
@@ -73,7 +73,7 @@ def replay_names() -> list[str]:
 
 
 def describe_policy(name: str) -> PolicyDescriptor:
-    """What the package knows of the policy of that name.
+    """The descriptor of the policy of that name.
 
     Raises
     ------

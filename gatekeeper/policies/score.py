@@ -54,7 +54,7 @@ class WarmupScore:
         return [seen[3] for seen in self.seen[: self.t0]]
 
     def add(self, candidate: Candidate) -> None:
-        """Remember one more candidate, of the warm-up or after it."""
+        """Add a candidate, of the warm-up or after it."""
         if not self._open:
             return
         if self.active:
@@ -150,7 +150,7 @@ class WarmupScore:
         return weighted_mean(self.scaled(h), self._w)
 
     def close(self) -> None:
-        """Drop what a later fit would need: labels that arrive from now on change nothing."""
+        """Drop the data for later fits: labels that arrive from now on have no effect."""
         self._open = self.stale = False
         self.seen = []
 

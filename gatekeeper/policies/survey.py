@@ -17,12 +17,12 @@ from gatekeeper.types import Candidate, Decision, Outcome, Reason
 __all__ = ["Survey", "draws_within"]
 
 ENOUGH, GROWTH = 40, 1.5  # labels of the first fit; growth of their number between fits
-AHEAD = 0.5  # draws: most that may be expected beyond what a growing budget pays for
+AHEAD = 0.5  # most expected draws beyond what a growing budget pays for
 CATCH_UP = 50  # outputs over which unequal draws are brought back to the budget
 
 
 class Survey:
-    """Draw every output with a known probability, so that the draws say something about all.
+    """Draw every output with a known probability, so that the draws represent all outputs.
 
     There is no warm-up: the first outputs are drawn like the others. All have the same probability
     until 40 values are known. From then on it is in proportion to the predicted standard deviation
@@ -86,7 +86,7 @@ class Survey:
         )
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """A verification that a caller asked for takes one from the budget of the draws."""
+        """A verification forced by a caller takes one from the budget of the draws."""
         if decision.reason is Reason.FORCED:
             self._mass += 1.0
 
@@ -100,7 +100,8 @@ class Survey:
     def _propensity(self, relative: float) -> float:
         """The probability of the next output, whose standard deviation is `relative` to the mean.
 
-        Those of all outputs together add up to what the budget pays for, and never exceed it.
+        Those of all outputs add up to the number of draws that the budget pays for, and never
+        exceed it.
         """
         if self.horizon is None or self._seen >= self.horizon:
             left = self.beta * (self._seen + 1) - self._mass
@@ -109,7 +110,7 @@ class Survey:
         left = draws_within(self.beta, self.horizon) - self._mass
         to_come = self.horizon - self._seen
         equal = left / to_come
-        # Every later output keeps a chance, and none is certain where not all are.
+        # Every later output keeps a propensity above 0, and none gets 1 unless all do.
         most = min(left / (1.0 + (to_come - 1) / 4.0), (1.0 + equal) / 2.0)
         return round(max(min(_tilted(equal, relative), most), 0.0), 12)
 
@@ -136,7 +137,9 @@ class Survey:
 
 
 def draws_within(beta: float, horizon: int) -> int:
-    """Whole draws that a budget pays for: a part of one would leave an output without a chance."""
+    """Whole draws that a budget pays for: with a fraction of a draw, an output might have no
+    chance.
+    """
     return floor(beta * horizon + 1e-9)  # 0.3 * 10 is 3, not a little less
 
 
