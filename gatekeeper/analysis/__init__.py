@@ -1,1 +1,1 @@
-"""What is found out from records and logs: replays, estimates, plans, diagnoses."""
+"""Analyses of records and logs: replays, estimates, plans, diagnoses."""

@@ -3,8 +3,8 @@
 All built-in policies are replayed on the outputs of the file, as `gatekeeper.analysis.off_policy`
 does, and their recalls in the next run of such outputs are compared by draws (Bayesian bootstrap;
 labels that a log lacks are drawn, too). The default policy finds the most over the streams of
-`benchmarks/calibrated.py`, and a few hundred labels seldom tell the best policies apart. So the
-advice is the default unless another is ahead of it beyond chance, and the odds are stated.
+`benchmarks/calibrated.py`, and a few hundred labels seldom distinguish the best policies. So the
+advice is the default unless another one is ahead of it beyond chance, and it states the odds.
 `benchmarks/advice.py` measures what following the advice gains.
 """
 
@@ -65,7 +65,7 @@ class Advice:
 
     @property
     def level(self) -> tuple[Rival, ...]:
-        """Policies that may find as much as the advised one, `random` apart."""
+        """Policies that may find as much as the advised one, except `random`."""
         return tuple(r for r in self._others if r.less.low <= 0.0)
 
     @property

@@ -1,11 +1,11 @@
 """The error rate of all outputs of a run, from those that were verified.
 
-Every decision carries the probability with which it was to verify, so each verdict can stand for
-the outputs like it that were left out: it weighs one over that probability (Hájek 1971). Fitted to
-the verdicts, the signals predict which of the others are wrong, and that makes it narrower
+Every decision has the probability with which it was to verify, so each verdict can represent
+similar outputs that were left out, with the inverse of that probability as weight (Hájek 1971).
+Predictions of the other labels from signals, fitted to the verdicts, make the interval narrower
 (Lehtonen & Veijanen 1998; "prediction-powered", Angelopoulos et al. 2023).
 
-What is estimated is the rate of this run's outputs, not of all that the model might ever answer;
+The estimate is for this run's outputs, not for all possible outputs of the model;
 `analysis.rate_of_all` has the estimator, and `benchmarks/estimates.py` checks how often its
 interval covers.
 """

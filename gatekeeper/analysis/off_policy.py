@@ -9,8 +9,9 @@ and what S would have found is
 
 Verdicts in the log are known; those it lacks are drawn from their posterior
 (`stats.label_posterior`), given predictions from signals and ĉ, cost strata, the propensity, and
-whether the policy chose the output: what predictions miss among its choices, or among the rest, is
-estimated from the verdicts there. A value is the mean over draws, its interval holds 95 % of them.
+whether the policy chose the output: errors of the predictions among its choices, or among the rest,
+are estimated from the verdicts there. A value is the mean over draws, its interval holds 95 % of
+them.
 
 For policies that learn from nothing after the warm-up S is what they would have chosen. Those that
 learn or calibrate after it (`PolicyDescriptor.learns_after_warmup`) get only verdicts that the log
@@ -188,8 +189,8 @@ def _check_chances(p: FloatArray | None) -> None:
     """Raises BadInputError where the verdicts allow no estimate for the other outputs."""
     if p is None or np.isnan(p).any():
         raise BadInputError(
-            "some outputs have no verdict, and not every propensity is known, which estimates for "
-            "outputs without a verdict need: give a gate's log, or records with all labels"
+            "some outputs have no verdict, and estimates for these need the propensities of all "
+            "outputs: give a gate's log, or records with all labels"
         )
     after = p[T0:]
     without = float((after == 0.0).mean())

@@ -1,4 +1,4 @@
-"""What is known of each output of a run, from its results or from the records of its log."""
+"""The data of each output of a run, from its results or from the records of its log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OutputRow(NamedTuple):
 
 
 def row_of(output: Record | GateResult) -> OutputRow:
-    """What is known of an output.
+    """The row of an output.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Replay: what a policy would have done on candidates whose outcomes are all known.
+"""Replay: the decisions of a policy on candidates whose outcomes are all known.
 
 docs/reference/policies.md, "Budget in replay": B = β Σ c over the evaluated candidates; one that
 the policy proposes is verified only if spent + c <= B, and one that does not fit is skipped.
@@ -33,7 +33,7 @@ Feedback = Literal["full", "partial"]
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Decisions on the evaluated records, in stream order, and what came of them.
+    """Decisions on the evaluated records, in stream order, and their results.
 
     `Decision.verify` here is the policy's proposal; `verified`, whether the budget admitted it.
     Ratios lie in [0, 1] and are NaN for 0/0; costs are in the records' unit.
@@ -83,7 +83,7 @@ def replay(
 
     Before the evaluation begins every proposal is admitted. `Random` draws for every candidate
     after its own warm-up: with "second-half" give it one that lasts until the evaluation begins.
-    The calibration of `HGA(labels="full")` sees its labels whatever the feedback.
+    The calibration of `HGA(labels="full")` gets its labels with any feedback.
 
     Parameters
     ----------

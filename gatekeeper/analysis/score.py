@@ -1,17 +1,17 @@
 """The mean score of all outputs of a run, from those that were verified.
 
 The score is the mean of any bounded metric: 1 for a right and 0 for a wrong output, or the metric's
-own value (`Outcome.value`). What the outputs that were not verified add is unknown, and there are
-two kinds of uncertainty, each given by itself and together:
+own value (`Outcome.value`). The values of the outputs that were not verified are unknown, and there
+are two kinds of uncertainty, each reported alone and together:
 
-- unchecked: which outputs were verified. It is about the score of this run's outputs, and is 0
-  where all were verified;
-- questions: which questions the run had, of all that might have been asked. Repeated outputs of
-  one question are not independent.
+- unchecked: from the choice of the verified outputs. It concerns the score of this run's outputs,
+  and is 0 if all were verified;
+- questions: from the choice of the run's questions among all possible ones. Repeated outputs of one
+  question are not independent.
 
-Where no estimate can be given, `bounds` has what is possible: everything unknown at the lowest
-value, and at the highest. `analysis.mean_of_all` has the estimator, and `benchmarks/scores.py`
-checks its error and how often its interval covers.
+If no estimate can be given, `bounds` has the possible range: all unknown values at the lowest, and
+at the highest, value. `analysis.mean_of_all` has the estimator, and `benchmarks/scores.py` checks
+its error and how often its interval covers.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class ScoreEstimate:
     Attributes
     ----------
     bounds
-        The least and the most that is possible with what is known; always given. Its `value` is
-        NaN, unless both are equal.
+        The lowest and the highest possible value, given the verdicts; always present. Its `value`
+        is NaN, unless both are equal.
     unchecked
         The estimate and its 95 % interval for the score of this run's outputs: the uncertainty is
-        that of the outputs without a verdict. Where some outputs had no chance to be verified, the
-        ends hold whatever those are. None: only `bounds` are known.
+        that of the outputs without a verdict. If some outputs had no chance to be verified, the
+        ends hold for any values of those. None: only `bounds` are known.
     questions
         The same estimate with the uncertainty of the sampling of questions alone.
     both
@@ -67,7 +67,7 @@ class ScoreEstimate:
         Share of the variance of the estimate that predictions remove: (0, 1); 0 where there is
         none to remove, below 0 where they add some.
     why
-        A sentence: what the estimate rests on, or why there is none.
+        A sentence: the basis of the estimate, or why there is none.
     notes
         What else it assumes.
     """
@@ -182,7 +182,7 @@ def estimate_score(
 
 
 def show_score(found: ScoreEstimate, name: str = "Score") -> list[str]:
-    """Lines of text: the estimate with both uncertainties, then what it rests on."""
+    """Lines of text: the estimate with both uncertainties, then its basis."""
     lines = [f"{name} of all {found.outputs:,} outputs, {found.checks:,} of them checked:"]
     for what, value, ends in score_rows(found):
         lines.append(f"  {what:<44} {value:>8}   {ends}")
@@ -276,7 +276,8 @@ class _Sample:
         self._rows, self._y, self._weight = rows, y, weight
         self._p = np.array([row.propensity for row in rows])
         own = np.array([row.drawn for row in rows])
-        # A verdict from outside is no random sample: it counts only where it completes the rest.
+        # A verdict from outside is not a random sample: it counts only if all outputs then have
+        # verdicts.
         self._complete = bool(np.isfinite(y).all())
         self._known = np.isfinite(y) & (own | self._complete)
         self.checks = int(self._known.sum())

@@ -21,7 +21,7 @@ class Summary:
     """Counts of outputs. "Evaluated" are those after the warm-up, which verifies everything.
 
     `random_found` is the expected number of errors among as many evaluated outputs drawn uniformly;
-    `best_found` is that of a selection that knows all labels. If `all_checked` is False, not every
+    `best_found` is that of a selection by the true labels. If `all_checked` is False, not every
     label is known: then the first is estimated from the error rate of the warm-up, and the second
     is None. Without a labelled warm-up, both are None.
     """

@@ -21,13 +21,13 @@ def with_agreement(
 ) -> Generate:
     """A generator whose outputs have the feature "agreement".
 
-    Each prompt is answered `samples` times more, at temperature 1, whatever the temperature of
-    the output is. It costs as many times more generation.
+    Each prompt is answered `samples` more times, at temperature 1, whatever the temperature of the
+    output, which multiplies the time of generation.
 
     Parameters
     ----------
     generate
-        Answers the prompts, and gives the samples.
+        Generates the outputs and the samples.
     samples
         For each prompt, at least 1.
     kinds

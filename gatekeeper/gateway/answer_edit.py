@@ -1,6 +1,6 @@
 """Edits of answers, which are large: msgspec reads them in half the time of the standard library.
 
-It also finds the positions of the values to edit, and makes no objects of the rest.
+It also finds the positions of the values to edit, and creates no objects for the rest.
 Log-probabilities, which are most of an answer, are cut out and read by themselves.
 """
 
@@ -25,14 +25,14 @@ Leaf = tuple[msgspec.Raw, Edit]
 
 
 class Edits:
-    """Edits that are made in many answers.
+    """Edits for many answers.
 
     Parameters
     ----------
     paths : Paths
         Which values, and how.
     read : callable or None
-        Makes a value of the JSON text at a path, in place of msgspec, as `entries.read_logprobs`.
+        Parses the JSON text at a path, in place of msgspec, like `entries.read_logprobs`.
     """
 
     def __init__(self, paths: Paths, *, read: Callable[[msgspec.Raw], Any] | None = None) -> None:
@@ -67,7 +67,7 @@ class Edits:
         return value, _replaced(body, _changes(leaves))
 
     def text(self, body: bytes) -> bytes:
-        """The text after the edits, without the value: in a stream it passes before it is read.
+        """The text after the edits, without the value: in a stream it is sent before it is read.
 
         Raises
         ------
@@ -116,7 +116,7 @@ def _type_of(paths: Any) -> Any:
 def _collector_of(paths: Any) -> Callable[[Any, list[Leaf]], None]:
     """What adds the values to edit, as they are written, with their edits.
 
-    Made once of the paths: a stream's frame waits for what reads them (benchmarks/gateway.py).
+    Made once from the paths, because a stream's frame waits for reading (benchmarks/gateway.py).
     """
     if callable(paths):
 

@@ -30,7 +30,7 @@ from gatekeeper.limits import MAX_LINE
 
 __all__ = ["MAX_BODY", "Gateway"]
 
-MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others pass in any size
+MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others have no limit
 LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
 
@@ -49,7 +49,7 @@ class Gateway:
     others : sequence of Route
         For some models each; the first that fits counts.
     worker : int or None
-        The number of this process, where it is one of several behind one port.
+        The number of this process, if there are several behind one port.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Gateway:
         return app
 
     async def drain(self) -> None:
-        """Wait for the answers under way, then for verifications, as long as settings say."""
+        """Wait for answers in progress, then for verifications, as long as the settings allow."""
         self._draining = True
         for page in self._pages:
             await page.end()
@@ -122,7 +122,7 @@ class Gateway:
                     413, "body_too_large", f"a request for outputs may have {MAX_BODY >> 20} MiB"
                 ).response()
             except CutError:
-                # As the upstream's connection did, the caller's ends before the answer does.
+                # The caller's connection ends early, as the upstream's did.
                 if request.transport is not None:
                     request.transport.close()
                 raise asyncio.CancelledError from None
@@ -141,7 +141,7 @@ class Gateway:
         if key is None or request.path == "/gatekeeper/healthz":
             return
         if any(page.is_own(request.path) for page in self._pages):
-            return  # a browser sends no such header: the page asks for its token
+            return  # a browser sends no such header: the page requires its token
         given = request.headers.get(KEY_HEADER, "")
         if not compare_digest(given.encode("utf-8", "surrogateescape"), key.encode()):
             raise RefusalError(
@@ -157,7 +157,7 @@ class Gateway:
             return await self._forward(request)
         body = await request.read()
         value = object_of(body)
-        if value is None:  # the upstream says what is wrong with it
+        if value is None:  # the upstream reports the error
             return await self._forward(request, body)
         route = self._routes.of(value.get("model"))
         if (name := request.headers.get(TASK_HEADER)) is not None:
@@ -172,7 +172,7 @@ class Gateway:
             return await route.calls.answer(request, call, begun)
 
     async def _forward(self, request: web.Request, read: bytes | None = None) -> web.StreamResponse:
-        """Pass a request and its answer on, byte for byte."""
+        """Forward a request and its answer, byte for byte."""
         body: Any = read
         if read is None and request.can_read_body:
             body = request.content
@@ -200,7 +200,7 @@ class Gateway:
     async def _show_metrics(self, request: web.Request) -> web.Response:
         response = web.Response(body=self._metrics.text(), headers={"content-type": CONTENT_TYPE})
         if self._worker is not None:
-            response.force_close()  # a connection stays with its process, which is not all
+            response.force_close()  # connections stay with one process; scrapes should reach all
         return response
 
     async def _show_result(self, request: web.Request) -> web.Response:
@@ -228,7 +228,7 @@ class Gateway:
 
 @contextmanager
 def _of_store() -> Iterator[None]:
-    """A store of tasks that cannot be asked is no fault of the caller's."""
+    """An unreachable store of tasks is an error of the server, not of the caller."""
     try:
         yield
     except LogError as error:

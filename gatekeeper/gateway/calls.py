@@ -1,4 +1,4 @@
-"""A request for outputs: what it asks of the gateway, and what goes upstream."""
+"""A request for outputs: its settings for the gateway, and the request to the upstream."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Call:
     Attributes
     ----------
     endpoint, model
-        Where it goes and what it asks: a refusal of log-probabilities is remembered by both.
+        Refusals of log-probabilities are stored by both.
     settings
         Settings for the gate. The id is always set.
     waits, blocks
-        For the verdict; with an error where an output is found wrong.
+        Whether the call waits for the verdict, and answers with an error if an output is wrong.
     annotates
-        The result becomes a member of the answer.
+        Whether the result becomes a member of the answer.
     """
 
     endpoint: str
@@ -48,7 +48,9 @@ class Call:
     _value: Mapping[str, Any]
 
     def body(self, *, plain: bool = False) -> bytes:
-        """What goes upstream; `plain` without the log-probabilities of the gateway."""
+        """The body for the upstream; `plain`: without requests for log-probabilities by the
+        gateway.
+        """
         put = {} if plain else self.requested.parameters
         if not put and BODY_KEY not in self._value:
             return self._body
@@ -69,9 +71,9 @@ def read_call(
     Parameters
     ----------
     body, value
-        As it came, and its value.
+        As received, and parsed.
     usual
-        The settings for what the request leaves open.
+        The defaults for settings that the request does not have.
 
     Raises
     ------
@@ -105,7 +107,7 @@ _GATE = {field.name for field in fields(CallSettings)}
 
 def _own_settings(given: Any, usual: GatewaySettings) -> dict[str, Any]:
     """wait, on_failed and annotate."""
-    if given == {}:  # of most requests, which should not wait for what follows
+    if given == {}:  # of most requests, which need not check what follows
         return {"wait": usual.wait, "on_failed": usual.on_failed, "annotate": False}
     known: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "wait": (usual.wait, WAITS),

@@ -1,8 +1,8 @@
 """The token entries of an answer as objects with the fields that are read.
 
 Each entry has five alternatives with the bytes of their texts, of which the signals need the
-log-probability alone. As dicts and lists all of it took most of the gateway's time for an answer
-(benchmarks/gateway.py).
+log-probability alone. Parsing all of it into dicts and lists took most of the gateway's time for an
+answer (benchmarks/gateway.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ __all__ = ["read_logprobs"]
 
 
 class Alternative(msgspec.Struct, gc=False):
-    """An alternative to a token. Its bytes are left out: they only tell ambiguous texts apart."""
+    """An alternative to a token. Its bytes are left out, because they only distinguish ambiguous
+    texts.
+    """
 
     token: str
     logprob: float
@@ -42,7 +44,7 @@ _typed = msgspec.json.Decoder(_Lists | list[Entry] | int | None).decode
 
 
 def read_logprobs(text: msgspec.Raw) -> Any:
-    """The value of a `logprobs`: its entries as objects, or as dicts where they are not as usual.
+    """The value of a `logprobs`: its entries as objects, or as dicts if they are unusual.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Answers to requests for outputs: passed on, and decided on, in one piece or as a stream."""
+"""Answers to requests for outputs: forwarded and decided on, whole or as a stream."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class GatedCalls:
         RefusalError
             If the upstream does not answer, or the answer is blocked.
         CutError
-            If the upstream's connection breaks off.
+            If the upstream's connection ends early.
         """
         key = call.endpoint, call.model
         asks = bool(call.requested.parameters) and key not in self._refusing
@@ -140,7 +140,7 @@ class GatedCalls:
         try:
             async for piece in pieces_of(answer):
                 passing: list[bytes] = []
-                unread: list[bytes] = []  # data of frames that pass before they are read
+                unread: list[bytes] = []  # data of frames that are sent before they are read
                 for frame in frames.add(piece):
                     data, new = read_frame(frame, edits)
                     if ended or not is_last(data):
@@ -161,7 +161,7 @@ class GatedCalls:
         last = frames.rest
         if not ended:
             parts = await self._end(call, reader, b"")
-            last = last or b"".join(parts)  # nothing belongs behind half a frame
+            last = last or b"".join(parts)  # nothing may follow an incomplete frame
         if last:
             await response.write(last)
         await response.write_eof()

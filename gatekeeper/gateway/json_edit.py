@@ -1,8 +1,8 @@
 """Edits of a JSON text that keep every other byte as it was written.
 
-Parsing and printing again would change numbers, escapes, white space and repeated names. Here the
-values that change are found by their paths; everything off these paths is read once, by the C
-scanner of the standard library.
+Parsing and serialising would change numbers, escapes, white space and repeated names. Here the
+values to change are found by their paths; everything else is read once, by the C scanner of the
+standard library.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def with_members(
     body, value
         The object, as text and as a value.
     drop
-        A name: every member of it goes, also where it is written several times.
+        A name: every member of this name is removed, also repeated ones.
     put
         Members; they come last.
     """

@@ -1,4 +1,4 @@
-"""Open the sockets of a server, before the process that serves, or several, use them."""
+"""Opens the sockets of a server, for one process or several."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The log-probabilities that are requested on the caller's behalf, and removed from the answer.
 
-`adapters.openai.logprobs` has the parameters that request them. What is removed leaves what the
-APIs return where nobody asked: null in chat and text completions, an empty list in the
-Responses API. A caller who asked for fewer alternatives gets that many.
+`adapters.openai.logprobs` has the parameters that request them. Removed log-probabilities are
+replaced by what the APIs return without a request for them: null in chat and text completions, an
+empty list in the Responses API. A caller who asked for fewer alternatives gets that many.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NEEDED = "message.output_text.logprobs"
 
 
 class Requested(NamedTuple):
-    """What is requested beside what the caller asked for, and the edits that remove it again.
+    """The additional request for log-probabilities, and the edits that remove them again.
 
-    Edits that keep everything say where an answer's log-probabilities are, which are read apart.
+    Edits that change nothing mark the positions of log-probabilities, which are read separately.
     """
 
     parameters: Mapping[str, Any]
@@ -84,7 +84,7 @@ def _chat(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
 
 @cache
 def _chat_edits(k: int | None) -> tuple[Edits, Edits]:
-    """None: no log-probabilities at all; else with so many alternatives."""
+    """None: remove all log-probabilities; otherwise keep so many alternatives."""
     if k is None:
         paths = _chat_paths(_becomes("null"))
         return Edits(paths, read=read_logprobs), Edits(paths)

@@ -1,7 +1,7 @@
-"""Figures for Prometheus: of the gate of each route, and of the gateway itself.
+"""Metrics for Prometheus: of the gate of each route, and of the gateway itself.
 
-Those of the gateway count this process, as is usual there; where it is one of several behind one
-port, they say which.
+Those of the gateway are per process, as is usual; with several processes behind one port they have
+its number.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Metrics:
         self._undecided[result.state] += 1
 
     def answered(self, endpoint: str, status: int, overhead: float | None = None) -> None:
-        """Count an answer; `overhead` in seconds, where it was measured."""
+        """Count an answer; `overhead` in seconds, if it was measured."""
         self._requests[endpoint, status] += 1
         if overhead is not None:
             self._overhead.add(overhead)

@@ -116,15 +116,15 @@ class Outputs:
             _LOG.error("output %r: no verdict: %s", decided.result.id, error)
 
     async def verdicts(self, decided: Sequence[Decided]) -> None:
-        """Wait for the verdicts. Verification goes on where the caller does not wait any more."""
+        """Wait for the verdicts. Verification continues if the caller stops waiting."""
         waiting = [each.verification for each in decided if each.verification is not None]
         if waiting:
             await asyncio.wait(waiting)
 
     async def resume(self, tasks: Tasks) -> None:
-        """Verify what a process that has ended selected and did not verify.
+        """Verify outputs that an ended process selected and did not verify.
 
-        An output whose task is not known any more returns its reservation.
+        An output whose task is lost releases its reservation.
         """
         pending = {output.id: output for output in await asyncio.to_thread(self.gate.pending)}
         self._tried &= pending.keys()
@@ -139,7 +139,7 @@ class Outputs:
                 self._begin(Decided(result), verification)
 
     async def succeed(self, tasks: Tasks) -> None:
-        """Resume what others leave, whenever a process that shares the run has come or gone."""
+        """Resume outputs of other processes, whenever a process on the run starts or ends."""
         known = self._processes()
         while True:
             await asyncio.sleep(LOOK)
@@ -156,7 +156,7 @@ class Outputs:
         return set() if shared is None else {process.number for process in shared.processes}
 
     async def drain(self, seconds: float) -> None:
-        """Let verifications end; after so many seconds, those that have not begun give up."""
+        """Wait for verifications; after so many seconds, those that have not begun are dropped."""
         await asyncio.sleep(0)  # for the tasks made in this turn to begin
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)

@@ -1,4 +1,4 @@
-"""What the gateway itself refuses, in OpenAI's envelope, with status codes that clients know."""
+"""The gateway's own errors, in OpenAI's format and with its status codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RefusalError(Exception):
     code : str
         For programs.
     message : str
-        For people. It shows no task and no key.
+        For people. It contains no task and no key.
     """
 
     def __init__(self, status: int, code: str, message: str) -> None:

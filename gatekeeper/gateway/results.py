@@ -1,4 +1,4 @@
-"""What callers get of a result: headers, a comment in a stream, a JSON object."""
+"""Results for callers: as headers, a comment in a stream, a JSON object."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _words(decided: Decided) -> dict[str, str]:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """All of a result but what the verifier says in words, which may quote the task."""
+    """The whole result except the verifier's `detail`, which may quote the task."""
     if isinstance(result, Undecided):
         return {"id": result.id, "decision": "undecided", "reason": result.state}
     decision, outcome, signals = result.decision, result.outcome, result.signals
@@ -79,7 +79,7 @@ def as_json(result: Result) -> dict[str, Any]:
 
 
 def find(gate: VerificationGate, id_: str) -> Mapping[str, Any] | None:
-    """What the gate knows of the outputs of a call; None for an unknown id."""
+    """The results of the outputs of a call; None for an unknown id."""
     result = gate.find(id_)
     several = (gate.find(f"{id_}/{i}") for i in count())  # of a call with several outputs
     results = [result] if result is not None else list(takewhile(bool, several))

@@ -21,7 +21,7 @@ class Route:
     Parameters
     ----------
     gate : VerificationGate
-        With `on_unavailable="pass"`. It stays the caller's to close.
+        With `on_unavailable="pass"`. The caller closes it.
     settings : GatewaySettings
         Settings of these calls.
     name : str
@@ -42,5 +42,5 @@ class Route:
     error_rate: Callable[[], Interval | None] | None = None
 
     def takes(self, model: str) -> bool:
-        """Whether calls for this model are of this route."""
+        """Whether this route takes calls for this model."""
         return any(fnmatchcase(model, pattern) for pattern in self.models)

@@ -15,7 +15,7 @@ from gatekeeper.gateway.upstream import Upstream
 
 __all__ = ["Routes", "RunningRoute"]
 
-MODELS = 4096  # names whose route is remembered; callers may send any
+MODELS = 4096  # names whose route is cached; callers may send any
 
 
 class RunningRoute:
@@ -58,7 +58,7 @@ class Routes:
 
     @property
     def own(self) -> RunningRoute:
-        """That of the gateway, which has all calls that are not gated, too."""
+        """The gateway's own route, which also has all calls that are not gated."""
         return self._all[0]
 
     def of(self, model: object) -> RunningRoute:

@@ -25,7 +25,7 @@ async def serve(
     on_ready: Callable[[str], None] = lambda url: None,
     supervisor: Connection | None = None,
 ) -> None:
-    """Serve until SIGTERM; then deliver the answers under way, and end verifications.
+    """Serve until SIGTERM; then deliver the answers in progress, and end verifications.
 
     A second SIGTERM ends at once. Called in the main thread.
 
@@ -69,15 +69,15 @@ def runner_of(gateway: Gateway) -> web.AppRunner:
     return web.AppRunner(
         gateway.application(),
         access_log=None,
-        auto_decompress=False,  # a compressed request passes as it is
-        handler_cancellation=True,  # a caller that is gone ends its call upstream
+        auto_decompress=False,  # a compressed request is forwarded unchanged
+        handler_cancellation=True,  # a disconnected caller ends its upstream request
         shutdown_timeout=1.0,
     )
 
 
 @contextmanager
 def _endings(supervisor: Connection | None) -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
-    """Events: this process is to end, and it is to end at once.
+    """Two events: the process should end, and it should end at once.
 
     Not by the loop's `add_signal_handler`, which takes the wake-up descriptor that Ctrl-C needs:
     see `programs.interrupt`.

@@ -25,17 +25,17 @@ class GatewaySettings:
     upstream : str
         Base URL of the API behind the gateway, as its clients take it; most end in /v1.
     wait : {"background", "verdict"}
-        Whether an answer passes when it is decided on, or when its verdict is known.
+        Whether an answer is returned after the decision, or after the verdict.
     on_failed : {"return", "block"}
-        What becomes of an answer that is found wrong. "block" waits for the verdict, and gives the
-        caller an error (HTTP 422) in place of the answer.
+        What happens to an answer that is found wrong. "block" waits for the verdict, and returns an
+        error (HTTP 422) in place of the answer.
     upstream_key : str or None
         Sent to the upstream in place of the callers' Authorization.
     own_key : str or None
         Callers have to send it as `x-gatekeeper-key`; None: anyone may call.
     grace : float
-        Seconds at the end for verifications under way, at least 0; those that have not begun by
-        then return their reservations.
+        Seconds for verifications at the end, at least 0; those that have not begun by then release
+        their reservations.
     traced : bool
         Whether the gate's telemetry has the caller's span, of the header `traceparent`, for the
         current one. Needs opentelemetry-api.

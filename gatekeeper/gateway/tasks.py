@@ -1,4 +1,4 @@
-"""The tasks that outputs are verified against: from a file, or sent by callers."""
+"""The tasks for verification: from a file, or sent by callers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ SEPARATOR = "~"  # between the id of a task and the rest of the id of an output
 
 
 class TaskStore(Protocol):
-    """Tasks of callers, for all gateways on a run. Both raise LogError if it cannot be asked."""
+    """Tasks of callers, for all gateways on a run. Both methods raise LogError if it cannot be
+    reached.
+    """
 
     def put(self, id_: str, task: Mapping[str, Any]) -> bool:
         """Add a task or replace it; whether it is new."""
@@ -37,7 +39,7 @@ class Tasks:
     kinds : collection of str
         Those that have a verifier.
     store : TaskStore or None
-        Where those of callers are, for other processes too.
+        Stores tasks of callers, also for other processes.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class Tasks:
         BadInputError
             As `checked`; and with a store for a task of the file, which other processes have.
         LogError
-            If the store cannot be asked.
+            If the store cannot be reached.
         """
         task = self.checked(id_, data)
         if self._store is not None:
@@ -99,7 +101,7 @@ class Tasks:
         Raises
         ------
         LogError
-            If the store cannot be asked.
+            If the store cannot be reached.
         """
         if self._store is None:
             return
@@ -134,7 +136,7 @@ class Tasks:
         return f"{task['id']}{SEPARATOR}{unique}"
 
     async def of_output(self, id_: str) -> Task | None:
-        """The task of an output of an earlier process; None where it is not known any more.
+        """The task of an output of an earlier process; None if it is lost.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The trace that a call belongs to, as its header `traceparent` says."""
+"""The trace of a call, from its header `traceparent`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ HOP_BY_HOP = {
 }
 OF_A_CALL = HOP_BY_HOP | {"host", "expect"}
 OF_A_BODY = HOP_BY_HOP | {"content-length"}
-OWN_HEADERS = "x-gatekeeper-"  # between caller and gateway; they do not pass
+OWN_HEADERS = "x-gatekeeper-"  # between caller and gateway; not forwarded
 CONNECT = 10.0  # seconds until the upstream has accepted a connection
 KEEP = 4.0  # seconds: some servers (uvicorn, Node.js) close an idle connection after 5
 
@@ -51,7 +51,7 @@ class Upstream:
         self._root = settings.root
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP),
-            # No limit on the whole: a caller ends its connection when it has waited enough.
+            # No total limit: a caller closes its connection when it has waited enough.
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -73,9 +73,9 @@ class Upstream:
         request
             The caller's.
         body
-            Bytes, or what the caller still sends.
+            Bytes, or the stream of the caller's body.
         plain
-            Ask for an answer without compression, because it will be read.
+            Request an answer without compression, so that it can be read.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Upstream:
 
 
 def _passed(headers: Mapping[str, Any], stops: Set[str]) -> CIMultiDict[str]:
-    """The headers of a message that pass, in their order, with those that repeat."""
+    """The headers of a message to forward, in order, with repeated ones."""
     if "Connection" in headers:
         stops = stops | {name.strip().lower() for name in headers["Connection"].split(",")}
     passed: CIMultiDict[str] = CIMultiDict()
@@ -137,12 +137,12 @@ class PassedResponse(web.StreamResponse):
 
 
 async def pieces_of(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The body as it comes; the first piece, what came with the head, may be empty.
+    """The body in pieces as received; the first one, from the head, may be empty.
 
     Raises
     ------
     CutError
-        If it breaks off.
+        If it ends early.
     """
     content = answer.content
     yield b"" if content.exception() else content.read_nowait()
@@ -159,7 +159,7 @@ async def body_of(answer: aiohttp.ClientResponse) -> bytes:
     Raises
     ------
     CutError
-        If it breaks off.
+        If it ends early.
     """
     try:
         return await answer.read()

@@ -1,12 +1,12 @@
 """Several processes that serve the same sockets, and the one that starts and ends them.
 
-All accept connections from one queue of the kernel's, so those that wait are safe when a process
-is killed. A port of each its own (SO_REUSEPORT) would lose them, and two commands could take one
-port without an error.
+All accept connections from one queue of the kernel, so waiting connections survive when a process
+is killed. Separate sockets (SO_REUSEPORT) would lose them, and two commands could use one port
+without an error.
 
-SIGTERM at a process means that it ends in its own time, however often it comes: a manager of
-services sends it to all processes of a group, and this one passes it on. At once a process ends
-when the supervisor's end of its channel is closed, by the supervisor or by its death.
+SIGTERM ends a process gracefully, however often it comes: a service manager sends it to all
+processes of a group, and the supervisor sends it again. A process ends at once when the
+supervisor's end of its channel is closed, by the supervisor or by its end.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from gatekeeper.analysis.parallel import interrupts_deferred
 
 __all__ = ["Supervisor", "Worker"]
 
-PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds before one that did not get ready is started again
+PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds before a process that failed to start is started again
 # "spawn": a fork would copy whatever threads the caller has, half alive
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One of the processes, as it sees itself.
+    """The view of one process on itself.
 
     Attributes
     ----------
     number
-        From 1. One that is started in another's place has its number.
+        From 1. A process that replaces another one has its number.
     sockets
         That listen.
     supervisor
-        The channel to it; None: there is none. Its end tells that this process is to end at once.
-        First the process sends through it, once it serves, what is to be printed; last what it did.
+        The channel to it; None: there is none. If it ends, this process ends at once. First the
+        process sends through it, once it serves, what is to be printed; last what it did.
     """
 
     number: int
@@ -79,7 +79,7 @@ class _Child:
 
 
 class Supervisor:
-    """Starts the processes, starts one again that has ended, and ends them all.
+    """Starts the processes, restarts those that have ended, and ends them all.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Supervisor:
         """
         with _terminations() as signals:
             try:
-                self._start(1)  # what is wrong with the options is said once
+                self._start(1)  # an error in the options is reported once
                 while self._children or (self._due and not self._ending):
                     self._step(signals)
             finally:  # Ctrl-C

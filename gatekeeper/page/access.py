@@ -1,9 +1,8 @@
 """Who may read the page, and who may give verdicts on it.
 
-A browser lets every site that a person visits send requests to addresses on that person's machine.
-So the host that a request names must be this machine's (a site whose name resolves to it names its
-own: DNS rebinding), and a verdict needs the token, as a cookie that no script can read and no other
-site's page sends, and an origin that is this page.
+Any web site can make a browser send requests to addresses on the user's machine. So the host of a
+request must be this machine's name (against DNS rebinding), and a verdict needs the token, as a
+cookie that scripts cannot read and other sites do not send, and this page as the origin.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Access:
     private : bool
         As given.
     token : str
-        Whoever has it may give verdicts.
+        Grants the right to give verdicts.
     """
 
     def __init__(
@@ -115,7 +114,7 @@ class Access:
 
 
 def _cookie(request: web.Request) -> str:
-    """With the port: browsers send the cookies of one server of a machine to all its servers."""
+    """With the port, because browsers send cookies of one server to all servers of a machine."""
     return f"gatekeeper-{request.url.port}"
 
 

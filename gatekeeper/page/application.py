@@ -19,8 +19,8 @@ __all__ = ["PATH", "LivePage"]
 
 PATH = "/gatekeeper/"
 FIRST = 0.1  # seconds of reading before a page is sent
-TICK = 0.25  # seconds between looks at the log, while somebody watches
-ALIVE = 15.0  # seconds after which a silent stream says that it is still there
+TICK = 0.25  # seconds between checks of the log, while the page is open
+ALIVE = 15.0  # seconds after which a silent stream sends a comment
 RETRY = 500  # milliseconds after which a browser connects again
 FORM = 1024  # bytes of a verdict at most
 VERDICTS = (Verdict.PASSED, Verdict.FAILED)
@@ -30,7 +30,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class LivePage:
-    """The live page of one log. It reads the log only while somebody watches.
+    """The live page of one log, which is read only while the page is open.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class LivePage:
     access : Access
         Who may read, and write.
     report : callable or None
-        Takes a verdict: `VerificationGate.report_outcome`, or what raises a GatekeeperError where
-        it cannot be taken. None: nobody gets buttons.
+        Takes a verdict: `VerificationGate.report_outcome`, or a function that raises a
+        GatekeeperError if it is refused. None: the page has no buttons.
     path : str
         Path of the page: `PATH`, or a path below it, which ends in a slash.
     """
@@ -62,7 +62,7 @@ class LivePage:
 
     @property
     def token(self) -> str | None:
-        """What the printed link has; None where there is nothing to allow."""
+        """The token of the printed link; None if the link needs none."""
         return None if self._report is None and not self._access.private else self._access.token
 
     def routes(self) -> Sequence[web.RouteDef]:
@@ -132,7 +132,7 @@ class LivePage:
         return _answer(text, kind="text/html")
 
     async def _unknown(self, request: web.Request) -> web.StreamResponse:
-        """Nothing under the page's path goes any further, and so its cookie does not."""
+        """Requests under the page's path are not forwarded, so its cookie is not."""
         raise RefusedError(404, "there is no such page, or it does not take this method")
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
@@ -150,7 +150,7 @@ class LivePage:
     # -- updates ----------------------------------------------------------------------------------
 
     async def _updates(self, request: web.Request) -> web.StreamResponse:
-        """Each section when it has changed; all of them at first, so nothing is ever missed."""
+        """Send each section when it has changed, and all of them first, so that none is missed."""
         self._access.check_read(request)
         writable, sent = self._writes(request), dict[str, str]()
         response = web.StreamResponse(headers={**HEADERS, "content-type": "text/event-stream"})

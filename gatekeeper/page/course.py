@@ -31,7 +31,7 @@ class Part:
 def rate_over_stream(figures: Figures) -> list[Part]:
     """The error rate of all outputs of each part, from that part's verdicts alone.
 
-    Parts have round sizes, so that they stay where they are while the stream grows.
+    Parts have round sizes, so that their borders stay while the stream grows.
     """
     n, verdicts = len(figures.columns), int(figures.drawn.sum())
     if not verdicts:

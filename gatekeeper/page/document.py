@@ -61,7 +61,7 @@ def page(name: str, status: Markup, shown: dict[str, Section]) -> str:
 
 
 def status_line(outputs: int, events: int, behind: int, error: str) -> Markup:
-    """How far the page is, under its title."""
+    """The status line under the title: outputs and events read so far."""
     if error:
         text = f"The log cannot be read: {error}"
     elif behind:

@@ -1,4 +1,4 @@
-"""The section on the processes that share a run: who is there, and who may spend what."""
+"""The section on the processes that share a run, and their leases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NOBODY = "held by no process"
 
 
 def processes(shared: SharedStatus, unit: str) -> Iterable[Markup]:
-    """What the section has.
+    """The content of the section.
 
     Parameters
     ----------
     shared
-        As the gate that the page belongs to knows it.
+        State of the processes, from the page's gate.
     unit
         Unit of the budget.
     """

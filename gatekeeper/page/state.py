@@ -1,4 +1,4 @@
-"""The fold over a log's events: what the page shows, in little memory.
+"""The fold over a log's events for the page, in little memory.
 
 Account, counts and health are those of `LogState`. Of each output only a few bytes are kept; of the
 open ones, and of the last ones, what their rows on the page need. Texts stay in the log.
@@ -99,7 +99,7 @@ class Figures:
         if not p.size:
             return Estimates(None, None, None, 0, 0, "There are no outputs.")
         label = np.where(self._labelled[part], self._labels[part], np.nan)
-        # As records of a log have it: of an output without a verdict they do not say more.
+        # As in records of a log, which have no more on outputs without a verdict.
         selected = int((drawn | (p == 1.0)).sum())
         return estimate_weighted(p, drawn, label, selected=selected)
 
@@ -196,7 +196,7 @@ class WatchState(LogState):
         return Figures(self._columns, self.missing_signal)
 
     def notes(self) -> tuple[str, ...]:
-        """What kept the gate from choosing or learning, in sentences."""
+        """Reasons why the gate could not choose or learn, in sentences."""
         return Shortfall.of_state(self).notes()
 
     @property
@@ -211,11 +211,11 @@ class WatchState(LogState):
         return self.fingerprint is None or self.fingerprint.fingerprint.verifier is not None
 
     def unavailable(self) -> int:
-        """Open outputs of which the verifier could not tell."""
+        """Open outputs for which the verifier could not tell."""
         return sum(output.unavailable is not None for output in self.outputs.values())
 
     def under_way(self) -> list[float]:
-        """When the outputs were decided on that a verifier has or waits for, oldest first."""
+        """Times of the decisions on outputs that are being or wait to be verified, oldest first."""
         if not self.verifies:
             return []
         return [self._open[id_].at for id_, output in self.outputs.items() if output.reserved]
@@ -223,7 +223,7 @@ class WatchState(LogState):
     def waiting(self) -> list[tuple[int, float, Output]]:
         """Outputs that wait for a person, the oldest first: number, time, and what is known.
 
-        Those of which the verifier could not tell; without a verifier, all that were selected.
+        Those for which the verifier could not tell; without a verifier, all selected ones.
         """
         everything = not self.verifies
         return [

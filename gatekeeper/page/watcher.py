@@ -60,7 +60,7 @@ class Watcher:
     read_only : str
         Why a reader has no buttons, in a sentence.
     shared : callable
-        What the log's gate knows of the processes on its run; None where the run is not shared.
+        State of the processes on the gate's run; None if the run is not shared.
     """
 
     def __init__(

@@ -76,7 +76,7 @@ NO_TERMS = FeatureTerms([])
 
 
 class Raw(NamedTuple):
-    """What is known of a candidate before verification; NaN for a signal that it lacks."""
+    """The data of a candidate before verification; NaN for a missing signal."""
 
     h1: float
     h2: float
@@ -95,7 +95,7 @@ class Known(NamedTuple):
 
 
 def raw_of(candidate: Candidate) -> Raw:
-    """What is known of a candidate before verification."""
+    """The data of a candidate before verification."""
     h = candidate.signals
     size, positions = log(candidate.cost_estimate), log1p(h.n_tokens)
     return Raw(h.h1, h.h2, h.h3, size, positions, candidate.features)

@@ -1,4 +1,4 @@
-"""A value with its 95 % interval. The level is set here, and nowhere else."""
+"""A value with its 95 % interval. The level is defined only here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of many candidates before verification, as arrays."""
+"""The data of many candidates before verification, as arrays."""
 
 from __future__ import annotations
 

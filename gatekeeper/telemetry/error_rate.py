@@ -23,7 +23,7 @@ SHARE = 0.02  # of a processor, at most, for reading the log again and again
 class LoggedErrorRate:
     """Called, it returns the last estimate, and begins a new one in a thread if that is old.
 
-    Nobody waits for an estimate. The first call returns None.
+    A call never waits for an estimate. The first one returns None.
 
     Parameters
     ----------

@@ -12,19 +12,19 @@ __all__ = ["LangfuseScores"]
 class LangfuseScores(ClientSink):
     """Sends verdicts to Langfuse.
 
-    A score's id is made of the trace's and the output's: sent again, it replaces the first.
+    A score's id is derived from those of the trace and the output, so sending it again replaces the
+    first.
 
     Parameters
     ----------
     client : Langfuse
-        It stays the caller's to shut down. The output must be handed in inside one of its
-        observations.
+        The caller shuts it down. The output must reach the gate inside one of its observations.
     name, most, explanations
         As of `ScoreSink`.
     """
 
     def send(self, scores: Sequence[Score]) -> None:
-        """Hand them to the client, which sends them in its own time."""
+        """Pass them to the client, which sends them asynchronously."""
         for score in scores:
             self._client.create_score(
                 name=self.name,

@@ -1,8 +1,8 @@
 """OpenTelemetry: a decision as attributes of the caller's span, a verdict as an event.
 
 The event is `gen_ai.evaluation.result` of the semantic conventions for generative AI (status:
-Development), through the Logs API. An output that was not verified has none: a score that nobody
-measured would be counted by whoever averages them.
+Development), through the Logs API. An output that was not verified has none, because averages would
+count it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ LONGEST = 1_000  # characters of an explanation
 class OpenTelemetry:
     """A sink for OpenTelemetry. Thread-safe; several gates may share it.
 
-    It queues nothing itself: that, its limits and the count of what it drops are the SDK's. Without
-    an SDK nothing is sent.
+    The SDK has the queue, its limits and the count of dropped events. Without an SDK nothing is
+    sent.
 
     Parameters
     ----------
     name : str
-        Name of the evaluation, `gen_ai.evaluation.name`: what a verdict is about.
+        Name of the evaluation, `gen_ai.evaluation.name`.
     explanations : bool
-        Whether events have the verifier's words, `gen_ai.evaluation.explanation`. They may quote
-        the output, its tests or its reference answer.
+        Whether events have the verifier's `detail`, as `gen_ai.evaluation.explanation`. They may
+        quote the output, its tests or its reference answer.
     logger_provider : LoggerProvider or None
         None: the global one, also if it is set later.
 
@@ -70,8 +70,8 @@ class OpenTelemetry:
             "gatekeeper", version("llm-gatekeeper"), logger_provider=logger_provider
         )
         self._enabled = getattr(self._logger, "enabled", None)  # of opentelemetry-api 1.45 on
-        # Not an empty one, which the API takes for the current one: a verdict's span is not that of
-        # whoever reports it.
+        # Not an empty one, which the API replaces by the current one: a verdict's span is not that
+        # of its reporter.
         self._nowhere = trace.set_span_in_context(trace.INVALID_SPAN, Context())
 
     def decided(self, seen: Observation) -> object:
@@ -84,7 +84,7 @@ class OpenTelemetry:
         return about if seen.result.decision.verify and about.is_valid else None
 
     def concluded(self, seen: Observation, kept: Any) -> None:
-        """The outcome as an event of the span in which the output was handed in."""
+        """The outcome as an event of the span in which the output reached the gate."""
         if self._enabled is not None and not self._enabled(event_name=EVENT):
             return
         trace, context = self._trace, self._nowhere

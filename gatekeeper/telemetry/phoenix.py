@@ -13,7 +13,7 @@ __all__ = ["PhoenixAnnotations"]
 class PhoenixAnnotations(ClientSink):
     """Sends verdicts to Phoenix.
 
-    An annotation's identifier is the output's id: sent again, it replaces the first.
+    An annotation's identifier is the output's id, so sending it again replaces the first.
 
     Parameters
     ----------

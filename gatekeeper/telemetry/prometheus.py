@@ -1,6 +1,6 @@
 """Prometheus: a gate's figures for a registry of prometheus_client.
 
-They are read from `gate.status()` when they are asked for; nothing happens per output.
+They are read from `gate.status()` at each scrape; there is no work per output.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Family = TypeVar("Family", bound=CounterMetricFamily | GaugeMetricFamily)
 class GateCollector:
     """Collects the figures of one gate: `prometheus_client.REGISTRY.register(GateCollector(gate))`.
 
-    Decisions and verdicts are counted from the beginning of the gate's log, so that a restart does
-    not set them back; the durations are of this process.
+    Decisions and verdicts are counted from the beginning of the gate's log, so a restart does not
+    reset them; the durations are of this process.
 
     Parameters
     ----------

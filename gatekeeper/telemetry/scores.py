@@ -1,4 +1,4 @@
-"""Verdicts as scores of traces: what a tracing tool gets of one, and the queue to it."""
+"""Verdicts as scores of traces, and the queue to a tracing tool."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gatekeeper.types import Observation
 __all__ = ["ClientSink", "Place", "Score", "ScoreSink"]
 
 _LOG = logging.getLogger("gatekeeper")
-BATCH = 100  # scores that a tool gets in one go
+BATCH = 100  # scores in one batch
 WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before a batch that failed is sent again
-GRACE = 5.0  # seconds for what is queued when the process ends
+GRACE = 5.0  # seconds for the queue at the end of the process
 
 
 class Place(NamedTuple):
@@ -31,12 +31,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A verdict, as tracing tools have it.
+    """A verdict as a score for tracing tools.
 
     Attributes
     ----------
     place
-        The span in which the output was handed in.
+        The span in which the output reached the gate.
     output
         Its id in the gate.
     value
@@ -44,9 +44,9 @@ class Score:
     label
         "pass" or "fail".
     explanation
-        The verifier's words, "" where they are left out.
+        The verifier's `detail`; "" if left out.
     metadata
-        What an average over scores has to know, the propensity first: JSON values.
+        Data for averages over scores, in particular the propensity: JSON values.
     """
 
     place: Place
@@ -80,23 +80,23 @@ class Score:
 class ScoreSink(ABC):
     """A sink that sends scores to a tool from a thread of its own, and never raises.
 
-    Outputs that were not verified, or of which the verifier could not tell, have no score.
+    Outputs that were not verified, or for which the verifier could not tell, have no score.
 
     Parameters
     ----------
     name : str
         Name of the scores.
     most : int
-        Scores that wait at most; further ones are dropped.
+        Most scores in the queue; further ones are dropped.
     explanations : bool
-        Whether scores have the verifier's words, which may quote the output, its tests or its
+        Whether scores have the verifier's `detail`, which may quote the output, its tests or its
         reference answer.
 
     Attributes
     ----------
     sent, dropped, failed, without_span : int
-        Scores that the tool took; that came while the queue was full, or were left at the end; that
-        the tool refused, five times; of outputs that were handed in outside of any span.
+        Numbers of scores: sent; dropped because the queue was full, or at the end; failed five
+        times; of outputs outside of any span.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class ScoreSink(ABC):
 
     @abstractmethod
     def place(self) -> Place | None:
-        """The tool's current span; called in the context of whoever hands an output in."""
+        """The tool's current span; called in the context of the gate's caller."""
 
     @abstractmethod
     def send(self, scores: Sequence[Score]) -> None:
-        """Hand scores to the tool, again where an earlier try failed. May raise anything."""
+        """Send scores to the tool, again if an earlier try failed. May raise anything."""
 
     def decided(self, seen: Observation) -> object:
         """The place, which is kept until the verdict."""
@@ -145,14 +145,14 @@ class ScoreSink(ABC):
                 self._changed.notify_all()
 
     def flush(self, seconds: float = 30.0) -> bool:
-        """Wait until the tool has everything; False where that takes longer."""
+        """Wait until everything is sent; False if that takes longer."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: not self._waiting and not self._sending, timeout=seconds
             )
 
     def close(self, seconds: float = GRACE) -> None:
-        """Send what is queued, as far as that is possible in so many seconds."""
+        """Send the queue, as far as possible in so many seconds."""
         self.flush(seconds)
         with self._changed:
             self._closed = True

@@ -123,7 +123,7 @@ def test_refusals_say_why() -> None:
     log = log_of(table, chance=0.05, seed=0)
     assert "propensity 0" in refused(log_of(table, chance=0.0, seed=0))
     assert "too few" in refused(log_of(table, chance=0.002, seed=0))
-    assert "not every propensity is known" in refused(replace(log, propensity=None))
+    assert "propensities" in refused(replace(log, propensity=None))
     assert "warm-up" in refused(table.take(np.arange(T0)))
     right = np.where(np.isnan(log.error), nan, 0.0)
     assert "found an error" in refused(replace(log, error=right))
