@@ -38,7 +38,10 @@ def ends(event: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """The one output."""
+    """The one output.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     message = _assembled(response) if isinstance(response, list) else response
     blocks = list_of(message, "content")
     texts = [text_of(b, "text") or "" for b in blocks if field(b, "type") == "text"]

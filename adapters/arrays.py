@@ -19,6 +19,9 @@ def recognises(response: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """The one output. Arrays do not show which tokens are reasoning or forced: all count."""
+    """The one output. Arrays do not show which tokens are reasoning or forced: all count.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     arrays = (response[name] for name in ARRAYS)
     return [Generation(response.get("id") or "", response.get("text") or "", *arrays)]

@@ -220,9 +220,27 @@ class BundledModel:
 class Decoding:
     """One prompt (token ids) and its continuation, with its own random generator.
 
-    `logprobs` has the log-probability of each of `tokens`; `best` has the `k` most probable tokens
-    at each position with theirs, in descending order. `ended` is set by the end token, or by who
-    needs no more.
+    Parameters
+    ----------
+    id : str
+        Determines the sample, together with `seed`.
+    prompt : list of int
+        Token ids.
+    temperature : float
+        0 is greedy.
+    seed : int
+        Seed of the sample.
+    k : int
+        Number of alternatives to keep at each position.
+
+    Attributes
+    ----------
+    tokens, logprobs : list
+        The new tokens and their log-probabilities.
+    best : list
+        The `k` most probable tokens at each position, in descending order, with theirs.
+    ended : bool
+        Set by the end token, or by a caller that needs no more tokens.
     """
 
     def __init__(

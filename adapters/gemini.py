@@ -58,7 +58,10 @@ class _Candidate:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """One Generation per candidate. Each of several has the response's id and its index."""
+    """One Generation per candidate. Each of several has the response's id and its index.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     chunks = response if isinstance(response, list) else [response]
     found: dict[int, _Candidate] = {}
     usage = id_ = model = None

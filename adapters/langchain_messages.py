@@ -34,7 +34,10 @@ def recognises(response: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """One Generation per output, of all prompts of an LLMResult."""
+    """One Generation per output, of all prompts of an LLMResult.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     how: dict[str, Any] = {"scope": scope, "skip_forced": skip_forced}
     prompts = field(response, "generations")
     if prompts is not None:

@@ -42,7 +42,10 @@ def ends(chunk: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """Every output. The server does not separate reasoning from the answer here: all count."""
+    """Every output. The server does not separate reasoning from the answer here: all count.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     outputs = list(_outputs(response if isinstance(response, list) else [response]))
     several = len(outputs) > 1
     return [

@@ -39,7 +39,10 @@ def ends(chunk: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """The one output."""
+    """The one output.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     chunks = response if isinstance(response, list) else [response]
     entries, texts = Entries(), {"content": "", "thinking": ""}
     for chunk in chunks:

@@ -121,4 +121,5 @@ def numbers(values: Sequence[Any]) -> FloatArray:
 
 
 def flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
+    """The items of all lists, in order."""
     return list(chain.from_iterable(lists))

@@ -32,7 +32,10 @@ def recognises(response: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """The one output of a ModelResponse. A tool call has no text."""
+    """The one output of a ModelResponse. A tool call has no text.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     details = field(response, "provider_details")
     logprobs, usage = field(details, "logprobs"), field(response, "usage")
     text, thoughts = _content(response, "text"), _content(response, "thinking")

@@ -33,7 +33,10 @@ def recognises(response: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """Every output. vLLM does not separate reasoning from the answer here: all tokens count."""
+    """Every output. vLLM does not separate reasoning from the answer here: all tokens count.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     return generations_of(response, skip_forced=skip_forced)
 
 

@@ -49,7 +49,17 @@ class BadInputError(GatekeeperError, ValueError):
 
 
 class MissingDependencyError(GatekeeperError, ImportError):
-    """An optional package is not installed."""
+    """An optional package is not installed.
+
+    Parameters
+    ----------
+    package
+        Name of the package.
+    extra
+        The extra of this package that installs it.
+    needed_for
+        What needs it, in words.
+    """
 
     def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
         super().__init__(
@@ -108,7 +118,12 @@ class SettingDifference:
 class LogMismatchError(LogError):
     """The log was written by a gate with another policy, budget or seed.
 
-    `differences` has the settings that differ; it is empty if decisions differ.
+    Parameters
+    ----------
+    message
+        In words, with all differences.
+    differences
+        The settings that differ; empty if decisions differ.
     """
 
     def __init__(self, message: str, differences: Sequence[SettingDifference] = ()) -> None:
@@ -119,7 +134,12 @@ class LogMismatchError(LogError):
 class VerifierUnavailableError(GatekeeperError):
     """The verifier could not tell: nothing was charged, no label was learned.
 
-    `result` is the complete `GateResult`, so that a caller who catches this loses nothing.
+    Parameters
+    ----------
+    message
+        The reason, in words.
+    result
+        The complete `GateResult`, so that a caller who catches this error has it.
     """
 
     def __init__(self, message: str, result: GateResult) -> None:

@@ -41,10 +41,19 @@ def signals_of(generation: Generation) -> Signals:
 
 
 def signals_from_arrays(logprob: ArrayLike, top1: ArrayLike, top2: ArrayLike) -> Signals:
-    """Signals of one output from three arrays of shape (L,), natural log.
+    """Signals of one output from its arrays.
 
-    `top1` and `top2` are the two largest log-probabilities at each position, in either order.
-    Raises BadInputError where the shapes differ or the values are not numbers.
+    Parameters
+    ----------
+    logprob
+        Log-probabilities (L,) of the chosen tokens, natural log; NaN where missing.
+    top1, top2
+        The two largest log-probabilities (L,) at each position, in either order.
+
+    Raises
+    ------
+    BadInputError
+        If the shapes differ, or a value is not a number.
     """
     arrays = as_floats("logprob", logprob), as_floats("top1", top1), as_floats("top2", top2)
     _check_shapes(*arrays)

@@ -59,7 +59,17 @@ def make_generation(
 
 
 def make_candidates(n: int, *, seed: int = 0, missing: float = 0.0) -> list[Candidate]:
-    """A stream of candidates; each lacks its signals with probability `missing`."""
+    """A stream of candidates with random signals and costs; equal arguments give equal ones.
+
+    Parameters
+    ----------
+    n
+        Number of candidates.
+    seed
+        Seed of the random numbers.
+    missing
+        Probability in [0, 1] with which a candidate lacks its signals.
+    """
     rng = np.random.default_rng(seed)
     return [
         Candidate(

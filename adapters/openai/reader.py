@@ -28,7 +28,10 @@ def recognises(response: Any) -> bool:
 
 
 def read(response: Any, *, scope: Scope, skip_forced: bool) -> list[Generation]:
-    """Every output of a response, or of one streamed response from the list of its chunks."""
+    """Every output of a response, or of one streamed response from the list of its chunks.
+
+    Parameters and errors are those of `gatekeeper.io.providers.Reader.read`.
+    """
     if not isinstance(response, list):
         return generations_of(response, scope=scope, skip_forced=skip_forced)
     reader = StreamReader(strict=True, scope=scope, skip_forced=skip_forced)

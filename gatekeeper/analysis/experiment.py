@@ -199,7 +199,7 @@ def runs(
 ) -> Iterator[PolicyRun]:
     """The runs that `compare` measures, one after the other: by seed, budget, contender.
 
-    Raises what `compare` raises.
+    Parameters and errors are those of `compare`.
     """
     plan = _plan(table, contenders, betas, protocol)
     for seed in protocol.each_seed:

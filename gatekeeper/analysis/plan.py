@@ -223,9 +223,22 @@ def _shares(evidence: Evidence, policy: str, budgets: Sequence[float]) -> Iterat
 
 
 def settled_share(evidence: Evidence, budget: float, strata: int = STRATA) -> FloatArray:
-    """The probability, shape (n,), with which CST with that many strata (1: Threshold) verifies
-    each output in a run so long that its quantiles have settled; those without a score are
-    drawn."""
+    """The probability with which CST verifies each output in a run so long that it has settled.
+
+    Parameters
+    ----------
+    evidence
+        Evidence of the run or the records.
+    budget
+        Share of the full cost, in (0, 1).
+    strata
+        Number of strata; 1: Threshold.
+
+    Returns
+    -------
+    array
+        Shape (n,), in [0, 1]. Outputs without a score are drawn with probability `budget`.
+    """
     z, cost = evidence.stream.z, evidence.cost
     parts = np.where(np.isnan(z), -1, evidence.stream.strata(strata))
     share = np.full(z.size, budget)

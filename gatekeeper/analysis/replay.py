@@ -144,8 +144,19 @@ def step_through(
 ) -> tuple[list[Decision], list[bool]]:
     """The policy's proposals for the candidates from `first` on, and which `budget` admitted.
 
-    Each candidate comes with the outcome, cost included, that the policy is shown of it; of one
-    without a label it is shown nothing.
+    Parameters
+    ----------
+    policy
+        A fresh one.
+    stream
+        Candidates, each with the outcome, cost included, that the policy gets; it gets none for a
+        candidate without a label.
+    first
+        Index of the first evaluated candidate; earlier proposals are all admitted.
+    budget
+        Cap of the cost of the evaluated candidates.
+    feedback
+        "full": the policy gets every label; "partial": those of verified candidates only.
     """
     observer = policy if isinstance(policy, ObservingPolicy) else None
     spent = 0.0
@@ -177,7 +188,20 @@ def outcome_of(label: float, cost: float) -> Outcome:
 
 
 def evaluation_start(n: int, *, warmup: int = T0, evaluate: Evaluate = "all") -> int:
-    """Index of the first of `n` records that is evaluated. Raises BadInputError if none is."""
+    """Index of the first of `n` records that is evaluated.
+
+    Parameters
+    ----------
+    n
+        Number of records.
+    warmup, evaluate
+        As for `replay`.
+
+    Raises
+    ------
+    BadInputError
+        If no record is evaluated.
+    """
     if evaluate not in get_args(Evaluate):
         raise BadInputError(f"evaluate={evaluate!r}: choose 'all' or 'second-half'")
     if n <= warmup:

@@ -55,7 +55,22 @@ def run_tasks(
 
     Outputs in the gate's log are not decided on again; selected ones without a verdict are
     verified. After an interruption, a second call ends in the same state as one uninterrupted call.
-    `on_progress` is called with the number of tasks just done.
+
+    Parameters
+    ----------
+    gate
+        Its log decides what is left to do.
+    tasks
+        With unique ids; the same tasks in the same order after an interruption.
+    generate
+        Called with the prompts and ids of a block; returns one Generation for each.
+    on_progress
+        Called with the number of tasks just done.
+
+    Raises
+    ------
+    Exception
+        What `generate` and `VerificationGate.verify_batch` raise.
     """
     pending = {generation.id: generation for generation in gate.pending()}
     for block in blocks_of(tasks, BLOCK):
@@ -68,10 +83,19 @@ def run_tasks(
 def answers_of(block: Sequence[Task], new: set[str], generate: Generate) -> dict[str, Generation]:
     """The outputs for those tasks of a block that are new, by id.
 
+    Parameters
+    ----------
+    block
+        All tasks of the block.
+    new
+        Ids of the tasks without an output.
+    generate
+        As for `run_tasks`.
+
     Raises
     ------
     BadInputError
-        Where `generate` leaves one out.
+        If `generate` leaves one out.
     """
     if not new:
         return {}
@@ -95,6 +119,19 @@ def check_the_rest(
     """Verify the outputs that the gate did not select, outside the budget, as external verdicts.
 
     Shows what another choice would have found; the policy does not learn from it.
+
+    Parameters
+    ----------
+    gate
+        After `run_tasks` with these tasks.
+    tasks
+        The same as for `run_tasks`.
+    verifier
+        Verifies the outputs, in threads.
+    workers
+        Verifications at the same time, at least 1.
+    on_progress
+        Called with 1 after each verification.
     """
 
     def check(task: Task) -> None:

@@ -25,6 +25,8 @@ _LOG = logging.getLogger("gatekeeper")
 class Watched(Generic[P, R]):
     """A decorated function. A call passes the function's result to the gate, and returns it.
 
+    Parameters are those of `VerificationGate.watch`, which makes it.
+
     Attributes
     ----------
     function
@@ -128,7 +130,7 @@ async def _first(pair: Awaitable[tuple[Any, Any]]) -> Any:
 def watched(
     gate: Any, *, task: object, id: object, strict: bool
 ) -> Callable[[Callable[P, R]], Watched[P, R]]:
-    """See `VerificationGate.watch`."""
+    """The decorator. Parameters and errors are those of `VerificationGate.watch`."""
 
     def decorate(function: Callable[P, R]) -> Watched[P, R]:
         if isinstance(function, staticmethod | classmethod):

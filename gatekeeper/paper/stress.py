@@ -81,10 +81,21 @@ def stream_names() -> list[str]:
 
 
 def make_stream(name: str | Recipe, n: int, seed: int) -> RecordTable:
-    """The stream of that name, or of a recipe of one's own: n records in the order they come.
+    """The stream of that name or recipe, in stream order; equal arguments give equal records.
 
-    Equal arguments give equal records. Raises BadInputError for an unknown name and for n outside
-    300 … 100,000.
+    Parameters
+    ----------
+    name
+        One of `stream_names()`, or a `Recipe`.
+    n
+        Number of records, from 300 to 100,000.
+    seed
+        Seed of the random numbers.
+
+    Raises
+    ------
+    BadInputError
+        For an unknown name, and for another n.
     """
     return _draw(_recipe(name), n, seed)[0]
 
@@ -93,6 +104,7 @@ def true_error_probability(name: str | Recipe, n: int, seed: int) -> FloatArray:
     """P(error | score, ĉ) of the same records, (n,) in [0, 1]: the best possible prediction.
 
     It ignores true costs, so it is meant for recipes without `error_cost`.
+    Parameters are those of `make_stream`.
     """
     return _draw(_recipe(name), n, seed)[1]
 

@@ -131,6 +131,16 @@ def labelled(family: Family, samples: Iterable[tuple[Iterable[str], float]]) -> 
 def histogram(
     name: str, help_: str, cumulative: Iterable[tuple[float, int]], total: float
 ) -> HistogramMetricFamily:
-    """A histogram from (seconds, how many were at most so long), infinity last."""
+    """A histogram.
+
+    Parameters
+    ----------
+    name, help_
+        Name and description of the metric.
+    cumulative
+        For each bound in seconds, infinity last: how many durations were at most so long.
+    total
+        Sum of all durations, seconds.
+    """
     buckets = [("+Inf" if bound == inf else f"{bound:g}", n) for bound, n in cumulative]
     return HistogramMetricFamily(name, help_, buckets=buckets, sum_value=total)
