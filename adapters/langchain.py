@@ -210,7 +210,7 @@ class _Call:
     def annotated(self, output: Any) -> Any:
         """A copy of a message, with the result; a text or an object of another kind as it is.
 
-        The message itself may be another call's too: of LangChain's cache, say.
+        The message itself may also belong to another call, for example from LangChain's cache.
         """
         if isinstance(output, AIMessage):
             (result,) = self.observer.attachment.results

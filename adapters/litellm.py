@@ -6,12 +6,12 @@
 
 It requests log-probabilities before the call and lets the gate decide after it. LiteLLM calls the
 hooks that allow this for `acompletion` only, a router's and the proxy's too, and not for streams:
-for `completion()`, `batch_completion()` and streams the caller passes the response to the gate, and
-a warning says so.
+for `completion()`, `batch_completion()` and streams the caller passes the response to the gate,
+with a warning.
 
 In the proxy the settings of a call come from the server, not from the client's `metadata`: a client
-could otherwise spend the budget (`verify`), or say what the right answer is (`task`). Clients see
-the result in headers of the response, `x-gatekeeper-...`.
+could otherwise spend the budget (`verify`), or choose the right answer (`task`). Clients see the
+result in headers of the response, `x-gatekeeper-...`.
 """
 
 from __future__ import annotations

@@ -342,7 +342,7 @@ def _text(output: Any, generation: Generation) -> str:
 
 
 def _evaluation(name: str, outcome: Outcome | None) -> dict[str, Any]:
-    """What an evaluator says, of an earlier run too; nothing where there is no verdict."""
+    """The evaluator's results, also of an earlier run; empty without a verdict."""
     if outcome is None or outcome.error is None:
         return {}
     if "evaluations" in outcome.meta:

@@ -29,7 +29,7 @@ __all__ = ["Sandbox"]
 
 RETRIES = 2  # on a fresh worker, where the last one was lost
 WAITING_FACTOR = 4  # times its limit: the most that a candidate may wait for a processor
-# For asking what was spent, for cleaning up, and where this process was kept from looking.
+# For reading what was spent, for cleaning up, and for times in which this process could not check.
 GRACE_SECONDS = 2 * ANSWER_SECONDS + FORGIVEN_SECONDS
 _UNTRIED = {"evaluation": None, "isolation": None}  # `meta` of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
@@ -39,8 +39,7 @@ class Sandbox:
     """A verifier of Python programs; the base of `DockerSandbox` and `LocalSandbox`.
 
     Safe to use from any number of threads and from asyncio. At most `workers` candidates run at
-    once; the others wait, and their time does not count meanwhile. Close it, or use it as a
-    context manager.
+    once; the others wait, and that time does not count. Close it, or use it as a context manager.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Sandbox:
         `start` makes a worker. It raises LostError where a retry may help, other errors where not.
         """
         self._pool = Pool(start, self._workers, spare=spare)
-        # For those who forget to close: `start` must not refer to this object.
+        # For callers that do not close it: `start` must not refer to this object.
         self._finalizer = weakref.finalize(self, self._pool.close)
 
     def _tainted(self, judged: Judged) -> bool:
@@ -106,8 +105,8 @@ class Sandbox:
         Returns
         -------
         Outcome
-            Never raised as an error: where there is no verdict it is `infra_error`. `meta` has
-            "evaluation", "isolation" and the last 2 KiB of "stdout" and "stderr".
+            Without a verdict it is `infra_error`, never an exception. `meta` has "evaluation",
+            "isolation" and the last 2 KiB of "stdout" and "stderr".
 
         Raises
         ------
@@ -162,12 +161,12 @@ class Sandbox:
             while pending:
                 yield pending.popleft().result()
         finally:
-            cancelled.set()  # whoever stops reading wants no more of them
+            cancelled.set()  # the caller has stopped reading, so the rest is cancelled
             for work in pending:
                 work.cancel()
 
     def close(self) -> None:
-        """End all workers and what runs in them. The sandbox takes no candidate after that."""
+        """End all workers and their processes. The sandbox accepts no candidate after that."""
         self._finalizer()
         self._threads.shutdown(cancel_futures=True)
 
@@ -234,7 +233,7 @@ class Sandbox:
         return TURNS.turn(cancelled, alone=alone, patience=self.max_seconds)
 
     def _undisturbed(self, lost: _CandidateLostError, cancelled: threading.Event) -> bool:
-        """Whether a program of ours runs undisturbed, on a fresh worker, for as long."""
+        """Whether a control program runs undisturbed, on a fresh worker, for as long."""
         seconds = min(lost.seconds, self._timeout)
         try:
             with self._pool.worker(fresh=True) as worker, self._turn(cancelled, alone=True):
@@ -270,7 +269,7 @@ class _CandidateLostError(Exception):
 
 def _outcome(judged: Judged, about: Mapping[str, Any], limit: float) -> Outcome:
     finished = judged.finished
-    # What it waited for a processor beyond its limit is not its own time.
+    # The time that it waited for a processor beyond its limit does not count.
     seconds = finished.seconds - max(0.0, min(finished.seconds - limit, finished.waited))
     meta = {
         "evaluation": judged.evaluation,

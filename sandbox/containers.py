@@ -40,7 +40,7 @@ ENGINE_SECONDS = 10.0  # for an answer of the engine, which takes some 0.2
 
 @dataclass(frozen=True, slots=True)
 class ContainerLimits:
-    """What all processes of a container may take together, and (`disk_mb`) one file."""
+    """The limits of all processes of a container together, and (`disk_mb`) of one file."""
 
     memory_mb: int
     processes: int
@@ -55,7 +55,7 @@ class ContainerLimits:
 
 @contextlib.contextmanager
 def _understood() -> Iterator[None]:
-    """What the engine's client raises, as LostError."""
+    """Turns exceptions of the engine's client into LostError."""
     try:
         yield
     except (
@@ -139,14 +139,14 @@ def _options(
         "log_config": docker.types.LogConfig(type="none"),
         "labels": {OWNER: _owner()},
         "healthcheck": {"test": ["NONE"]},  # an image's own would run beside the candidate
-        "stop_signal": "SIGKILL",  # its first process takes no other: an engine's end need not wait
+        "stop_signal": "SIGKILL",  # the first process handles no other: no wait at the end
         "auto_remove": True,  # its supervisor ends when this process does, however that ends
         "runtime": runtime,
     }
 
 
 def _accept(listener: socket.socket, container: Any) -> socket.socket:
-    """The connection of the container's first process, and of nobody else. Raises LostError."""
+    """The connection of the container's first process, and of no other. Raises LostError."""
     listener.settimeout(0.5)
     patience = time.monotonic() + START_SECONDS
     while time.monotonic() < patience:
@@ -206,10 +206,10 @@ def _born(pid: int) -> str:
 
 
 def reap(client: Any) -> int:
-    """Remove what dead owners left: containers, which are counted, and their folders.
+    """Remove what ended owners left: containers, which are counted, and their folders.
 
-    And what an engine made when nobody waited for it any more: containers that were never started,
-    and whose folder is gone. Raises LostError.
+    Also containers that the engine created too late: never started, and without a folder. Raises
+    LostError.
     """
     for folder in Path(tempfile.gettempdir()).glob("gatekeeper-*-????????"):
         pid = folder.name.split("-")[1]

@@ -1,8 +1,8 @@
 """A control run: whether what happened to a candidate also happens without it.
 
-A candidate may end its sandbox, or keep itself from the processor, so that no verdict is possible.
-A fault from outside looks the same. So a program of our own runs as long as the candidate did, on
-a fresh worker: where that is not disturbed, the candidate was the cause.
+A candidate may end its sandbox, or starve itself of processor time, so that no verdict is possible.
+A fault from outside looks the same. So a control program runs as long as the candidate did, on a
+fresh worker: if it is not disturbed, the candidate was the cause.
 """
 
 from __future__ import annotations

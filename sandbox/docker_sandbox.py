@@ -15,7 +15,7 @@ from gatekeeper.sandbox.worker import LostError
 
 __all__ = ["DockerSandbox"]
 
-ANSWER_SECONDS = 10.0  # for an engine that is asked something simple
+ANSWER_SECONDS = 10.0  # for a simple request to the engine
 
 
 class DockerSandbox(Sandbox):
@@ -35,7 +35,7 @@ class DockerSandbox(Sandbox):
         An OCI runtime of the engine, such as "runsc"; None: runsc where the engine has it, else
         the engine's own.
     timeout
-        Wall-clock seconds of a candidate's own time: waiting for a processor is given back, up to
+        Wall-clock seconds of a candidate's own time: waiting for a processor does not count, up to
         four times this.
     cpu_seconds
         Processor seconds of each process; None: `timeout` rounded up.
@@ -59,7 +59,7 @@ class DockerSandbox(Sandbox):
     SandboxUnavailableError
         There is no engine or no image.
     BadInputError
-        A limit is not a number above 0, or a requirement is not one.
+        A limit is not a number above 0, or a requirement is invalid.
     """
 
     def __init__(

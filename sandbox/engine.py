@@ -14,7 +14,7 @@ __all__ = ["connect"]
 def connect(*, seconds: float = 60.0) -> Any:
     """Connect to the engine that DOCKER_HOST names, else to this machine's.
 
-    Whatever goes wrong, then or later, leaves no socket open once the client is closed.
+    After errors, now or later, no socket stays open once the client is closed.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """From a candidate and its tests to a verdict: one function for each path.
 
-Of what a candidate sends, only the values of its functions decide. The reason why a run ended is
-taken from the host's clock, the kernel's counters and the exit status of its process.
+Of the data that a candidate sends, only the values of its functions count. The reason why a run
+ended is taken from the host's clock, the kernel's counters and the exit status of its process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Judged:
 
 
 class UnjudgeableError(Exception):
-    """The tests allow no sound verdict here, whatever the candidate does; the text says why."""
+    """The tests allow no reliable verdict here, for any candidate; the text has the reason."""
 
 
 def evaluate(
@@ -58,14 +58,14 @@ def evaluate(
     code
         The candidate's program.
     terms
-        What the run may take.
+        The limits of the run.
     in_process
         Whether tests that are not literal run beside the candidate, which can then forge them.
 
     Raises
     ------
     UnjudgeableError
-        Before anything runs: the tests allow no sound verdict here.
+        Before anything runs, if the tests allow no reliable verdict here.
     LostError
         Nothing is known about the candidate.
     """
@@ -158,7 +158,7 @@ def _final(kind: bytes, payload: bytes, where: str, finished: Finished) -> tuple
 
 
 def _refused(finished: Finished) -> tuple[Verdict, str] | None:
-    """What the kernel refused to the candidate while it ran, by its own counters."""
+    """Resources that the kernel refused to the candidate while it ran, by the kernel's counters."""
     if finished.report.memory:
         return Verdict.RESOURCE_EXCEEDED, "memory ran out: a process was killed"
     if finished.report.processes:
@@ -167,7 +167,7 @@ def _refused(finished: Finished) -> tuple[Verdict, str] | None:
 
 
 def _compare(test: LiteralTest, payload: bytes) -> str:
-    """What is wrong with the value of a call; empty where nothing is."""
+    """The error in the value of a call; empty if there is none."""
     try:
         value = decode(payload)
     except MalformedError as error:
@@ -192,7 +192,7 @@ def _unanswered(where: str, finished: Finished, terms: Terms) -> tuple[Verdict, 
 def _stopped(
     where: str, finished: Finished, terms: Terms, process: int = 0
 ) -> tuple[Verdict, str] | None:
-    """What the host or the kernel ended a process for; None where it ended by itself."""
+    """The reason why the host or the kernel ended a process; None if it ended by itself."""
     match finished.end:  # first: of what the host ended there may be no report
         case End.DEADLINE:
             return Verdict.TIMEOUT, f"{where}: no answer after {finished.seconds:.2f} s"
@@ -235,7 +235,7 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
         return _unanswered(payload.decode("utf-8", "replace"), finished, terms)
     if kind not in (b"P", b""):
         return _final(kind, payload, where, finished)
-    # A candidate can make its tests work hard: that must not look like their own failure.
+    # A candidate can cause much work for its tests, which must not count as a failure of the tests.
     if stopped := _stopped(where, finished, terms, process=1):
         return stopped
     code = finished.report.status[1]

@@ -18,7 +18,7 @@ def extract_code(text: str) -> str:
     Parameters
     ----------
     text
-        What the model wrote.
+        The model's answer.
 
     Returns
     -------

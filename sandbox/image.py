@@ -34,8 +34,8 @@ PYTHON_LABEL = f"{LABEL}.python"
 PACKAGES_LABEL = f"{LABEL}.packages"
 
 
-# Files that do not compile (templates, Python 2) are left as they are, and so are tests. Hashes
-# instead of times: nothing is looked up when a module is imported.
+# Files that do not compile (templates, Python 2) are skipped, and so are tests. Hashes instead of
+# times: nothing is looked up when a module is imported.
 _COMPILE = """
 import compileall, py_compile, re, sys
 for folder in sys.argv[1:]:
@@ -56,7 +56,7 @@ class Image:
     name: str
     id: str  # "sha256:…"
     python: str  # absolute path
-    packages: str = ""  # what `requirements` added, as it was asked for: "numpy>=2 scipy"
+    packages: str = ""  # the added `requirements`, as given: "numpy>=2 scipy"
 
 
 def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
@@ -76,7 +76,7 @@ def find(client: Any, image: str | None, requirements: Sequence[str]) -> Image:
     SandboxUnavailableError
         There is no image to run.
     BadInputError
-        A requirement is not one.
+        A requirement is invalid.
     """
     wanted = wheels.checked(requirements)
     name = DEFAULT if image is None else image
@@ -128,7 +128,7 @@ def build(
     SandboxUnavailableError
         The image cannot be built; the reason is one line.
     BadInputError
-        The tag or a requirement is not one.
+        The tag or a requirement is invalid.
     """
     wanted = wheels.checked(requirements)
     tag = DEFAULT if tag is None else tag
@@ -193,7 +193,7 @@ def _split(name: str) -> tuple[str, str]:
 
 @contextmanager
 def _failing(what: str) -> Iterator[None]:
-    """Whatever the engine's client raises, as one line."""
+    """Any error of the engine's client, as one line."""
     from docker.errors import DockerException
     from requests.exceptions import RequestException
     from urllib3.exceptions import HTTPError

@@ -1,6 +1,6 @@
-"""Tests the parent can judge by itself: `assert f(...) == <literal>` and its relatives.
+"""Tests that the host can judge: `assert f(...) == <literal>` and similar ones.
 
-Such a test is cut in two. The call goes to the sandbox; what it has to be equal to stays here.
+Such a test is split. The call goes to the sandbox; the expected value stays here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LiteralTest:
 
 
 def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | None:
-    """The test cut in two, or None where it cannot be.
+    """The test, split, or None if that is not possible.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ def _cut(
                 expected = _literal(other)
                 if expected is None or (singleton and not _is_singleton(expected[0])):
                     continue
-                # One bit is easily guessed: where the answer is yes or no, only the candidate's
-                # own function is asked, never a built-in function it might have replaced.
+                # One bit is easily guessed: for a yes or no, only the candidate's own function is
+                # called, never a built-in function that it might have replaced.
                 value = isinstance(op, ast.Eq) and not isinstance(expected[0], bool)
                 if _asks_candidate(call, helpers) or (value and _asks_builtin(call, helpers)):
                     return call, _against(compare, expected[0], swapped)
@@ -160,7 +160,7 @@ def _asks_candidate(node: ast.expr, helpers: frozenset[str]) -> bool:
 def _asks_builtin(node: ast.expr, helpers: frozenset[str]) -> bool:
     """A built-in function around a call of the candidate's, as in `int(f(3))`, or replaced by it.
 
-    Its arguments hold no part of what is expected, so there is nothing to be deceived about.
+    Its arguments contain no part of the expected value, so the candidate cannot deceive it.
     """
     match node:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):

@@ -35,12 +35,12 @@ class LocalSandbox(Sandbox):
     The level of isolation depends on the kernel; `meta["isolation"]` of each outcome has it:
 
     - "namespaces": a read-only root directory that holds Python and system libraries; no network;
-      no view of other processes; what a candidate starts dies with it. Started by bubblewrap where
-      that is installed.
+      no view of other processes; processes that a candidate starts end with it. Started by
+      bubblewrap where that is installed.
     - "landlock": where no namespaces are allowed. System directories and Python can be read, one
       empty directory can be written; no sockets, no signals to others; processes are visible.
-    - "none": limits only, and only with `allow_unsafe=True`. A hostile candidate can do what your
-      user can.
+    - "none": limits only, and only with `allow_unsafe=True`. A hostile candidate has all rights of
+      your user.
 
     A verdict is as hard to forge as with Docker. Memory and processor time are limited for each
     process, not in sum, and the kernel is shared.
@@ -52,7 +52,7 @@ class LocalSandbox(Sandbox):
     allow_unsafe
         Whether the level "none" is accepted where no other works.
     timeout
-        Wall-clock seconds of a candidate's own time: waiting for a processor is given back, up to
+        Wall-clock seconds of a candidate's own time: waiting for a processor does not count, up to
         four times this.
     cpu_seconds
         Processor seconds of each process; None: `timeout` rounded up.
@@ -129,7 +129,7 @@ class LocalSandbox(Sandbox):
 
 
 class _Starter:
-    """Starts supervisors in the first way that works, and from then on in no other."""
+    """Starts supervisors in the first way that works, and from then on only in that way."""
 
     def __init__(self, ways: Sequence[tuple[str, Sequence[str]]], limits: Limits) -> None:
         self._ways, self._limits = list(ways), limits
@@ -160,7 +160,7 @@ class _Starter:
 
 
 def _lower_limit(limits: Limits) -> str | None:
-    """The limit of this process, in words, that is below what a candidate is promised."""
+    """The limit of this process, in words, that is below a candidate's limits."""
     import resource  # of Unix: other systems are refused before
 
     promised = (

@@ -1,8 +1,8 @@
 """This machine's own Python, as the files of an image that holds nothing else.
 
-Every file keeps its path, and every symbolic link on the way to it is kept: what the interpreter
-and the loader find by location here, they find there, be it a distribution's Python, pyenv's, uv's
-or conda's. Modes are not kept: a Python in a private home must be readable to other users there.
+Every file keeps its path, and every symbolic link on the way to it is kept: the interpreter and the
+loader find the same files by location, for the Python of a distribution, pyenv, uv or conda. Modes
+are not kept: a Python in a private home must be readable to other users there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Finds what a test needs that works only in one process with the candidate.
+"""Finds parts of a test that work only in the candidate's process.
 
 It reads the tests before anything runs; docs/sandbox.md lists the shapes. No verdict on such tests
-would be sound, so none is given.
+would be reliable, so there is none.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _INNARDS = {  # functions that look at, or change, the process that they run in 
 
 
 def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[str]) -> str:
-    """Why no verdict would be sound in two processes; empty where one is.
+    """Why no verdict would be reliable with two processes; empty if one is.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ _SHARING = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Attribute, ast.arg, as
 
 
 def _shared_state(node: ast.AST, names: _Names) -> str:
-    """What tests and candidate can only share in one process."""
+    """State that tests and candidate can share only in one process."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         roots = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         for root in (*roots, getattr(node, "module", None) or ""):

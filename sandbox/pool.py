@@ -21,7 +21,7 @@ class Pool:
     start
         Makes a worker.
     size
-        How many are at work at once, at most.
+        Most workers in use at once.
     spare
         Whether one more is kept ready, for where a start takes long.
     """
@@ -39,7 +39,7 @@ class Pool:
 
     @contextlib.contextmanager
     def worker(self, *, fresh: bool = False) -> Iterator[Worker]:
-        """A worker for this block; it goes back if it is `reusable` and nothing was raised.
+        """A worker for this block; it is kept if it is `reusable` and there was no exception.
 
         `fresh`: on which nothing has run yet. Raises what starting a worker raises.
         """

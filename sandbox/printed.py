@@ -1,4 +1,4 @@
-"""What a candidate printed, compared with what was expected."""
+"""Compares a candidate's output with the expected output."""
 
 from __future__ import annotations
 

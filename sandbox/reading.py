@@ -1,6 +1,6 @@
-"""Reads tests before they run: what of them is the candidate's, and whether a verdict is sound.
+"""Static analysis of tests: which names are the candidate's, and whether a verdict is reliable.
 
-Decided here, by the text of the tests alone, so that no candidate influences it:
+It decides by the text of the tests alone, so that no candidate influences it:
 
 - which names are the candidate's (`Reading.asked`, `real`): what the task states, else what only a
   candidate can define. A name of Python's or of a usual library is the candidate's only where its
@@ -61,14 +61,14 @@ RESERVED = frozenset({*LIBRARY, *_LIBRARIES, *sys.stdlib_module_names, *_BITS}) 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the tests of a task are about.
+    """The result of the analysis of a task's tests.
 
     Attributes
     ----------
     void
-        Why the tests show nothing about a candidate, wherever it runs; empty where they do.
+        Why the tests test nothing about a candidate, wherever it runs; empty if they do.
     problem
-        Why no verdict would be sound with the candidate in another process; empty where one is.
+        Why no verdict would be reliable with the candidate in another process; empty if one is.
     needs
         Top-level modules that the tests import, other than the candidate.
     modules
@@ -99,7 +99,7 @@ class Reading:
     main: bool = False
 
     def for_judge(self, entry: str | None) -> dict[str, Any]:
-        """What the process of the tests has to know (sandbox/inside/judge.py)."""
+        """The part for the process of the tests (sandbox/inside/judge.py)."""
         return {
             "asked": sorted(self.asked),
             "real": dict(self.real),
@@ -113,7 +113,7 @@ class Reading:
 
 @functools.lru_cache(maxsize=4)  # a test is read in several places
 def parsed(text: str) -> tuple[ast.Module, Sequence[ast.AST]]:
-    """A program of the tests, and all its nodes: for nobody to change.
+    """A program of the tests, and all its nodes, which must not be changed.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from gatekeeper.sandbox.worker import Child, LostError, OverloadedError, Report,
 __all__ = ["FORGIVEN_SECONDS", "TAIL_BYTES", "End", "Finished", "Job", "Terms", "run_jobs"]
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
-_AWAY_SECONDS = 0.2  # the host looks this often, or it was kept from looking
+_AWAY_SECONDS = 0.2  # interval of the host's checks, in seconds; longer gaps do not count
 FORGIVEN_SECONDS = 2.0  # of those that it was kept, at most
 _LOOK_SECONDS = 0.1  # on average, between two looks at what a run spent
 _CHUNK = 1 << 16
@@ -41,20 +41,20 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a run may take.
+    """The limits of a run.
 
-    A candidate gets `seconds` of wall clock in which no other process keeps it from a processor.
-    Time that it waited for a processor is given back, `waiting` seconds at most. Not given back:
-    waiting while more of its own threads were ready than there are processors, and anything once
-    all its processes together used `seconds` of processor time. So no candidate gains time by
-    starving itself. One that still had less in the end is an OverloadedError, not a timeout.
+    A candidate gets `seconds` of wall clock, without the time in which it waited for a processor,
+    at most `waiting` seconds. Waiting does count while more of its own threads were ready than
+    there are processors, and once all its processes together used `seconds` of processor time. So
+    no candidate gains time by starving itself. If it still had less in the end, that is an
+    OverloadedError, not a timeout.
 
     Attributes
     ----------
     seconds
-        Wall clock, without what is given back.
+        Wall clock, without waiting that does not count.
     waiting
-        The most seconds that are given back.
+        Most seconds of waiting that do not count.
     cpu_seconds
         Processor seconds of each process.
     output_bytes
@@ -70,7 +70,7 @@ class Terms:
     cancelled: threading.Event
 
     def after(self, run: Finished) -> Terms:
-        """What is left for the next run on the same terms."""
+        """The rest of these limits for the next run."""
         seconds = max(0.01, self.seconds - (run.seconds - run.waited))
         return replace(self, seconds=seconds, waiting=max(0.0, self.waiting - run.waited))
 
@@ -79,7 +79,7 @@ class Terms:
 class Job:
     """Texts for one process (`child.py`), and the descriptor that goes with them, if any.
 
-    `run_jobs` closes it: whoever waits for its other end must see when the process is gone.
+    `run_jobs` closes it, so that a reader of its other end notices the end of the process.
     """
 
     texts: Sequence[str]
@@ -269,7 +269,7 @@ class _Exchange:
         self._answer = self._streams[self._answering]
         self.answers: list[tuple[bytes, bytes]] = []  # kind and payload of each frame
         self.output = self._streams[children[0].out], self._streams[children[0].error]
-        self.forgiven = 0.0  # seconds that do not count, because nobody looked
+        self.forgiven = 0.0  # seconds that do not count, because there was no check
         self._parsed = 0
 
     def _watch(self, descriptor: int, keep: int) -> None:

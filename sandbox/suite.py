@@ -40,7 +40,7 @@ class Suite:
     setup
         Code that goes before the tests.
     imports
-        What of it a candidate's process is given: its import statements.
+        Its import statements, the only part for a candidate's process.
     tests
         Programs, or statements.
     literal
@@ -50,11 +50,11 @@ class Suite:
     entry
         The name under test, where the task states it.
     prompt
-        What a completion goes on from.
+        The text before a completion.
     provided
         Code of the prompt that candidates without it are given: imports, helpers.
     reading
-        What the tests are about, and whether they can be judged.
+        The result of the analysis of the tests.
     """
 
     setup: str = ""
@@ -82,7 +82,7 @@ class Suite:
         return len(self.cases or self.literal or self.tests)
 
     def candidate(self, text: str) -> str:
-        """The program that is tried: the text, completed by the prompt that it goes on from."""
+        """The program to run: the text, after the prompt that it completes."""
         if not self.prompt or self.entry is None:
             return text
         # Searched for, not parsed: the host's work must not depend on a candidate's text.

@@ -14,15 +14,14 @@ _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 
 
 class Turns:
-    """A candidate to which the others left too little processor time is tried again alone.
-
-    So its verdict does not depend on other candidates where no control group divides a machine.
+    """A candidate that got too little processor time beside others runs again alone, so that its
+    verdict does not depend on them where no control group divides the machine.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._running = 0
-        self._waiting = 0  # to be alone: nobody else begins meanwhile
+        self._waiting = 0  # to be alone: no other candidate begins meanwhile
         self._alone = False
 
     @contextlib.contextmanager

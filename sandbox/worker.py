@@ -22,11 +22,11 @@ TAKE_SECONDS = 10.0  # for it to hand out a process, and for that to be locked i
 
 
 class LostError(Exception):
-    """The supervisor or its container is gone: nothing is known about the candidate."""
+    """The supervisor or its container has ended: nothing is known about the candidate."""
 
 
 class OverloadedError(LostError):
-    """The candidate had to wait for a processor too long: no verdict would be its own."""
+    """The candidate waited too long for a processor for a reliable verdict."""
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ class Worker:
     def take(self) -> Child:
         """A fresh process, locked in, that waits for its job.
 
-        So what goes wrong before is no fault of the candidate that gets it.
+        So errors before that are not errors of the candidate.
         """
         while True:
             patience = time.monotonic() + TAKE_SECONDS

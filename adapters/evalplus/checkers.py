@@ -40,7 +40,7 @@ class EvalPlusChecker:
     """EvalPlus's own check, in separate processes. It does not contain hostile code.
 
     A sample that ends its process takes those at work beside it along. Each of these is checked
-    again in a process of its own, and the one that ends that too could not be told.
+    again in a process of its own; a sample that ends that too has no verdict.
 
     Parameters
     ----------

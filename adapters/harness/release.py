@@ -1,4 +1,4 @@
-"""What a plug-in says where its harness is missing, or of a release that it does not know."""
+"""The error of a plug-in if its harness is missing, or has an unsupported release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["unusable"]
 def unusable(
     distribution: str, tested: str, *, extra: str, error: ImportError | AttributeError
 ) -> GatekeeperError | ImportError | AttributeError:
-    """The error to raise where something of a harness is not there.
+    """The error to raise if a part of a harness is missing.
 
     Parameters
     ----------

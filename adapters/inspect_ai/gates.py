@@ -52,7 +52,7 @@ def log_of(given: str | None, run: Run | None) -> Path:
     Raises
     ------
     BadInputError
-        If nothing says where the log may be.
+        If no place for the log is known.
     """
     if given is not None and Path(given).suffix == SUFFIX:
         return Path(given).resolve()

@@ -1,4 +1,4 @@
-"""Inspect's hooks: they ask for log-probabilities, and tell which evaluation a sample is of."""
+"""Inspect's hooks: they request log-probabilities, and record the evaluation of each sample."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AskForLogprobs(Hooks):  # type: ignore[misc]  # untyped where it is not in
 
 @hooks(name="runs", description="remembers the running evaluations for gatekeeper's scorer")
 class KnowRuns(Hooks):  # type: ignore[misc]
-    """Remembers of each running evaluation its task and the number of its outputs."""
+    """Keeps the task and the number of outputs of each running evaluation."""
 
     async def on_task_start(self, data: TaskStart) -> None:
         spec = data.spec

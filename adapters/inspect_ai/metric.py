@@ -53,7 +53,8 @@ def _whole_set() -> Metric:
 
 def _with_verdict(record: Record, scored: Container[str]) -> Record:
     """A killed evaluation may have kept a score that the gate's log does not have yet; a retry
-    takes it over. What the score says is in the values."""
+    takes it over. The score's content is in the values.
+    """
     if record.error is not None or record.id not in scored:
         return record
     return replace(record, error=0, verified=True)

@@ -61,11 +61,11 @@ def _gated(
     policy, explore, seed
         As for `VerificationGate`.
     horizon : int or None
-        How many samples (times epochs) there will be; None: an evaluation that runs says so.
+        Number of samples (times epochs) to come; None: taken from the running evaluation.
     passing : float
         The least value that is right; "C" is 1, "P" 0.5, "I" and "N" 0.
     key : str or None
-        Which value says what is right, where a score has several; None: the first.
+        The value that decides what is right, if a score has several; None: the first.
     **arguments
         Arguments of the scorer.
     """

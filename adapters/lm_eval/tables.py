@@ -102,7 +102,7 @@ def mark_verified(rows: dict[str, Any], higher: dict[str, Any]) -> None:
 
 
 def _through(task: GatedTask, metric: str, score: ScoreEstimate) -> ScoreEstimate:
-    """The score as the task's aggregation gives it: some take percents of the mean, say."""
+    """The score after the task's aggregation, which may for example be a percentage of the mean."""
     if _is_mean(task, metric):
         return score
     return _mapped(score, lambda mean: task.aggregate(metric, mean))
@@ -132,7 +132,7 @@ def _is_mean(task: GatedTask, metric: str) -> bool:
 
 
 def _is_linear(task: GatedTask, metric: str) -> bool:
-    """Whether the mean of aggregated values is the aggregate of the mean: percents, say."""
+    """Whether the mean of aggregated values is the aggregate of the mean, as for percentages."""
     zero, half, one = (task.aggregate(metric, x) for x in (0.0, 0.5, 1.0))
     return isclose(2.0 * half, zero + one, abs_tol=1e-12)
 
@@ -168,4 +168,4 @@ def _of_group(
     whole = sum(weights) + sum(sizes)
     rest = sum(value * size for (value, _), size in zip(others, sizes, strict=True)) / whole
     found = _mapped(score, lambda mean: mean * sum(weights) / whole + rest)
-    return replace(found, questions=None, both=None)  # of the others' questions nothing is known
+    return replace(found, questions=None, both=None)  # the questions of the others are unknown

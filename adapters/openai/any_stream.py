@@ -45,7 +45,9 @@ class AnyStream:
 
     @property
     def needs_reason(self) -> bool:
-        """Whether a finish reason must show that an output is whole; others say so themselves."""
+        """Whether a finish reason must show that an output is complete; other providers mark the
+        end.
+        """
         return not self._ended
 
     def add(self, chunk: Any) -> None:

@@ -1,4 +1,4 @@
-"""The settings of one call: what the caller wants of the gate."""
+"""The settings of one call for the gate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CallSettings:
     verify : {"auto", "always", "never"}
         "auto": as the policy decides; "always": within the budget; "never": not gated at all.
     scope : {"content", "reasoning", "all"}
-        Whose log-probabilities make the signals.
+        The tokens from which signals are computed.
 
     Raises
     ------
