@@ -34,7 +34,7 @@ def main() -> None:
     with VerificationGate(budget=budget, verifier=MathChecker(), log=args.log) as gate:
         client = gate.wrap(OpenAI(base_url=server.base_url, api_key="none"))
         for task in tasks:
-            if gate.find(task["id"]):  # the log knows it from an earlier run
+            if gate.find(task["id"]):  # it is in the log of an earlier run
                 continue
             with gate.task(task, id=task["id"]):
                 client.chat.completions.create(
