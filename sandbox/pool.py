@@ -99,7 +99,7 @@ class Pool:
         raise RuntimeError("the sandbox is closed")
 
     def _refill(self) -> None:
-        """In the background; `_starting` was counted up by whoever asked for it."""
+        """In the background; the caller has counted `_starting` up."""
         worker = None
         try:
             with contextlib.suppress(Exception):  # the next call that needs one raises it

@@ -219,7 +219,7 @@ def _converse(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
     passed, until = 0.0, terms.seconds
     looks = crowded = 0
     while True:
-        # At random: nobody should know when.
+        # At random times, so that a candidate cannot know them.
         more = min(until - passed, _LOOK_SECONDS * random.uniform(0.5, 1.5))
         if (end := exchange.run(more, terms.cancelled)) is not End.DEADLINE:
             return end

@@ -36,7 +36,7 @@ _MACHINES = {
 #
 # Left out for a reason that is not plain from the name: memfd_create, whose memory counts neither
 # as address space nor as files in /tmp; sync and syncfs, which stall the host's disks (libc's
-# sync() cannot fail, so nobody notices); futex_waitv, vmsplice, kernel AIO, memory policies and
+# sync() cannot fail, so this has no effect); futex_waitv, vmsplice, kernel AIO, memory policies and
 # protection keys, which Python never calls. execveat adds nothing to execve; os.execve of a file
 # descriptor needs it. seccomp and prctl can only narrow what a process may do.
 _TABLE = """

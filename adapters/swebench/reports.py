@@ -152,7 +152,8 @@ def _without_report(place: Path) -> Outcome:
 
 def _broke_off(place: Path) -> bool:
     """Whether the test script did not begin, or did not end: SWE-bench then reports no test, and
-    counts the instance as unresolved, whoever is to blame."""
+    counts the instance as unresolved, whatever the cause.
+    """
     output = place / "test_output.txt"
     if not output.exists():
         return False

@@ -110,7 +110,7 @@ def estimate_weighted(
     drawn
         Which outputs have a verdict of the gate's own, shape (N,).
     label
-        1 wrong, 0 right, whoever gave the verdict, shape (N,); NaN unknown.
+        1 wrong, 0 right, from any source, shape (N,); NaN unknown.
     selected
         How many were to be verified, as far as that is known.
     """

@@ -164,7 +164,7 @@ def _print_advice(advice: Advice) -> None:
 
 
 def _print_drift(log: Path | PostgresRun) -> None:
-    """Where the log says that outputs drifted: all of them together may then not be one stream."""
+    """Print the drifts in the log: the outputs may then not be one stream."""
     for change in read_run(log).health_changes:
         if change.health is PolicyHealth.DRIFTED:
             Console().print(Text(f"Note: drifted by output {change.after:,}: {change.why}."))

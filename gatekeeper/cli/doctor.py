@@ -181,7 +181,7 @@ def _log(folder: Path) -> str:
 
 
 def _postgres(address: str) -> Finding:
-    """Whether the database takes a log; with what a run there has to expect of it."""
+    """Whether the database can store a log, with latency, clock and durability."""
     try:
         from gatekeeper.log.postgres_check import check  # needs the extra
 

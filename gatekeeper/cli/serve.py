@@ -55,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
     Raises
     ------
     GatekeeperError
-        For impossible options, a log of another gate, an address that cannot be had.
+        For impossible options, a log of another gate, an address that cannot be used.
     """
     for package in ("aiohttp", "msgspec", "prometheus_client"):
         if find_spec(package) is None:
@@ -83,7 +83,7 @@ def main(args: argparse.Namespace) -> int:
             return work(Worker(1, sockets, None))
         supervisor = Supervisor(partial(_in_process, work), args.workers, sockets, _print)
         code = supervisor.run()
-    if supervisor.last:  # each one knows of what the others did a moment ago
+    if supervisor.last:  # each one's counts include recent events of the others
         _print(_ended(*map(max, zip(*supervisor.last, strict=True))))
     return code
 
@@ -93,7 +93,7 @@ def _in_process(work: Callable[[Worker], int], worker: Worker) -> int:
 
 
 def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
-    """All that one process does."""
+    """The work of one process."""
     plans = _plans(args)
     options = plans[0].options
     tasks = [] if args.tasks is None else read_tasks(args.tasks)
@@ -205,7 +205,7 @@ class _Plan:
     log: Path | PostgresRun | MemoryLog
 
     def said(self, url: str) -> str:
-        """Where calls go, for people."""
+        """The upstream of calls, in words."""
         where = f"{url}/v1"
         if self.name:
             where = f"route {self.name}, models {', '.join(self.models)}"
@@ -218,7 +218,7 @@ def _plans(args: argparse.Namespace) -> list[_Plan]:
     Raises
     ------
     BadInputError
-        For options that do not go together.
+        For options that exclude each other.
     """
     plans = [_plan("", ["*"], args)]
     for table, of_route in args.routes:
@@ -296,7 +296,7 @@ def _gate(
 
 @contextmanager
 def _store(plan: _Plan) -> Iterator[TaskStore | None]:
-    """For the tasks that callers put; None where no other process is to know of them."""
+    """Stores the tasks that callers send; None if there is only one process."""
     if not (plan.options.shared and isinstance(plan.log, PostgresRun)):
         yield None
         return

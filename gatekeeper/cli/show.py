@@ -1,4 +1,4 @@
-"""`gatekeeper show run.db`: the outputs of a log, each with its verdict and what led to it."""
+"""`gatekeeper show run.db`: the outputs of a log, each with its verdict and decision."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ GRIDS = ("main", "budgets", "hga", "conformal")  # tables of hit rates by policy
 HELD = ("budgets", "hga")  # of those, the tables that are held to CLOSE,
 AIM = frozenset({"random", "threshold", "cst", "hga"})  # for these policies, on MBPP, β >= 20 %
 
-# What may be behind a policy's row; printed only where its figures are off by more than CLOSE.
+# Possible reasons for a policy's differences; printed only if these exceed CLOSE.
 WHY = {
     Oracle.name: "the paper's Oracle verifies right outputs while errors are left to find; ours "
     "takes every error that fits first",

@@ -1,4 +1,4 @@
-"""The paper's controls: what should not help, what should, and what is left when one thing goes."""
+"""The paper's controls: partitions, signals and settings that should, or should not, help."""
 
 from __future__ import annotations
 

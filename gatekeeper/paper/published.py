@@ -1,4 +1,4 @@
-"""Every table and figure in numbers that the paper prints, as data; nothing here is ours.
+"""All figures that the paper prints, as data; none of them is ours.
 
 Hit rates, audit rates and error rates lie in [0, 1]; gains are in percentage points (pp); β is the
 share of the full verification cost. Names of settings and policies are the project's.

@@ -1,9 +1,9 @@
 """The five settings of the paper as models to draw streams from, with the reason of every figure.
 
-The paper's records are not published. `PARAMETERS` holds all that `streams.draw` may choose: what
-the paper prints is taken as it stands, what follows from its tables is worked out, and the few
-figures left are fitted to its Threshold and CST rows (Random, Oracle, the learners, HGA, conformal
-calibration and every control are then predictions of the model, not fitted).
+The paper's records are not published. `PARAMETERS` holds all parameters of `streams.draw`:
+published figures are taken unchanged, others are derived from the tables, and the remaining few are
+fitted to its Threshold and CST rows (Random, Oracle, the learners, HGA, conformal calibration and
+every control are then predictions of the model, not fitted).
 
 A candidate at rank q in (0, 1) of the ex-ante cost ĉ = exp(cost_spread · Φ⁻¹(q)) is wrong with
 probability p(q) (`Setting.error_probability`), has a score with corr(score, y) = ρ_k in its cost

@@ -1,10 +1,10 @@
 """Synthetic streams with the figures that the paper publishes of its data sets.
 
-What is known of a data set is a handful of figures, and N = 500 labels drawn by chance would miss
-them by several hundredths. So nothing is drawn by chance that can be spread evenly: costs are the
-normal quantiles themselves, the errors of a stratum stand at even distances along the cost, and
-scores and true costs come from a rotated Kronecker sequence (a quasi-random lattice). A seed turns
-the lattice; error rates and ρ_k are the same for every seed, exactly.
+Of each data set a few figures are published, and N = 500 labels drawn at random would differ from
+them by several hundredths. So values are spread evenly instead of drawn where possible: costs are
+the normal quantiles themselves, the errors of a stratum stand at even distances along the cost, and
+scores and true costs come from a rotated Kronecker sequence (a quasi-random lattice). A seed
+rotates the lattice; error rates and ρ_k are the same for every seed, exactly.
 """
 
 from __future__ import annotations

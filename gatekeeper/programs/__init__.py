@@ -1,1 +1,1 @@
-"""Parts of programs on a terminal: of the commands of `gatekeeper` and of the examples."""
+"""Shared parts of the commands of `gatekeeper` and of the examples: options, progress, reports."""

@@ -41,7 +41,7 @@ class RouteTable:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a file says: arguments that come before those of the command line, and the routes."""
+    """The content of a file: arguments that come before those of the command line, and routes."""
 
     arguments: Sequence[str] = ()
     routes: Sequence[RouteTable] = ()
@@ -148,7 +148,7 @@ def _unknown(key: str, known: Collection[str], suggested: Collection[str]) -> Ba
 
 
 class _AtKeyError(Exception):
-    """What is wrong, and at which key."""
+    """An error, and its key."""
 
     def __init__(self, why: object, *keys: str) -> None:
         super().__init__(str(why))
@@ -233,8 +233,8 @@ def _argument(
 def line_of(text: str, *keys: str) -> int:
     """The line, counted from 1, in which a key of a TOML text begins, or a key inside its table.
 
-    `tomllib` does not tell. The lines up to the one before parse without the key; those up to the
-    end of its value parse with it.
+    `tomllib` does not report it. The lines up to the one before parse without the key; those up to
+    the end of its value parse with it.
     """
     lines = text.splitlines(keepends=True)
     before = 0

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a program within a second, whatever it waits for."""
+"""Ctrl-C ends a program within a second, even while it waits."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class RunOptions:
     threads : int
         Verifications at the same time, for the engine "threads".
     engine : {"threads", "ray"}
-        What verifies: threads of this process, or actors of a Ray cluster.
+        Verify in threads of this process, or by actors of a Ray cluster.
     address : str or None
         Address of the cluster; None: see `gatekeeper.ray.RayVerifier`.
     log : Path, PostgresRun or None

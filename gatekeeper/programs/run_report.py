@@ -25,7 +25,7 @@ Z = 1.645  # standard errors above random that chance exceeds one time in twenty
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run has found.
+    """The closing report of a run.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class RunReport:
         return table
 
     def _on_errors(self) -> Iterator[str]:
-        """Sentences on what was found, and on what was not looked at."""
+        """Sentences on the errors found, and on unverified outputs."""
         summary = self.summary
         if summary.above_random < Z:
             yield "This is not more than chance explains."

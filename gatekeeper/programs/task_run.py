@@ -243,7 +243,7 @@ def _pool(tasks: Sequence[Task], options: RunOptions) -> RayVerifier:
 
 
 def _check_generator(options: RunOptions) -> None:
-    """Raises BadInputError where the options do not fit the generator."""
+    """Raises BadInputError if the options do not fit the generator."""
     takes = signature(generator_of(options.generator)).parameters
     if options.base_url and "base_url" not in takes:
         raise BadInputError(

@@ -1,4 +1,4 @@
-"""What `--telemetry` names."""
+"""The sinks of `--telemetry`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ EVENTS = "opentelemetry"
 def sinks_of(name: str | None) -> Iterator[tuple[Sink, ...]]:
     """The sinks of a gate, which get what is queued out at the end.
 
-    Each is set up by the environment variables of its own client. The verifier's words, which may
-    quote the task, are not sent.
+    Each is set up by the environment variables of its own client. The verifier's `detail`, which
+    may quote the task, is not sent.
 
     Parameters
     ----------

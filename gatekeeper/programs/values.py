@@ -1,4 +1,4 @@
-"""Values of options and files, for argparse's `type`: an error says what to give."""
+"""Values of options and files, for argparse's `type`; errors name the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that the page shows, from one reading of the file."""
+"""The data of all sections, from one reading of the file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunData:
     """A gate's log and the counts over it."""
 
     log: Run
-    notes: tuple[str, ...]  # what kept the gate from choosing or learning
+    notes: tuple[str, ...]  # reasons why the gate could not choose or learn
     results: list[GateResult]  # in the order of deciding
     summary: Summary
 
@@ -90,7 +90,7 @@ def read_data(
     on_bad: Callable[[BadInputError], None],
     command: str,
 ) -> ReportData:
-    """Read the file and compute what the page shows. Parameters and errors as in `report`."""
+    """Read the file and compute the data of the page. Parameters and errors as in `report`."""
     made_with = command or call_of(path, beta=beta, skip_bad=skip_bad)
     run = read_run(path) if is_log(path) else None
     if run is None:

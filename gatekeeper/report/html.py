@@ -62,7 +62,7 @@ def contents(sections: Iterable[Section]) -> Markup:
 
 
 def folded(summary: str, *children: Markup, class_: str = "") -> Markup:
-    """What a reader opens by a click."""
+    """A part that opens by a click."""
     more = {"class_": class_} if class_ else {}
     return element("details", element("summary", summary), *children, **more)
 
@@ -129,7 +129,7 @@ def page(title: str, *children: Markup) -> str:
 
 
 def stylesheet() -> str:
-    """What gives every page its type and its colours."""
+    """The style sheet of every page."""
     return files("gatekeeper.report").joinpath("report.css").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Where a page comes from: file and hash, or the run, and what makes the page again."""
+"""The origin of a page: file and hash, or the run, and the command that makes the page again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def origin_of(path: str | Path | PostgresRun, made_with: str) -> Origin:
 
 
 def call_of(path: str | Path | PostgresRun, *, beta: float | None, skip_bad: bool) -> str:
-    """What makes this page in Python."""
+    """The call that makes this page in Python."""
     name = repr(name_of(path))
     given = [f"PostgresRun('postgresql://...', {name})" if isinstance(path, PostgresRun) else name]
     given += [] if beta is None else [f"beta={beta:g}"]

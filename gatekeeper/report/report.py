@@ -46,7 +46,7 @@ def report(
     made
         The date to print at the foot; None: none, so that the same file gives the same page.
     command
-        What to print at the foot as what makes the page again; default: this call.
+        The command to print at the foot, which makes the page again; default: this call.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Whether outputs and labels still are as the policy learned them, and what they depend on."""
+"""Whether what the policy learned still holds, and the conditions of labels."""
 
 from __future__ import annotations
 
