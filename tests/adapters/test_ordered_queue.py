@@ -60,7 +60,7 @@ def expected() -> list[GateResult]:
     return found
 
 
-def told(results: list[GateResult]) -> list[tuple[object, ...]]:
+def summary(results: list[GateResult]) -> list[tuple[object, ...]]:
     return [
         (r.id, r.decision.verify, r.decision.reason, r.decision.propensity, r.decision.version)
         for r in results
@@ -107,7 +107,7 @@ def scoring() -> Iterator[Scoring]:
 
 def test_whatever_the_order_of_arrival(scoring: Scoring) -> None:
     assert set(asyncio.run(scoring.all())) == {None}
-    assert told(scoring.results()) == told(expected())
+    assert summary(scoring.results()) == summary(expected())
     assert scoring.queue.idle
     assert set(scoring.verified.values()) == {1}
     status = scoring.queue.gate.status()
@@ -128,7 +128,7 @@ def test_interrupted_and_run_again(tmp_path: Path, stop_after: int) -> None:
                     asyncio.run(scoring.all())
             else:
                 asyncio.run(scoring.all())
-                assert told(scoring.results()) == told(expected())
+                assert summary(scoring.results()) == summary(expected())
             verified += scoring.verified
     selected = {result.id for result in expected() if result.decision.verify}
     assert verified.keys() == selected
@@ -176,5 +176,5 @@ def test_the_phase_in_which_the_policy_decided(scoring: Scoring) -> None:
     asyncio.run(scoring.all())
     phases = [scoring.queue.gate.phase_of(generation.id) for generation in outputs()]
     assert phases == ["warmup"] * 50 + ["steady"] * (N - 50)
-    with pytest.raises(BadInputError, match="never seen"):
+    with pytest.raises(BadInputError, match="no such output came to this gate"):
         scoring.queue.gate.phase_of("nobody")

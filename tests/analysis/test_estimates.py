@@ -413,8 +413,8 @@ def test_the_page_on_estimates_runs(
         [sys.executable, "-c", program], cwd=log.parent, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
-    told = show(estimate(load_records(log)))
-    assert ran.stdout.splitlines()[: len(told)] == told
+    printed_lines = show(estimate(load_records(log)))
+    assert ran.stdout.splitlines()[: len(printed_lines)] == printed_lines
     assert ran.stdout.splitlines()[-1].startswith("pass rate 0.")
 
 

@@ -428,6 +428,6 @@ def test_run_says_when_it_drifts(
     assert now in " ".join(out.split())
 
     assert cli(["run", str(path), "--log", str(log), *how, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["drift"] == "model 'b' instead of 'a'"
-    assert told["health"] == ("valid" if on_drift == "relearn" else "drifted")
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["drift"] == "model 'b' instead of 'a'"
+    assert shown["health"] == ("valid" if on_drift == "relearn" else "drifted")

@@ -48,13 +48,13 @@ PATIENCE = 60.0
 
 
 class Spy:
-    """A policy that wants what it is told, and keeps what it is taught."""
+    """A policy that observes outputs, and keeps what it learns."""
 
     def __init__(self, wants: Callable[[str], bool] = lambda id_: True, *, warmup: int = 0) -> None:
         self._wants = wants
         self.warmup = warmup
-        self._taught: list[tuple[str, int | None]] = []
-        self._heard: list[int] = []  # labels known at each decision
+        self._learned: list[tuple[str, int | None]] = []
+        self._known: list[int] = []  # labels known at each decision
         self._seen = 0
 
     @property
@@ -62,7 +62,7 @@ class Spy:
         return "warmup" if self._seen < self.warmup else "steady"
 
     def decide(self, candidate: Candidate) -> Decision:
-        self._heard.append(len(self._taught))
+        self._known.append(len(self._learned))
         warmup = self.phase == "warmup"
         self._seen += 1
         if warmup:
@@ -70,10 +70,10 @@ class Spy:
         return Decision(self._wants(candidate.id), Reason.POLICY, 0.5, 0.1, propensity=0.25)
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
-        self._taught.append((candidate.id, outcome.error))
+        self._learned.append((candidate.id, outcome.error))
 
     def state(self) -> dict[str, Any]:
-        return {"taught": self._taught, "seen": self._seen}
+        return {"taught": self._learned, "seen": self._seen}
 
     def restore(self, state: dict[str, Any]) -> None:
         raise NotImplementedError
@@ -213,9 +213,9 @@ def test_a_policy_by_name_takes_its_rate_from_the_budget() -> None:
             beta(budget)
 
 
-@pytest.mark.parametrize("wished", [True, False])
-def test_where_there_is_no_room_nothing_could_have_been_verified(wished: bool) -> None:
-    """The propensity is 0 once the budget is gone, whatever the policy wished."""
+@pytest.mark.parametrize("proposed", [True, False])
+def test_where_there_is_no_room_nothing_could_have_been_verified(proposed: bool) -> None:
+    """The propensity is 0 once the budget is gone, whatever the policy proposed."""
     policy = Random(0.5, warmup=0)
     gate = VerificationGate(policy, budget=Budget(total=3), verifier=ScriptedVerifier())
     decisions = [gate.maybe_verify(out(f"r{i}")).decision for i in range(60)]
@@ -223,7 +223,7 @@ def test_where_there_is_no_room_nothing_could_have_been_verified(wished: bool) -
     assert {d.propensity for d in decisions[: spent + 1]} == {0.5}
     late = decisions[spent + 1 :]
     assert {d.propensity for d in late} == {0.0}
-    assert any((d.reason is Reason.BUDGET_EXHAUSTED) == wished for d in late)
+    assert any((d.reason is Reason.BUDGET_EXHAUSTED) == proposed for d in late)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -817,13 +817,13 @@ def test_batches_decide_alike_with_any_number_of_workers(policy: type) -> None:
         gate.close()
         return results
 
-    def told(results: list[GateResult]) -> list[str]:
+    def described(results: list[GateResult]) -> list[str]:
         return [
             repr((r.id, r.signals, r.decision, r.outcome and r.outcome.verdict)) for r in results
         ]
 
-    assert told(run(1, 64)) == told(run(8, 64))
-    assert told(run(1, 300)) == told(run(8, 300))
+    assert described(run(1, 64)) == described(run(8, 64))
+    assert described(run(1, 300)) == described(run(8, 300))
     assert any(r.verified for r in run(8, 300)[30:])
 
 
@@ -840,8 +840,8 @@ def test_a_batch_learns_the_warm_up_before_it_scores() -> None:
     labels = labelled(20)
     gate = VerificationGate(policy, budget=Budget(total=99), verifier=Backwards(labels), workers=20)
     gate.verify_batch([(g, None) for g in stream(20)])
-    assert policy._heard == [0] * 10 + [10] * 10
-    assert policy._taught == [(f"g{i}", labels[f"g{i}"]) for i in range(20)]
+    assert policy._known == [0] * 10 + [10] * 10
+    assert policy._learned == [(f"g{i}", labels[f"g{i}"]) for i in range(20)]
 
 
 def test_a_batch_that_breaks_off_goes_on_when_handed_in_again() -> None:

@@ -53,7 +53,7 @@ KILLS = 5
 
 
 class Wants:
-    """A policy that wants the outputs it is told, by id."""
+    """A policy that selects given outputs, by id."""
 
     phase = "steady"
 

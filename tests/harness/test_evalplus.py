@@ -130,21 +130,21 @@ def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
     before = outcomes(place)
     again = run(place, words)
     assert again.returncode == 0, again.stderr[-3000:]
-    told = json.loads(again.stdout)
-    assert before < outcomes(place) == told["verified"] == len(told["selected"])
-    assert told["outputs"] == N
-    assert told["warmup"] == 0
-    assert told["missing_signal"] == 0
-    assert told["verified"] == 0.2 * N
-    found = told["scores"]["plus"]["pass@1"]
+    reported = json.loads(again.stdout)
+    assert before < outcomes(place) == reported["verified"] == len(reported["selected"])
+    assert reported["outputs"] == N
+    assert reported["warmup"] == 0
+    assert reported["missing_signal"] == 0
+    assert reported["verified"] == 0.2 * N
+    found = reported["scores"]["plus"]["pass@1"]
     assert 0 < found["low"] < found["point"] < found["high"] < 1
     whole = run(place, [word.replace("run.db", "other.db") for word in words])
-    assert json.loads(whole.stdout) == told
+    assert json.loads(whole.stdout) == reported
     # The page's table: the interval of the part holds the score of all.
     every = json.loads(run(place, [*command(WHOLE), "--json"]).stdout)["scores"]
     table = re.findall(r"tests \| ([\d.]+), ([\d.]+) – ([\d.]+) \| ([\d.]+) \|", PAGE)
     for kind, row in zip(("base", "plus"), table, strict=True):
-        part = told["scores"][kind]["pass@1"]
+        part = reported["scores"][kind]["pass@1"]
         figures = [*(part[key] for key in ("point", "low", "high")), every[kind]["pass@1"]["point"]]
         assert [f"{figure:.3f}" for figure in figures] == list(row)
         assert part["low"] <= figures[-1] <= part["high"]
@@ -277,8 +277,8 @@ def test_killed_while_it_makes_and_while_it_checks(place: Path, server: Server) 
     every, before = lines(), outcomes(place)
     done = run(place, words)
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout)
-    assert (told["outputs"], told["verified"], told["missing_signal"]) == (24, 12, 0)
+    reported = json.loads(done.stdout)
+    assert (reported["outputs"], reported["verified"], reported["missing_signal"]) == (24, 12, 0)
     assert 3 <= before < outcomes(place) == 12
     assert lines() == every
     assert run(place, words).stdout == done.stdout

@@ -307,8 +307,8 @@ def test_a_provider_that_refuses_log_probabilities(
 
         asyncio.run(calls())
     assert all(gate.find(id_).signals.state == "missing" for id_ in "abcde")
-    told = [r.message for r in caplog.records if "gives no log-probabilities" in r.message]
-    assert len(told) == 4  # one for each Gated
+    warned = [r.message for r in caplog.records if "gives no log-probabilities" in r.message]
+    assert len(warned) == 4  # one for each Gated
     with serving(refuse_logprobs=True) as url:
         asked = ChatOpenAI(**{**model, "base_url": url}, logprobs=True)
         with pytest.raises(Exception, match="logprobs"):

@@ -152,9 +152,9 @@ def test_the_program_of_the_page(
     assert "Verdict.PASSED" in ran.stdout, ran.stderr
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    told = [line.split() for line in ran.stdout.splitlines() if line.startswith("q")]
-    assert [(id_, reason) for id_, _, reason in told] == [("q1", "warmup"), ("q2", "warmup")]
-    assert {verdict for _, verdict, _ in told} <= {"passed", "failed", "no_answer"}
+    lines = [line.split() for line in ran.stdout.splitlines() if line.startswith("q")]
+    assert [(id_, reason) for id_, _, reason in lines] == [("q1", "warmup"), ("q2", "warmup")]
+    assert {verdict for _, verdict, _ in lines} <= {"passed", "failed", "no_answer"}
     exec(PROGRAM, {})
     assert capsys.readouterr().out == ""
 

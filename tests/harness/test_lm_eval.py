@@ -104,10 +104,10 @@ def test_the_page_runs_and_goes_on_after_kill_9(url: str, tmp_path: Path) -> Non
     assert f"gatekeeper:\n  {TASK}:\n    exact_match (boxed): " in done.stdout
     (file,) = (tmp_path / "out").rglob("results*.json")
     results = json.loads(file.read_text())
-    told = results["gatekeeper"]["tasks"][TASK]
-    assert told["outputs"] == 300
-    assert told["warmup"] == 0
-    assert told["verified"] == len(told["selected"]) == 0.2 * 300
+    reported = results["gatekeeper"]["tasks"][TASK]
+    assert reported["outputs"] == 300
+    assert reported["warmup"] == 0
+    assert reported["verified"] == len(reported["selected"]) == 0.2 * 300
     rows = results["results"][TASK]
     for pipeline in ("boxed", "last-number"):
         low, value, high = (rows[f"exact_match@{k},{pipeline}"] for k in ("low", "all", "high"))
@@ -156,15 +156,15 @@ def test_a_budget_of_1_gives_the_harness_s_own_score(url: str, answers: str) -> 
 
 def test_a_part_is_verified_and_the_rest_is_not(url: str, answers: str) -> None:
     gated = evaluate(url, GateOptions(goal="errors", budget=0.4, explore=0.5), use_cache=answers)
-    told, rows = gated["gatekeeper"]["tasks"][TASK], gated["results"][TASK]
+    reported, rows = gated["gatekeeper"]["tasks"][TASK], gated["results"][TASK]
     samples = [s for s in gated["samples"][TASK] if s["filter"] == "boxed"]
     verified = [s for s in samples if s["gate"]["verify"]]
-    assert told["selected"] == [f"{TASK}/{s['doc_id']}" for s in verified]
+    assert reported["selected"] == [f"{TASK}/{s['doc_id']}" for s in verified]
     assert 50 < len(verified) <= 70
     assert all(("exact_match" in s) == s["gate"]["verify"] for s in samples)
     mean = sum(s["exact_match"] for s in verified) / len(verified)
     assert rows["exact_match@verified,boxed"] == pytest.approx(mean)
-    assert rows["exact_match@all,boxed"] == told["scores"]["exact_match,boxed"]["point"]
+    assert rows["exact_match@all,boxed"] == reported["scores"]["exact_match,boxed"]["point"]
     assert all(0 < s["gate"]["propensity"] <= 1 for s in samples)
 
 
@@ -415,9 +415,9 @@ def test_without_log_probabilities_it_draws(caplog: pytest.LogCaptureFixture) ->
         gated = evaluate(refusing, GateOptions(budget=0.4), limit=60)
     said = [r.getMessage() for r in caplog.records if r.name == "gatekeeper"]
     assert sum("came without log-probabilities" in text for text in said) == 1
-    told = gated["gatekeeper"]["tasks"][TASK]
-    assert told["missing_signal"] == told["outputs"] == 60
-    assert told["verified"] == 24
+    reported = gated["gatekeeper"]["tasks"][TASK]
+    assert reported["missing_signal"] == reported["outputs"] == 60
+    assert reported["verified"] == 24
 
 
 def test_a_verifier_that_never_works_is_named(

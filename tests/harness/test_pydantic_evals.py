@@ -483,6 +483,6 @@ def test_bad_input() -> None:
     (failure,) = report.report_evaluator_failures
     assert "no output passed through this gate" in failure.error_message
     missing = ImportError("no name OnlineEvaluation", name="pydantic_evals")
-    told = str(unusable("pydantic-evals", "2.62.0", extra="pydantic-evals", error=missing))
-    assert "made for 2.62.0" in told
-    assert "pip install 'pydantic-evals==2.62.0'" in told
+    message = str(unusable("pydantic-evals", "2.62.0", extra="pydantic-evals", error=missing))
+    assert "made for 2.62.0" in message
+    assert "pip install 'pydantic-evals==2.62.0'" in message

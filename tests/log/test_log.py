@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from histories import UNITS, Step, Told, attempt, play, steps
+from histories import UNITS, SetVerifier, Step, attempt, play, steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -684,7 +684,7 @@ def test_any_history_is_rebuilt_from_its_log(
 ) -> None:
     """Admissions, verdicts, releases, second tries, reports, audits and broken batches in any
     order: a gate made from the log has the same status, policy and pending ones, and goes on."""
-    log, verifier = MemoryLog(), Told()
+    log, verifier = MemoryLog(), SetVerifier()
 
     def make(log: MemoryLog) -> VerificationGate:
         settings_of = {"random": Random(0.5, warmup=3), "cst": CST(0.5, warmup=3)}
@@ -751,10 +751,10 @@ def test_what_a_verifier_may_take_belongs_to_the_settings(tmp_path: Path) -> Non
 def test_why_a_verifier_could_not_tell_is_known_after_a_resume(tmp_path: Path) -> None:
     verifier = ScriptedVerifier({"g0": ConnectionError("no daemon")})
     with open_gate(tmp_path / "run.db", verifier=verifier, on_unavailable="pass") as gate:
-        told = gate.maybe_verify(stream()[0])
+        given = gate.maybe_verify(stream()[0])
     with open_gate(tmp_path / "run.db") as gate:
         found = gate.find("g0")
     assert found is not None
-    assert found.outcome == told.outcome
+    assert found.outcome == given.outcome
     assert found.outcome is not None
     assert "no daemon" in found.outcome.detail

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import UNITS, Step, Told, attempt, play, steps
+from histories import UNITS, SetVerifier, Step, attempt, play, steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +94,7 @@ def test_any_history_is_rebuilt_from_a_snapshot_at_any_position(
 ) -> None:
     """State, account, pending and found outputs, later decisions: those of a full fold."""
     stream = outputs(40 * 2 + 30)
-    verifier = Told()
+    verifier = SetVerifier()
     cost = verifier.cost
 
     def make(log: Any) -> VerificationGate:

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from histories import UNITS, Step, Told, play, steps
+from histories import UNITS, SetVerifier, Step, play, steps
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -57,7 +57,7 @@ def check(follower: Follower, path: Path) -> None:
 def test_the_numbers_are_the_reports(history: list[Step], unit: str, seed: int) -> None:
     """After any history, read while it goes on and in pieces of any size."""
     with tempfile.TemporaryDirectory() as folder:
-        path, verifier = Path(folder) / "run.db", Told()
+        path, verifier = Path(folder) / "run.db", SetVerifier()
         with VerificationGate(
             CST(0.3, warmup=4),
             budget=UNITS[unit],

@@ -425,8 +425,8 @@ def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
     x = design_of([RankScale(*scale) for scale in scales], edges, middle, raws)[:, used]
     p = 1.0 / (1.0 + np.exp(-x[:n] @ w[used]))
     seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
-    told = ((1.0 - 2.0 * FLIPPED) * p * (1.0 - p)) ** 2 / (seen * (1.0 - seen))  # Fisher's, of each
-    prior = np.linalg.inv(covariance[np.ix_(used, used)]) - (x[:n].T * told) @ x[:n]
+    information = ((1.0 - 2.0 * FLIPPED) * p * (1.0 - p)) ** 2 / (seen * (1.0 - seen))  # Fisher
+    prior = np.linalg.inv(covariance[np.ix_(used, used)]) - (x[:n].T * information) @ x[:n]
     scale = np.sqrt(np.diag(prior))
     assert prior / np.outer(scale, scale) == pytest.approx(np.eye(scale.size), abs=0.05)
     assert prior[0, 0] == pytest.approx(1 / 25, rel=0.1)
@@ -440,14 +440,14 @@ def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
     assert np.abs(of_bold - mean).max() > 3 * np.abs(of_cautious - mean).max()
 
 
-def test_costs_that_nobody_told_say_nothing() -> None:
+def test_unknown_costs_are_ignored() -> None:
     """Neither of the expected cost nor of the account; the labels count all the same."""
     raws, known = some_known(300, 2)
     silent = [k._replace(cost=float("nan")) if i % 3 else k for i, k in enumerate(known)]
-    told = ErrorModel.fit(raws, known[::3])
+    fitted = ErrorModel.fit(raws, known[::3])
     some, everything = ErrorModel.fit(raws, silent), ErrorModel.fit(raws, known)
     for raw in raws[:50]:
-        assert some(raw)[1] == pytest.approx(told(raw)[1])
+        assert some(raw)[1] == pytest.approx(fitted(raw)[1])
         assert some(raw)[0] == everything(raw)[0]
     policies = []
     for cost in (None, 0.0):
@@ -488,8 +488,8 @@ def test_the_shrunk_fit_is_the_posterior_mode(family: str) -> None:
         def loss(w: FloatArray) -> float:
             z = used @ w
             seen = FLIPPED + (1 - 2 * FLIPPED) / (1 + np.exp(-z))
-            told = np.log(np.where(y == 1.0, seen, 1 - seen))
-            return float(-told.sum() + ((w - mean) ** 2 / variance / 2).sum())
+            likelihood = np.log(np.where(y == 1.0, seen, 1 - seen))
+            return float(-likelihood.sum() + ((w - mean) ** 2 / variance / 2).sum())
 
         best = minimize(loss, np.zeros(3)).x
         found = shrunk_fit(x, y, groups, "logistic").coefficients

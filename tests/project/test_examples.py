@@ -138,14 +138,14 @@ def test_the_agent_goes_on_where_it_was_interrupted(maths: Path, tmp_path: Path)
 def test_the_agent_tells_an_endpoint_why(
     serve: Callable[..., str], maths: Path, tmp_path: Path
 ) -> None:
-    """A model that mends its answer when it is told what was wrong passes at the second attempt."""
+    """A model that corrects its answer by the feedback passes at the second attempt."""
     golds = answers_of(maths)
     asked: list[int] = []
 
     def answer(model: str, messages: list[Any]) -> str:
         asked.append(len(messages))
-        told = "verdict: failed" in messages[-1]["content"]
-        return boxed(golds[messages[0]["content"]]) if told else boxed("wrong")
+        informed = "verdict: failed" in messages[-1]["content"]
+        return boxed(golds[messages[0]["content"]]) if informed else boxed("wrong")
 
     url = serve(answer)
     few = tmp_path / "few.jsonl"

@@ -134,7 +134,9 @@ def test_the_page_on_openai_runs(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
         )
-    assert (ran.returncode, ran.stdout) == (0, "".join(told for _, told in programs)), ran.stderr
+    assert (ran.returncode, ran.stdout) == (0, "".join(output for _, output in programs)), (
+        ran.stderr
+    )
 
 
 def test_the_page_on_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

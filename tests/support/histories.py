@@ -32,8 +32,8 @@ UNITS = {
 }
 
 
-class Told(ScriptedVerifier):
-    """Says what the step says."""
+class SetVerifier(ScriptedVerifier):
+    """Gives the verdict and cost of the current step."""
 
     now: Any = 0
     cost = 0.0
@@ -51,7 +51,10 @@ def attempt(call: Callable[[], object]) -> None:
 
 
 def play(
-    gate: VerificationGate, verifier: Told, history: Sequence[Step], outputs: Sequence[Generation]
+    gate: VerificationGate,
+    verifier: SetVerifier,
+    history: Sequence[Step],
+    outputs: Sequence[Generation],
 ) -> list[Generation]:
     """Do what the history says; returns the outputs handed in, at most two for each step."""
     fresh = iter(outputs)
@@ -70,9 +73,9 @@ def play(
         elif kind == "retry":
             attempt(lambda: gate.maybe_verify(old) if seen else None)  # noqa: B023
         elif kind in ("report", "audit"):
-            told = verdict if verdict in (0, 1) else None
+            label = verdict if verdict in (0, 1) else None
             outcome = Outcome(
-                {0: Verdict.PASSED, 1: Verdict.FAILED, None: Verdict.INFRA_ERROR}[told],
+                {0: Verdict.PASSED, 1: Verdict.FAILED, None: Verdict.INFRA_ERROR}[label],
                 cost=cost,
                 seconds=cost,
             )
