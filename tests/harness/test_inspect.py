@@ -538,7 +538,7 @@ def test_what_is_wrong_is_said_in_one_line(done: Evaluation) -> None:
     other.samples[0].output.completion = "another answer"
     with pytest.raises(PrerequisiteError) as error:  # the log is of another eval log
         score(other, gated("match", log=own, budget=0.2), display="none")
-    assert "it is of another eval log" in str(error.value.message)
+    assert "it belongs to another eval log" in str(error.value.message)
     with pytest.raises(PrerequisiteError) as error:
         score(read(done.log), gated("match"), display="none")
     assert "-S log is needed" in str(error.value.message)
