@@ -17,7 +17,7 @@ from typing import Any
 from gatekeeper.errors import LogError
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.state import GateState
-from gatekeeper.gate.transaction import Transaction
+from gatekeeper.gate.transaction import Transaction, _RefusedError
 from gatekeeper.log import Event, JointLog, Log, SnapshotLog
 from gatekeeper.types import SharedStatus
 
@@ -99,6 +99,14 @@ class Journal:
     def mine(self, ids: Collection[str]) -> set[str]:
         """Those of these open outputs that this gate may verify: all, where it writes alone."""
         return set(ids) if self._joint is None else self._joint.mine(ids)
+
+    def check_mine(self, id_: str) -> None:
+        """Raises where another process decided on this open output, and is still there."""
+        if not self.mine([id_]):
+            raise _RefusedError(
+                f"id={id_!r} was decided on by another process: verify it there, or report its "
+                "verdict there; any process can do so once that one has ended"
+            )
 
     def shared(self) -> SharedStatus | None:
         """State of the processes that write the log; None if this gate writes it alone."""

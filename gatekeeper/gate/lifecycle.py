@@ -37,13 +37,7 @@ from gatekeeper.log import (
 )
 from gatekeeper.log.fold import Output
 from gatekeeper.stats.histogram import Histogram
-from gatekeeper.types import (
-    GateResult,
-    GateStatus,
-    Generation,
-    Outcome,
-    Reason,
-)
+from gatekeeper.types import GateResult, GateStatus, Generation, Outcome, Reason
 
 __all__ = ["Lifecycle"]
 
@@ -196,7 +190,7 @@ class Lifecycle:
                 return known
             if id_ in self._verifying:
                 raise _RefusedError(f"id={id_!r} is being verified already")
-            _check_mine(self._log, id_)
+            self._log.check_mine(id_)
             if output.outcome is not None:
                 if not learn:
                     return output
@@ -271,14 +265,14 @@ class Lifecycle:
             elif id_ in self._verifying or output.outcome is not None:
                 raise _RefusedError(f"id={id_!r} is being verified or has a verdict already")
             elif outcome.error is not None:
-                _check_mine(self._log, id_)
+                self._log.check_mine(id_)
                 if not output.reserved and not self._reserve_again(output):
                     raise _RefusedError(
                         f"id={id_!r}: the budget has no room for this verdict any more"
                     )
                 self._settle(output, outcome, learn=True)
             elif output.reserved:
-                _check_mine(self._log, id_)
+                self._log.check_mine(id_)
                 self._release(output, outcome.detail, outcome)
         self._log.sync()
         self._notices.send()
@@ -397,11 +391,3 @@ def _refused(output: Output, reason: Reason) -> GateResult:
     """A selected output that cannot be verified now."""
     decision = replace(output.decision, verify=False, reason=reason, propensity=0.0)
     return replace(output.result(), decision=decision)
-
-
-def _check_mine(log: Journal, id_: str) -> None:
-    if not log.mine([id_]):
-        raise _RefusedError(
-            f"id={id_!r} was decided on by another process: verify it there, or report its verdict "
-            "there; any process can do so once that one has ended"
-        )
