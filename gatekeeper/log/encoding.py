@@ -14,7 +14,6 @@ from gatekeeper.log.events import Decided, Event
 __all__ = ["encoded"]
 
 _to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-_float = float.__repr__  # JSON's; `repr` of numpy's floats has their type
 _BOOL = {False: "false", True: "true"}
 
 
@@ -56,34 +55,35 @@ def _decided_json(event: Decided) -> str | None:
     signals, coverage = candidate.signals, event.token_coverage
     h1, h2, h3, cost = signals.h1, signals.h2, signals.h3, candidate.cost_estimate
     score, threshold, propensity = decision.score, decision.threshold, decision.propensity
-    if candidate.features or candidate.groups:
+    n, m, k, version = signals.n_tokens, signals.n_margins, generation.k_seen, decision.version
+    stratum, model, finish_reason = decision.stratum, generation.model, generation.finish_reason
+    prompt, output = generation.prompt_tokens, generation.output_tokens
+    if (
+        candidate.features
+        or candidate.groups
+        or not float is type(h1) is type(h2) is type(h3) is type(cost) is type(coverage)
+        or not float is type(score) is type(threshold) is type(propensity)
+        or not int is type(n) is type(m) is type(k) is type(version)
+        or not (stratum is None or type(stratum) is int)
+        or not (prompt is None or type(prompt) is int)
+        or not (output is None or type(output) is int)
+        or not isfinite(h1 + h2 + h3 + score + threshold + cost + propensity + coverage)
+    ):
         return None
     try:
-        if not isfinite(h1 + h2 + h3 + score + threshold + cost + propensity + coverage):
-            return None
         return (
-            f'{{"h1":{_float(h1)},"h2":{_float(h2)},"h3":{_float(h3)}'
-            f',"signal":{_quoted(signals.state)}'
-            f',"n_tokens":{signals.n_tokens:d},"n_margins":{signals.n_margins:d}'
-            f',"token_coverage":{_float(coverage)},"k_seen":{generation.k_seen:d}'
-            f',"cost_estimate":{_float(cost)},"phase":{_quoted(event.phase)}'
+            f'{{"h1":{h1!r},"h2":{h2!r},"h3":{h3!r},"signal":{_quoted(signals.state)}'
+            f',"n_tokens":{n},"n_margins":{m},"token_coverage":{coverage!r},"k_seen":{k}'
+            f',"cost_estimate":{cost!r},"phase":{_quoted(event.phase)}'
             f',"forced":{_BOOL[event.forced]},"warmup":{_BOOL[event.warmup]}'
             f',"verify":{_BOOL[decision.verify]},"reason":{_quoted(decision.reason)}'
-            f',"score":{_float(score)},"threshold":{_float(threshold)}'
-            f',"stratum":{_int(decision.stratum)},"propensity":{_float(propensity)}'
-            f',"version":{_int(decision.version)},"model":{_text(generation.model)}'
-            f',"finish_reason":{_text(generation.finish_reason)}'
-            f',"prompt_tokens":{_int(generation.prompt_tokens)}'
-            f',"output_tokens":{_int(generation.output_tokens)}'
+            f',"score":{score!r},"threshold":{threshold!r}'
+            f',"stratum":{"null" if stratum is None else stratum},"propensity":{propensity!r}'
+            f',"version":{version},"model":{"null" if model is None else _quoted(model)}'
+            f',"finish_reason":{"null" if finish_reason is None else _quoted(finish_reason)}'
+            f',"prompt_tokens":{"null" if prompt is None else prompt}'
+            f',"output_tokens":{"null" if output is None else output}'
             f',"text":{_quoted(generation.text)}}}'
         )
-    except (TypeError, ValueError, KeyError):
+    except (TypeError, KeyError):
         return None
-
-
-def _int(value: int | None) -> str:
-    return "null" if value is None else f"{value:d}"
-
-
-def _text(value: str | None) -> str:
-    return "null" if value is None else _quoted(value)
