@@ -59,7 +59,8 @@ class Admission:
         warmup = proposal.reason is Reason.WARMUP
         if force and not warmup:
             proposal = replace(proposal, verify=True, reason=Reason.FORCED, propensity=1.0)
-        is_full = ledger.group_room(ledger.groups.of(candidate.groups)) < 0
+        groups = candidate.groups
+        is_full = bool(groups) and ledger.group_room(ledger.groups.of(groups)) < 0
         room = -inf if is_full else ledger.room(candidate.cost_estimate, warmup=warmup)
         if warmup or force:
             admitted, epsilon = room >= 0, 0.0

@@ -34,13 +34,16 @@ def as_generation(
     BadInputError
         If the response is of no known shape, or has no output or several.
     """
-    found = [response] if isinstance(response, Generation) else _read(response)
-    if len(found) != 1:
-        raise BadInputError(
-            f"response {attribute(response, 'id') or id!r} has {len(found)} choices: exactly one "
-            "is needed, since each decision is about one output; as_generations returns all"
-        )
-    generation = found[0]
+    if isinstance(response, Generation):
+        generation = response
+    else:
+        found = _read(response)
+        if len(found) != 1:
+            raise BadInputError(
+                f"response {attribute(response, 'id') or id!r} has {len(found)} choices: exactly "
+                "one is needed, since each decision is about one output; as_generations returns all"
+            )
+        generation = found[0]
     if id is None and not generation.id:
         id = without_id
     return _named(generation if id in (None, generation.id) else replace(generation, id=id))
