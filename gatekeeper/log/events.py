@@ -36,6 +36,7 @@ from gatekeeper.types import (
     Reason,
     Signals,
 )
+from gatekeeper.types.quick_init import quick_init
 
 __all__ = [
     "Decided",
@@ -64,6 +65,7 @@ class Row(NamedTuple):
     data: Mapping[str, Any]  # JSON values
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Decided:
     """An output was decided on.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gatekeeper.types.quick_init import quick_init
 from gatekeeper.types.states import Reason, SignalState
 
 __all__ = ["Candidate", "Decision", "Signals"]
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Signals:
     """The paper's three uncertainty signals (Section "Unified Decision Framework").
@@ -31,6 +33,7 @@ class Signals:
         return SignalState.PARTIAL if has1 or has2 or has3 else SignalState.MISSING
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """The part of an output that a policy gets before verification."""
@@ -44,6 +47,7 @@ class Candidate:
     groups: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Verify or not, and why."""

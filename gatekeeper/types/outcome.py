@@ -11,6 +11,7 @@ from typing import Any
 from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
 from gatekeeper.types.candidate import Decision, Signals
+from gatekeeper.types.quick_init import quick_init
 from gatekeeper.types.states import Label, UndecidedState, Verdict
 from gatekeeper.types.values import as_number
 
@@ -93,6 +94,7 @@ class Outcome:
         return self.value
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """The result of a gate for an output. `outcome` is None when nothing was verified."""
