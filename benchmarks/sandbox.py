@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from _machine import machine
 from _programs import MBPP, make_programs
-from _runners import PYTHON, Block, Processes, make_runners
+from _runners import BARS, PYTHON, SPEEDUP, Block, Processes, make_runners
 from rich.console import Console
 from rich.table import Table
 
@@ -133,11 +133,13 @@ def targets(rows: list[Row]) -> list[Target]:
     def of_fork(name: str) -> float:
         return table[name, 1].of_fork
 
-    add("docker, literal: rate of fork", 0.4, lambda: of_fork("docker, literal"))
+    def of_one(name: str) -> float:
+        return table[name, 2].rate / table[name, 1].rate
+
+    for name, bar in BARS.items():
+        add(f"{name}: rate of fork", bar, partial(of_fork, name))
     p50 = "docker, literal: p50 of fork"
     add(p50, 2.5, lambda: table["docker, literal", 1].p50_of_fork, at_most=True)
-    for name in ("docker, judge", "local, literal", "local, judge"):
-        add(f"{name}: rate of fork", 0.15, partial(of_fork, name))
     add(
         "docker, literal: rate of the faster warm docker exec",
         20,
@@ -151,11 +153,8 @@ def targets(rows: list[Row]) -> list[Target]:
         60,
         lambda: of_fork("docker, literal") / of_fork("docker run --rm"),
     )
-    add(
-        "docker, judge: two workers of one",
-        1.4,
-        lambda: table["docker, judge", 2].rate / table["docker, judge", 1].rate,
-    )
+    for name in BARS:
+        add(f"{name}: two workers of one", SPEEDUP, partial(of_one, name))
     return found
 
 
