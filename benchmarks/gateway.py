@@ -48,6 +48,7 @@ from gatekeeper.gateway.route import Route
 from gatekeeper.gateway.server import serve
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.gateway.termination import Termination
 from gatekeeper.testing import ScriptedVerifier
 
 CHAT, OTHER = "/v1/chat/completions", "/v1/other"
@@ -84,14 +85,17 @@ def run_bare(listener: socket.socket, upstream: str) -> None:
 
 
 def run_gateway(port: int, upstream: str, log: Path) -> None:
-    with VerificationGate(
-        Random(1e-9, warmup=0), budget=Budget(total=1), verifier=ScriptedVerifier(), log=log
-    ) as gate:
+    with (
+        Termination() as termination,
+        VerificationGate(
+            Random(1e-9, warmup=0), budget=Budget(total=1), verifier=ScriptedVerifier(), log=log
+        ) as gate,
+    ):
 
         async def main() -> None:
             settings = GatewaySettings(upstream=f"{upstream}/v1")
             gateway = Gateway(Route(gate=gate, settings=settings), Tasks(kinds=()))
-            await serve(gateway, listening_sockets("127.0.0.1", port))
+            await serve(gateway, listening_sockets("127.0.0.1", port), termination=termination)
 
         asyncio.run(main())
 

@@ -21,6 +21,7 @@ from gatekeeper.gate import VerificationGate
 from gatekeeper.gateway.listening import listening_sockets
 from gatekeeper.gateway.settings import GatewaySettings
 from gatekeeper.gateway.tasks import Tasks, TaskStore
+from gatekeeper.gateway.termination import Termination
 from gatekeeper.gateway.workers import Supervisor, Worker
 from gatekeeper.io.tasks import Task, read_tasks
 from gatekeeper.log import MemoryLog, PostgresRun
@@ -100,6 +101,7 @@ def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
     verifier = _verifier(tasks, options)
     with ExitStack() as stack:
         sinks = stack.enter_context(sinks_of(options.telemetry))
+        termination = stack.enter_context(Termination(worker.supervisor))
         gates = []
         for plan in plans:
             with _about(plan.name):
@@ -107,7 +109,9 @@ def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
             gates.append(stack.enter_context(gate))
         store = stack.enter_context(_store(plans[0]))
         known = Tasks(tasks, kinds=verifier.verifiers, store=store)
-        asyncio.run(_serve(plans, gates, known, args, token, worker))
+        if termination.came:
+            return 0
+        asyncio.run(_serve(plans, gates, known, args, token, worker, termination))
         found = [gate.status() for gate in gates]
         figures = (
             sum(status.seen for status in found),
@@ -136,6 +140,7 @@ async def _serve(
     args: argparse.Namespace,
     token: str,
     worker: Worker,
+    termination: Termination,
 ) -> None:
     from gatekeeper.gateway.application import Gateway  # these need the extra
     from gatekeeper.gateway.route import Route
@@ -187,7 +192,7 @@ async def _serve(
     gateway = Gateway(
         routes[0], tasks, routes[1:], worker=worker.number if args.workers > 1 else None
     )
-    await serve(gateway, worker.sockets, on_ready=ready, supervisor=worker.supervisor)
+    await serve(gateway, worker.sockets, termination=termination, on_ready=ready)
 
 
 def _shared(gate: VerificationGate) -> SharedStatus | None:

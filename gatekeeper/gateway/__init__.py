@@ -18,6 +18,7 @@ metrics       figures for Prometheus
 refusal       errors of the gateway itself
 listening     the sockets of a server
 server        serving, and ending without loss
+termination   SIGTERM, also before and after serving
 workers       several processes on the same sockets
 settings      of a gateway
 """

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Sequence
 from socket import socket
 
 from aiohttp import web
 
 from gatekeeper.gateway.application import Gateway
 from gatekeeper.gateway.listening import BACKLOG, url_of
+from gatekeeper.gateway.termination import Termination
 
 __all__ = ["runner_of", "serve"]
 
@@ -22,26 +20,25 @@ async def serve(
     gateway: Gateway,
     sockets: Sequence[socket],
     *,
+    termination: Termination,
     on_ready: Callable[[str], None] = lambda url: None,
-    supervisor: Connection | None = None,
 ) -> None:
     """Serve until SIGTERM; then deliver the answers in progress, and end verifications.
 
-    A second SIGTERM ends at once. Called in the main thread.
+    A second SIGTERM ends at once.
 
     Parameters
     ----------
     gateway : Gateway
     sockets : sequence of socket
         That listen; closed at the end.
+    termination : Termination
+        Entered before the gates of the gateway were opened.
     on_ready : callable
         Called with the URL when the gateway serves.
-    supervisor : Connection or None
-        Channel to the parent process, if there is one: the server ends when the channel does, and
-        SIGTERM may come more than once.
     """
     runner = runner_of(gateway)
-    with _endings(supervisor) as (in_time, at_once):
+    with termination.events() as (in_time, at_once):
         await runner.setup()
         try:
             sites = [web.SockSite(runner, each, backlog=BACKLOG) for each in sockets]
@@ -73,33 +70,3 @@ def runner_of(gateway: Gateway) -> web.AppRunner:
         handler_cancellation=True,  # a disconnected caller ends its upstream request
         shutdown_timeout=1.0,
     )
-
-
-@contextmanager
-def _endings(supervisor: Connection | None) -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
-    """Two events: the process should end, and it should end at once.
-
-    Not by the loop's `add_signal_handler`, which takes the wake-up descriptor that Ctrl-C needs:
-    see `programs.interrupt`.
-    """
-    loop, in_time, at_once = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-
-    def terminate() -> None:
-        if in_time.is_set() and supervisor is None:
-            at_once.set()
-        in_time.set()
-
-    def lose(channel: Connection) -> None:
-        loop.remove_reader(channel)
-        at_once.set()
-        in_time.set()
-
-    if supervisor is not None:
-        loop.add_reader(supervisor, lose, supervisor)
-    before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(terminate))
-    try:
-        yield in_time, at_once
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        if supervisor is not None:
-            loop.remove_reader(supervisor)
