@@ -237,7 +237,7 @@ def table_of(title: str, found: dict[str, tuple[float, float]], kinds: dict[str,
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--litellm", metavar="COMMAND", help="of an environment that has its proxy")
+    parser.add_argument("--litellm", metavar="COMMAND", help="in an environment of litellm[proxy]")
     parser.add_argument("--calls", type=int, help="for the growth of memory")
     args = parser.parse_args()
     rounds = 100 if args.quick else 1000
