@@ -1,18 +1,19 @@
 """The events of a gate, one class per kind, and the rows in which a log stores them.
 
-class               stored kind    what happened Decided             "decided"      an output was
-decided on; if selected, budget was reserved ReservedAgain       "reserved"     budget was reserved
-again, for a verification to repeat Settled             "outcome"      a verifier gave a verdict,
-and its cost was charged Released            "released"     a verification ended without a verdict;
-its budget is free Learned             "learned"      the policy was updated with the outcome
+class               stored kind    what happened
+Decided             "decided"      an output was decided on; if selected, budget was reserved
+ReservedAgain       "reserved"     budget was reserved again, for a verification to repeat
+Settled             "outcome"      a verifier gave a verdict, and its cost was charged
+Released            "released"     a verification ended without a verdict; its budget is free
+Learned             "learned"      the policy was updated with the outcome
 ExternalVerdict     "audited"      a verdict from outside, on an output that was not selected
-FingerprintChanged  "fingerprint"  the conditions of labels from here on HealthChanged
-"calibration"  whether what the policy learned holds, from here on WarmupRepeated      "warmup"
-the warm-up begins again: it ended without a single verdict
+FingerprintChanged  "fingerprint"  the conditions of labels from here on
+HealthChanged       "calibration"  whether what the policy learned holds, from here on
+WarmupRepeated      "warmup"       the warm-up begins again: it ended without a single verdict
 
 A row is the stored kind, the output's id ("" for the last three) and an object of JSON values. The
-methods `row` and `of` of a class write and read it. NaN is stored as null and an
-infinity as a string, so that every row is JSON for any reader.
+methods `row` and `of` of a class write and read it. NaN is stored as null and an infinity as a
+string, so that every row is JSON for any reader.
 """
 
 from __future__ import annotations
