@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
@@ -23,6 +22,7 @@ from gatekeeper.adapters.swebench.scores import resolve_rate
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.interrupt import set_interrupt_message
 from gatekeeper.programs.progress import progress
+from gatekeeper.programs.standard_output import result_alone
 from gatekeeper.programs.values import (
     check_output,
     input_file,
@@ -105,7 +105,7 @@ def main(args: argparse.Namespace) -> int:
     predictions = read_predictions(args.predictions)
     if not any(p.patch for p in predictions):
         raise BadInputError(f"{args.predictions}: every patch is empty, so that none is resolved")
-    with redirect_stdout(sys.stderr), _source(args, predictions) as source:  # SWE-bench prints
+    with result_alone(), _source(args, predictions) as source:  # SWE-bench prints
         results = _gate(args, options, predictions, source)
         notes = _notes(source, predictions, results)
     score = resolve_rate(predictions, results)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from inspect import signature
 from typing import Any
@@ -41,6 +41,7 @@ from gatekeeper.programs.progress import progress
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_plan import RunPlan, print_plan
 from gatekeeper.programs.run_report import RunReport
+from gatekeeper.programs.standard_output import result_alone
 from gatekeeper.programs.task_verifier import pool_of, verifier_of
 from gatekeeper.programs.telemetry import EVENTS, sinks_of
 from gatekeeper.programs.values import key_of
@@ -78,16 +79,25 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
         )
     if options.engine == "ray" and not options.dry_run:
         _check_generator(options)
-        with _pool(tasks, options) as pool:
-            return _run(tasks, budget, pool, replace(options, threads=BLOCK))
-    verifier = _verifier(tasks, options)
-    _check_generator(options)
-    if options.dry_run:
-        return _dry_run(tasks, budget, verifier, options)
-    return _run(tasks, budget, verifier, options)
+        with result_alone(), _pool(tasks, options) as pool:
+            report = _run(tasks, budget, pool, replace(options, threads=BLOCK))
+    else:
+        verifier = _verifier(tasks, options)
+        _check_generator(options)
+        if options.dry_run:
+            return _dry_run(tasks, budget, verifier, options)
+        with result_alone():
+            report = _run(tasks, budget, verifier, options)
+    if options.json:
+        print(json.dumps(report.as_json(), indent=2))
+    else:
+        report.print()
+    return 1 if report.summary.could_not_tell else 0
 
 
-def _run(tasks: Sequence[Task], budget: Budget, verifier: Verifier, options: RunOptions) -> int:
+def _run(
+    tasks: Sequence[Task], budget: Budget, verifier: Verifier, options: RunOptions
+) -> RunReport:
     """Open the gate, pass the tasks through it and report."""
     # Before the log: an unavailable model leaves no log behind.
     generate = _with_samples(tasks, options)
@@ -119,12 +129,7 @@ def _run(tasks: Sequence[Task], budget: Budget, verifier: Verifier, options: Run
         if share is not None and options.goal == "errors":
             advice = advise(records, share)
     score = estimate_score(outputs) if outputs else None
-    report = RunReport(summary, status, estimate(outputs), score, options, advice)
-    if options.json:
-        print(json.dumps(report.as_json(), indent=2))
-    else:
-        report.print()
-    return 1 if summary.could_not_tell else 0
+    return RunReport(summary, status, estimate(outputs), score, options, advice)
 
 
 def _gate(
@@ -233,7 +238,7 @@ def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
     return verifier_of(kinds, sandbox=options.sandbox, maths=options.maths_checker)
 
 
-def _pool(tasks: Sequence[Task], options: RunOptions) -> RayVerifier:
+def _pool(tasks: Sequence[Task], options: RunOptions) -> AbstractContextManager[RayVerifier]:
     return pool_of(
         {task["kind"] for task in tasks},
         sandbox=options.sandbox,

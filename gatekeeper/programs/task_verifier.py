@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from gatekeeper.errors import BadInputError
@@ -36,10 +37,11 @@ def verifier_of(kinds: Collection[str], *, sandbox: str | None, maths: str = "ma
     return ByKind(verifiers)
 
 
+@contextmanager
 def pool_of(
     kinds: Collection[str], *, sandbox: str | None, maths: str, address: str | None
-) -> RayVerifier:
-    """A pool on a Ray cluster of what `verifier_of` makes.
+) -> Iterator[RayVerifier]:
+    """A pool on a Ray cluster of what `verifier_of` makes; afterwards Ray is left.
 
     Raises
     ------
@@ -51,7 +53,11 @@ def pool_of(
     if "code" in kinds:
         _chosen(sandbox)
     make = partial(verifier_of, sorted(kinds), sandbox=sandbox, maths=maths)
-    return RayVerifier(make, address=address)
+    with RayVerifier(make, address=address) as pool:
+        yield pool
+    import ray
+
+    ray.shutdown()  # it prints what happens on the cluster for as long as this process is there
 
 
 def _chosen(sandbox: str | None) -> str:

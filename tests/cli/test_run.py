@@ -133,3 +133,35 @@ def test_checking_the_rest_tells_the_truth_and_changes_nothing(
         decisions,
         verdicts,
     )
+
+
+NOISY = """
+import os, subprocess, sys
+from gatekeeper.adapters import bundled
+from gatekeeper.cli import main
+
+class Noisy(bundled.BundledModel):
+    def generate(self, *given, **options):
+        print("a library reports")
+        os.write(1, b"its own C code\\n")
+        subprocess.run(["echo", "a process that it started"])
+        return super().generate(*given, **options)
+
+bundled.BundledModel = Noisy
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_standard_output_has_the_result_alone_whatever_a_library_prints(
+    tasks: Path, tmp_path: Path
+) -> None:
+    options = command(tasks, tmp_path / "a.db", "threshold")[3:]
+    done = subprocess.run(
+        [sys.executable, "-c", NOISY, *options, "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["outputs"] == N
+    for line in ("a library reports", "its own C code", "a process that it started"):
+        assert line in done.stderr
