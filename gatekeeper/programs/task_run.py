@@ -199,7 +199,7 @@ def _generate_and_verify(
 ) -> None:
     def interruptible(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
         stopped = _stopped(gate.status().seen, len(tasks), options)
-        set_interrupt_message(f"interrupted after {stopped}")
+        set_interrupt_message(f" after {stopped}")
         return generate(prompts, ids)
 
     with _gate_progress(gate, f"{options.policy}: answer, decide, verify", len(tasks)) as advance:
