@@ -52,7 +52,7 @@ from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import Calibrated, Threshold
 from gatekeeper.sandbox import LocalSandbox
 from gatekeeper.signals import signals_of
-from gatekeeper.stats.error_model import Raw
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 from gatekeeper.verifiers import ByKind
@@ -141,7 +141,7 @@ def offline(table: RecordTable) -> FloatArray:
     for columns in (table.features, None):
         rows = zip(table.h.tolist(), sizes, feature_rows(columns), strict=False)
         raw = [Raw(h1, h2, h3, size, 0.0, features) for (h1, h2, h3), size, features in rows]
-        odds = cross_fitted(raw, everything, table.error)
+        odds = cross_fitted(RawTable.of(raw), everything, table.error)
         order = np.argsort(-1.0 / (1.0 + np.exp(-odds)) / table.cost_estimate, kind="stable")
         spent = table.cost[order].cumsum() / table.cost.sum()
         found = table.error[order].cumsum() / table.error.sum()

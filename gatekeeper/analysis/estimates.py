@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.analysis.outputs import row_of
+from gatekeeper.analysis.outputs import OutputTable
 from gatekeeper.analysis.predictions import cross_fitted
 from gatekeeper.analysis.rate_of_all import rate_of_all
 from gatekeeper.notebook import as_html
@@ -83,17 +83,16 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     BadInputError
         An output is neither, or has a propensity outside [0, 1] or an ĉ that is not above 0.
     """
-    rows = [row_of(output) for output in outputs]
-    if not rows:
+    table = OutputTable.of(outputs)
+    p, label = table.propensity, table.label
+    if not label.size:
         return Estimates(None, None, None, 0, 0, "There are no outputs.")
-    label = np.array([row.label for row in rows])
-    drawn = np.array([row.drawn for row in rows]) & np.isfinite(label)
-    p = np.array([row.propensity for row in rows])
-    found = estimate_weighted(p, drawn, label, selected=sum(row.selected for row in rows))
+    drawn = table.drawn & np.isfinite(label)
+    found = estimate_weighted(p, drawn, label, selected=int(table.selected.sum()))
     if found.weighted is None or np.isfinite(label).all():
         return found
     covered = p > 0.0
-    raw = [row.raw for row, c in zip(rows, covered, strict=True) if c]
+    raw = table.raw.take(covered)
     p, label, drawn = p[covered], label[covered], drawn[covered]
     return replace(found, assisted=rate_of_all(p, drawn, label, cross_fitted(raw, drawn, label)))
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil
 
 import numpy as np
 
 from gatekeeper.analysis.off_policy import Evidence
+from gatekeeper.analysis.outputs import raw_of_records
 from gatekeeper.analysis.predictions import FOLDS, cross_fitted
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.record_table import feature_rows
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0
-from gatekeeper.stats.error_model import KNOWN, Raw
+from gatekeeper.stats.error_model import KNOWN
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import FloatArray
 
@@ -101,9 +101,7 @@ class _Chooser:
     """Chooses outputs by P(error) ÷ ĉ, predicted with some of the features."""
 
     def __init__(self, table: RecordTable, evidence: Evidence, beta: float) -> None:
-        self._features = [f for _, f in zip(table.ids, feature_rows(table.features), strict=False)]
-        rows = zip(table.h.tolist(), table.cost_estimate.tolist(), strict=True)
-        self._plain = [Raw(h1, h2, h3, log(e), 0.0) for (h1, h2, h3), e in rows]
+        self._raw = raw_of_records(table)
         self._label = np.concatenate([table.error[:T0], evidence.label])
         # As many labels as such a run has and the policy remembers; each fit is without one fold.
         labelled = np.flatnonzero(~np.isnan(self._label))
@@ -116,11 +114,7 @@ class _Chooser:
 
     def share(self, used: Collection[str]) -> FloatArray:
         """1 for the outputs after the warm-up that are chosen, else 0, (n,)."""
-        raw = [
-            plain._replace(features={k: v for k, v in features.items() if k in used})
-            for plain, features in zip(self._plain, self._features, strict=True)
-        ]
-        odds = cross_fitted(raw, self._drawn, self._label)
+        odds = cross_fitted(self._raw.only(used), self._drawn, self._label)
         value = (1.0 / (1.0 + np.exp(-odds)) / self._estimate)[T0:]
         order = np.argsort(-value, kind="stable")
         chosen = np.zeros(value.size)

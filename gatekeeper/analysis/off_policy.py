@@ -25,20 +25,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import log, nan
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.analysis.outputs import raw_of_records
 from gatekeeper.analysis.predictions import log_odds_of
 from gatekeeper.analysis.rate_of_all import by_propensity
 from gatekeeper.analysis.vectorised import Indices, Stream, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.record_table import feature_rows
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0, describe_policy, make_policy
-from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
 from gatekeeper.types import FloatArray
@@ -112,9 +111,7 @@ class Evidence:
     def _predicted(self) -> FloatArray:
         """Log odds of an error (N,), predicted from the verdicts."""
         t = self._table
-        rows = zip(t.h.tolist(), t.cost_estimate.tolist(), feature_rows(t.features), strict=False)
-        raw = [Raw(h1, h2, h3, log(e), 0.0, features) for (h1, h2, h3), e, features in rows]
-        return log_odds_of(raw, self._drawn, t.error)
+        return log_odds_of(raw_of_records(t), self._drawn, t.error)
 
     def shares(self, policy: str, beta: float) -> FloatArray:
         """The probability with which the policy verifies each output, given the log's verdicts.

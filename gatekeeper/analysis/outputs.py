@@ -1,58 +1,130 @@
-"""The data of each output of a run, from its results or from the records of its log."""
+"""The data of the outputs of a run as columns, from its results or from the records of its log."""
 
 from __future__ import annotations
 
-from math import isnan, log, log1p, nan
+from collections.abc import Iterable, Sequence
+from math import log, log1p, nan
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gatekeeper.errors import BadInputError
-from gatekeeper.stats.error_model import Raw
-from gatekeeper.types import GateResult, Record, Signals
+from gatekeeper.io.record_table import RecordTable
+from gatekeeper.stats.raw_table import Raw, RawTable
+from gatekeeper.types import FloatArray, GateResult, Record, Signals
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 
-__all__ = ["OutputRow", "row_of"]
+__all__ = ["OutputTable", "raw_of_records"]
+
+Flags = NDArray[np.bool_]
 
 
-class OutputRow(NamedTuple):
-    """One output, as estimates need it."""
+class OutputTable(NamedTuple):
+    """Outputs, as estimates need them; arrays of shape (N,)."""
+
+    ids: Sequence[str]
+    raw: RawTable  # what predictions are made from
+    propensity: FloatArray  # NaN unknown
+    selected: Flags  # as far as that is known
+    drawn: Flags  # the label, if there is one, is the gate's own
+    label: FloatArray  # 1 wrong, 0 right; NaN unknown
+    value: FloatArray  # of a metric; else 1 right, 0 wrong; NaN unknown
+
+    @classmethod
+    def of(cls, outputs: Iterable[Record | GateResult]) -> OutputTable:
+        """The table of these outputs.
+
+        Raises
+        ------
+        BadInputError
+            One is neither a record nor a result, or its propensity or ĉ is impossible.
+        """
+        if isinstance(outputs, RecordTable):
+            table = _of_records(outputs)
+        else:
+            table = _of_rows([_row_of(output) for output in outputs])
+        p = table.propensity
+        if (bad := np.flatnonzero((p < 0.0) | (p > 1.0))).size:
+            raise BadInputError(
+                f"id={table.ids[bad[0]]!r:.80}: propensity={p[bad[0]].item()!r} must lie in [0, 1]"
+            )
+        return table
+
+
+def raw_of_records(table: RecordTable) -> RawTable:
+    """What predictions are made from, of the outputs of a log or a file of records."""
+    features = table.features or {}
+    rows = np.zeros((len(table), 5))
+    rows[:, :3] = table.h
+    rows[:, 3] = list(map(log, table.cost_estimate.tolist()))  # numpy's differs in the last bit
+    columns = [features[name] for name in sorted(features)]
+    shaped = np.column_stack(columns) if columns else np.zeros((len(table), 0))
+    return RawTable(rows, tuple(sorted(features)), shaped)
+
+
+def _of_records(table: RecordTable) -> OutputTable:
+    cost = table.cost_estimate
+    if (bad := np.flatnonzero(~((cost >= LEAST_COST) & (cost <= MOST_COST)))).size:
+        raise _impossible_cost(table.ids[bad[0]], cost[bad[0]].item())
+    n = len(table)
+    p = np.full(n, nan) if table.propensity is None else table.propensity
+    drawn = np.isfinite(table.error)
+    if table.verified is not None:
+        drawn &= table.verified != 0.0
+    right = 1.0 - table.error
+    return OutputTable(
+        table.ids,
+        raw_of_records(table),
+        p,
+        drawn | (p == 1.0),  # as in `_row_of_record`
+        drawn,
+        table.error,
+        right if table.value is None else np.where(np.isnan(table.value), right, table.value),
+    )
+
+
+def _impossible_cost(id_: str, cost: float) -> BadInputError:
+    return BadInputError(f"id={id_!r:.80}: cost_estimate={cost!r} must be {COST}")
+
+
+class _Row(NamedTuple):
+    """Of an `OutputTable`."""
 
     id: str
-    raw: Raw  # what predictions are made from
-    propensity: float  # NaN unknown
-    selected: bool  # as far as that is known
-    drawn: bool  # the label, if there is one, is the gate's own
-    label: float  # 1 wrong, 0 right; NaN unknown
-    value: float  # of a metric; else 1 right, 0 wrong; NaN unknown
+    raw: Raw
+    propensity: float
+    selected: bool
+    drawn: bool
+    label: float
+    value: float
 
 
-def row_of(output: Record | GateResult) -> OutputRow:
-    """The row of an output.
+def _of_rows(rows: Sequence[_Row]) -> OutputTable:
+    return OutputTable(
+        [row.id for row in rows],
+        RawTable.of([row.raw for row in rows]),
+        np.array([row.propensity for row in rows], dtype=np.float64),
+        np.array([row.selected for row in rows], dtype=np.bool_),
+        np.array([row.drawn for row in rows], dtype=np.bool_),
+        np.array([row.label for row in rows], dtype=np.float64),
+        np.array([row.value for row in rows], dtype=np.float64),
+    )
 
-    Raises
-    ------
-    BadInputError
-        It is neither a record nor a result, or its propensity or ĉ is impossible.
-    """
+
+def _row_of(output: Record | GateResult) -> _Row:
     if isinstance(output, Record):
-        row = _row_of_record(output)
-    elif isinstance(output, GateResult):
-        row = _row_of_result(output)
-    else:
-        raise BadInputError(
-            f"output={output!r:.80}: give a run's GateResults, or the records of its log"
-        )
-    if not (isnan(row.propensity) or 0.0 <= row.propensity <= 1.0):
-        raise BadInputError(
-            f"id={output.id!r:.80}: propensity={row.propensity!r} must lie in [0, 1]"
-        )
-    return row
+        return _row_of_record(output)
+    if isinstance(output, GateResult):
+        return _row_of_result(output)
+    raise BadInputError(
+        f"output={output!r:.80}: give a run's GateResults, or the records of its log"
+    )
 
 
-def _row_of_record(record: Record) -> OutputRow:
+def _row_of_record(record: Record) -> _Row:
     if not LEAST_COST <= record.cost_estimate <= MOST_COST:
-        raise BadInputError(
-            f"id={record.id!r:.80}: cost_estimate={record.cost_estimate!r} must be {COST}"
-        )
+        raise _impossible_cost(record.id, record.cost_estimate)
     p = nan if record.propensity is None else record.propensity
     drawn = record.error is not None and record.verified is not False
     # A log's records do not state for which selected outputs no verdict came, except where the
@@ -61,14 +133,14 @@ def _row_of_record(record: Record) -> OutputRow:
     label = nan if record.error is None else float(record.error)
     raw = _raw(record.signals, log(record.cost_estimate))._replace(features=record.features)
     value = 1.0 - label if record.value is None else record.value
-    return OutputRow(record.id, raw, p, selected, drawn, label, value)
+    return _Row(record.id, raw, p, selected, drawn, label, value)
 
 
-def _row_of_result(result: GateResult) -> OutputRow:
+def _row_of_result(result: GateResult) -> _Row:
     decision, outcome = result.decision, result.outcome
     label = None if outcome is None else outcome.error
     grade = None if outcome is None else outcome.grade
-    return OutputRow(
+    return _Row(
         result.id,
         _raw(result.signals, 0.0),
         decision.propensity,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import nan
-
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.stats.error_model import ErrorModel, Known, Raw
+from gatekeeper.stats.error_model import ErrorModel
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.types import FloatArray
 
 __all__ = ["cross_fitted", "log_odds_of"]
@@ -16,9 +14,10 @@ __all__ = ["cross_fitted", "log_odds_of"]
 FOLDS = 5  # predictions for a fifth of the outputs come from the verdicts on the other four
 REFERENCE = 500  # outputs, at most, whose signals set the scale of predictions
 SURE = 1e-6  # no prediction is closer to 0 or 1
+AT_ONCE = 100_000  # outputs that are predicted at a time: memory
 
 
-def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+def log_odds_of(raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
     """Predicted log odds of an error.
 
     Parameters
@@ -35,27 +34,31 @@ def log_odds_of(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray)
     array
         Shape (N,), finite.
     """
-    everything = np.ones(len(raw), dtype=bool)
+    everything = np.ones(label.size, dtype=bool)
     return _log_odds(raw, drawn, label, everything)
 
 
-def cross_fitted(raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+def cross_fitted(raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
     """`log_odds_of` by cross-fitting: no prediction uses the output's own label.
 
     Parameters and return value are those of `log_odds_of`.
     """
-    found = np.empty(len(raw))
-    fold = np.arange(len(raw)) % FOLDS
+    found = np.empty(label.size)
+    fold = np.arange(label.size) % FOLDS
     for k in range(FOLDS):
         found[fold == k] = _log_odds(raw, drawn & (fold != k), label, fold == k)
     return found
 
 
 def _log_odds(
-    raw: Sequence[Raw], drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
+    raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
 ) -> FloatArray:
-    known = [Known(raw[i], int(label[i]), nan) for i in np.flatnonzero(drawn).tolist()]
-    model = ErrorModel.fit(raw[:: -(-len(raw) // REFERENCE)], known)
-    asked = [raw[i] for i in np.flatnonzero(of).tolist()]
-    p = model.of_rows(asked)[0].clip(SURE, 1.0 - SURE)
+    known = np.flatnonzero(drawn)
+    recent = raw.take(slice(None, None, -(-label.size // REFERENCE)))
+    no_costs = np.full(known.size, np.nan)
+    model = ErrorModel.fit_table(recent, raw.take(known), label[known], no_costs)
+    asked = np.flatnonzero(of)
+    parts = np.array_split(asked, max(-(-asked.size // AT_ONCE), 1))
+    p = np.concatenate([model.of_table(raw.take(part))[0] for part in parts])
+    p = p.clip(SURE, 1.0 - SURE)
     return np.asarray(np.log(p) - np.log1p(-p))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import compress
 from math import isfinite, nan
 from typing import Any
 
@@ -30,12 +31,11 @@ from gatekeeper.analysis.mean_of_all import (
     mean_of_all,
     unchecked_interval,
 )
-from gatekeeper.analysis.outputs import OutputRow, row_of
+from gatekeeper.analysis.outputs import OutputTable
 from gatekeeper.analysis.questions import spread_of_questions
 from gatekeeper.errors import BadInputError
 from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
-from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
 
@@ -142,23 +142,23 @@ def estimate_score(
     BadInputError
         There are no outputs, or a value, a weight, a propensity or the bounds cannot be used.
     """
-    rows = [row_of(output) for output in outputs]
-    if not rows:
+    table = OutputTable.of(outputs)
+    if not table.ids:
         raise BadInputError("outputs=[]: give all outputs of a run, also those not verified")
     low, high = bounds
     if not (isfinite(low) and isfinite(high) and low < high):
         raise BadInputError(f"bounds={bounds!r}: give two finite numbers, the lower one first")
-    value = np.array([_value(row, values, bounds) for row in rows])
-    weight = np.array([_weight(row.id, weights) for row in rows])
+    value = _values(table, values, bounds)
+    weight = np.array([_weight(id_, weights) for id_ in table.ids])
     y = (value - low) / (high - low)
-    found = _Sample(rows, y, weight)
+    found = _Sample(table, y, weight)
     mean, why = found.mean()
     notes = found.notes()
     possible = found.possible()
     scale = _Scale(low, high - low, value, weight)
     unchecked = asked = both = None
     if mean is not None:
-        named = [_question(row.id, questions) for row in found.with_chance]
+        named = [_question(id_, questions) for id_ in found.with_chance]
         more = spread_of_questions(mean, found.drawn, named)
         unchecked, asked, both = (
             scale.of(found.with_no_chance(interval))
@@ -174,7 +174,7 @@ def estimate_score(
         questions=asked,
         both=both,
         checks=found.checks,
-        outputs=len(rows),
+        outputs=len(table.ids),
         explained=0.0 if mean is None else mean.explained,
         why=why,
         notes=notes,
@@ -225,18 +225,20 @@ def _ends(found: Interval) -> str:
 # -- what is known of each output ---------------------------------------------------------------
 
 
-def _value(
-    row: OutputRow, values: Mapping[str, float] | None, bounds: tuple[float, float]
-) -> float:
-    value = row.value if values is None else values.get(row.id, nan)
-    if row.label != row.label:  # no verdict: a value of the metric would be unchecked
-        return nan
-    if value == value and not bounds[0] <= value <= bounds[1]:
+def _values(
+    table: OutputTable, values: Mapping[str, float] | None, bounds: tuple[float, float]
+) -> FloatArray:
+    """Of the outputs with a verdict (N,): without one, a value of the metric is unchecked."""
+    found = table.value
+    if values is not None:
+        found = np.array([values.get(id_, nan) for id_ in table.ids], dtype=np.float64)
+    found = np.where(np.isnan(table.label), nan, found)
+    if (bad := np.flatnonzero((found < bounds[0]) | (found > bounds[1]))).size:
         raise BadInputError(
-            f"id={row.id!r:.80}: value={value!r} lies outside bounds={bounds!r}: give the least "
-            "and the largest value that the metric can have"
+            f"id={table.ids[bad[0]]!r:.80}: value={found[bad[0]].item()!r} lies outside "
+            f"bounds={bounds!r}: give the least and the largest value that the metric can have"
         )
-    return float(value)
+    return found
 
 
 def _weight(id_: str, weights: Mapping[str, float] | None) -> float:
@@ -272,23 +274,22 @@ class _Scale:
 class _Sample:
     """The outputs of a run as a sample: what is known, and what follows for the others."""
 
-    def __init__(self, rows: list[OutputRow], y: FloatArray, weight: FloatArray) -> None:
-        self._rows, self._y, self._weight = rows, y, weight
-        self._p = np.array([row.propensity for row in rows])
-        own = np.array([row.drawn for row in rows])
+    def __init__(self, table: OutputTable, y: FloatArray, weight: FloatArray) -> None:
+        self._table, self._y, self._weight = table, y, weight
+        self._p = table.propensity
         # A verdict from outside is not a random sample: it counts only if all outputs then have
         # verdicts.
         self._complete = bool(np.isfinite(y).all())
-        self._known = np.isfinite(y) & (own | self._complete)
+        self._known = np.isfinite(y) & (table.drawn | self._complete)
         self.checks = int(self._known.sum())
         if self._complete:
-            self._p = np.ones(len(rows))
-        chance = self._p != 0.0  # or not known
+            self._p = np.ones(y.size)
+        chance = self._chance = self._p != 0.0  # or not known
         self.without = int((~chance).sum())
         self._share = float(weight[chance].sum() / weight.sum())
         known = np.where(self._known, y, nan)
         self.drawn = Drawn(self._p[chance], self._known[chance], known[chance], weight[chance])
-        self.with_chance = [row for row, c in zip(rows, chance.tolist(), strict=True) if c]
+        self.with_chance = list(compress(table.ids, chance.tolist()))
 
     def possible(self) -> Interval:
         """The least and the most that is possible: every verdict counts, also one from outside."""
@@ -300,7 +301,7 @@ class _Sample:
 
     def mean(self) -> tuple[Mean | None, str]:
         """The mean of all with a sentence on it, or None and why there is none."""
-        unknown, n = int(np.isnan(self._p).sum()), len(self._rows)
+        unknown, n = int(np.isnan(self._p).sum()), self._p.size
         if unknown:
             return None, (
                 f"The propensity of {unknown:,} of {n:,} outputs is not known: the bounds hold "
@@ -312,7 +313,7 @@ class _Sample:
                 f"{self.without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
                 "for any values of theirs. With the goal “score” every output has a chance."
             )
-        table = RawTable.of([row.raw for row in self.with_chance])
+        table = self._table.raw.take(self._chance)
         columns = None if self._complete else Design.of(table).of_rows(table)
         found = mean_of_all(self.drawn, columns)
         if found is not None and self.without:
@@ -341,10 +342,7 @@ class _Sample:
         return Interval(found.value, low, high, found.n)
 
     def notes(self) -> tuple[str, ...]:
-        missing = sum(
-            row.selected and not known
-            for row, known in zip(self._rows, self._known.tolist(), strict=True)
-        )
+        missing = int((self._table.selected & ~self._known).sum())
         if not missing:
             return ()
         return (

@@ -9,11 +9,10 @@ features that labels justify are used, for P(error) (`stats.inclusion`).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, inf, log, log1p, pi, sqrt
 from operator import mul
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from gatekeeper.stats.feature_terms import SLAB, FeatureTerms
 from gatekeeper.stats.inclusion import inclusion
 from gatekeeper.stats.rank_scale import RankScale
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.shrinkage import Fit, Group, shrunk_fit
 from gatekeeper.types import Candidate, FloatArray
 
@@ -73,17 +73,6 @@ COST = (
 
 
 NO_TERMS = FeatureTerms([])
-
-
-class Raw(NamedTuple):
-    """The data of a candidate before verification; NaN for a missing signal."""
-
-    h1: float
-    h2: float
-    h3: float
-    size: float  # log ĉ
-    positions: float  # log(1 + positions)
-    features: Mapping[str, float] = MappingProxyType({})
 
 
 class Known(NamedTuple):
@@ -151,13 +140,30 @@ class ErrorModel:
         σ(a / √(1 + π s² / 8)), where the log odds a have variance s² (MacKay 1992, "The evidence
         framework applied to classification networks").
         """
-        rows = np.array([raw[:5] for raw in recent], dtype=np.float64)
-        scales = [RankScale.of(column) for column in rows.T]
-        edges = np.quantile(rows[:, 3], np.arange(1, HALVES) / HALVES).tolist()
-        middle = float(rows[:, 3].mean())
-        x = design_of(scales, edges, middle, [k.raw for k in known])
-        y = np.array([k.error for k in known], dtype=np.float64)
-        cost = np.array([k.cost for k in known], dtype=np.float64)
+        return cls.fit_table(
+            RawTable.of(recent),
+            RawTable.of([k.raw for k in known]),
+            np.array([k.error for k in known], dtype=np.float64),
+            np.array([k.cost for k in known], dtype=np.float64),
+            cautious=cautious,
+        )
+
+    @classmethod
+    def fit_table(
+        cls,
+        recent: RawTable,
+        known: RawTable,
+        y: FloatArray,
+        cost: FloatArray,
+        *,
+        cautious: bool = False,
+    ) -> ErrorModel:
+        """The same from columns: errors y (n,) and costs (n,) of the known ones."""
+        scales = [RankScale.of(column) for column in recent.rows.T]
+        sizes = recent.rows[:, 3]
+        edges = np.quantile(sizes, np.arange(1, HALVES) / HALVES).tolist()
+        middle = float(sizes.mean())
+        x = design_of(scales, edges, middle, known.rows)
         paid = cost > 0.0
         cost, of_paid = cost[paid], x[paid]
         level = float(np.log(cost).mean()) if cost.size else 0.0
@@ -166,10 +172,10 @@ class ErrorModel:
         if cost.size:  # the mean of exp is not exp of the mean
             log_cost[ONE] += log(float(cost.sum() / np.exp(of_paid @ log_cost).sum()))
         fitted = shrunk_fit(x, y, ERROR, "logistic")
-        every = -(-len(recent) // SCALED)
-        terms = FeatureTerms.of([raw[5] for raw in recent][::every])
+        every = -(-len(recent.rows) // SCALED)
+        terms = FeatureTerms.of_table(recent.names, recent.features[::every])
         if terms:
-            terms, fitted = _with_features(x, y, fitted, terms, [k.raw[5] for k in known])
+            terms, fitted = _with_features(x, y, fitted, terms, known)
         error, covariance, _ = fitted
         weights = [error, np.pad(log_cost, (0, error.size - WIDTH))]
         if cautious:
@@ -206,8 +212,12 @@ class ErrorModel:
 
     def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
         """P(error) and E[cost] of many at once, (n,) each."""
-        x = design_of(self._scales, self._edges, self._middle, recent)
-        x = np.hstack([x, self._terms.of_rows([raw[5] for raw in recent])])
+        return self.of_table(RawTable.of(recent))
+
+    def of_table(self, table: RawTable) -> tuple[FloatArray, FloatArray]:
+        """The same from columns."""
+        x = design_of(self._scales, self._edges, self._middle, table.rows)
+        x = np.hstack([x, self._terms.of_table_rows(table.names, table.features)])
         odds, log_cost, *off = self._weights @ x.T
         odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
         return 1.0 / (1.0 + np.exp(-np.maximum(odds, -FARTHEST))), np.exp(log_cost)
@@ -224,10 +234,9 @@ class ErrorModel:
 
 
 def design_of(
-    scales: Sequence[RankScale], edges: Sequence[float], middle: float, raws: Sequence[Raw]
+    scales: Sequence[RankScale], edges: Sequence[float], middle: float, rows: FloatArray
 ) -> FloatArray:
-    """The design (n, WIDTH), without columns of features."""
-    rows = np.array([raw[:5] for raw in raws], dtype=np.float64).reshape(-1, 5)
+    """The design (n, WIDTH) of rows of a `RawTable`, without columns of features."""
     z = np.column_stack([scale.of_rows(v) for scale, v in zip(scales, rows.T, strict=True)])
     h, size = z[:, :3], z[:, 3:4]
     has = ~np.isnan(h)
@@ -245,10 +254,11 @@ def _with_features(
     y: FloatArray,
     fitted: Fit,
     terms: FeatureTerms,
-    features: Sequence[Mapping[str, float]],
+    known: RawTable,
 ) -> tuple[FeatureTerms, Fit]:
     """The terms that labels justify beside the design x (n, WIDTH), and the fit with them."""
-    more, slab = terms.of_rows(features), SLAB[terms.kinds]
+    more = terms.of_table_rows(known.names, known.features)
+    slab = SLAB[terms.kinds]
     probability, variance, mean = inclusion(
         x, y, fitted, more, slab=slab, kinds=terms.kinds, features=len(terms)
     )

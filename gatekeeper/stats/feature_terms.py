@@ -49,14 +49,11 @@ class FeatureTerms:
         self.kinds = np.array([kind for term in terms for kind in term.kinds], dtype=np.intp)
 
     @classmethod
-    def of(cls, seen: Sequence[Features]) -> FeatureTerms:
-        """The terms of all features that were seen and that varied."""
-        names = sorted(set[str]().union(*seen))
-        return cls.of_table(names, table_of(seen, names))
-
-    @classmethod
     def of_table(cls, names: Sequence[str], table: FloatArray) -> FeatureTerms:
-        """The same from values (n, number of names), NaN absent."""
+        """The terms of all features that were seen and that varied.
+
+        Their values (n, number of names) are NaN where absent.
+        """
         terms = []
         for name, column in zip(names, table.T, strict=True):
             if np.isnan(column).all():  # never seen
@@ -115,13 +112,8 @@ class FeatureTerms:
             found.append(Effect(name, values, pieces, weight.get(ABSENT, 0.0)))
         return found
 
-    def of_rows(self, rows: Sequence[Features]) -> FloatArray:
-        """The same for many at once, (n, m)."""
-        names = [term.name for term in self._terms]
-        return self.of_rows_of_table(names, table_of(rows, names))
-
-    def of_rows_of_table(self, names: Sequence[str], table: FloatArray) -> FloatArray:
-        """The same from values (n, number of names), NaN absent."""
+    def of_table_rows(self, names: Sequence[str], table: FloatArray) -> FloatArray:
+        """The same for many at once, (n, m), from values (n, number of names), NaN absent."""
         at = {name: i for i, name in enumerate(names)}
         columns = []
         for name, scale, kinds in self._terms:

@@ -1,18 +1,29 @@
-"""The data of many candidates before verification, as arrays."""
+"""The data of candidates before verification: of one, and of many as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.feature_terms import table_of
 from gatekeeper.types import FloatArray
 
-__all__ = ["RawTable"]
+__all__ = ["Raw", "RawTable"]
+
+
+class Raw(NamedTuple):
+    """The data of a candidate before verification; NaN for a missing signal."""
+
+    h1: float
+    h2: float
+    h3: float
+    size: float  # log ĉ
+    positions: float  # log(1 + positions)
+    features: Mapping[str, float] = MappingProxyType({})
 
 
 class RawTable(NamedTuple):
@@ -30,6 +41,11 @@ class RawTable(NamedTuple):
         names = tuple(sorted(set[str]().union(*features)))
         return cls(rows, names, table_of(features, names))
 
-    def take(self, which: NDArray[np.intp] | slice) -> RawTable:
+    def take(self, which: NDArray[np.intp] | NDArray[np.bool_] | slice) -> RawTable:
         """Some of the candidates."""
         return RawTable(self.rows[which], self.names, self.features[which])
+
+    def only(self, names: Collection[str]) -> RawTable:
+        """With these of the features."""
+        kept = [i for i, name in enumerate(self.names) if name in names]
+        return RawTable(self.rows, tuple(self.names[i] for i in kept), self.features[:, kept])

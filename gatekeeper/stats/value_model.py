@@ -73,7 +73,7 @@ class Design:
 
     def of_rows(self, table: RawTable) -> Columns:
         """The same for many at once."""
-        features = self._terms.of_rows_of_table(table.names, table.features)
+        features = self._terms.of_table_rows(table.names, table.features)
         z = np.column_stack([s.of_rows(v) for s, v in zip(self._scales, table.rows.T, strict=True)])
         h = z[:, :3]
         has = ~np.isnan(h)

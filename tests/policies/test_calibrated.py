@@ -21,6 +21,7 @@ from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.signals import signals_of
 from gatekeeper.stats.error_model import ErrorModel, Known, Raw, design_of, raw_of
 from gatekeeper.stats.rank_scale import RankScale
+from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.stats.shrinkage import FLIPPED, Group, shrunk_fit
 from gatekeeper.testing import ScriptedVerifier, make_generation
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Verdict
@@ -422,7 +423,8 @@ def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
     weights = np.array(weights)
     w, covariance = weights[0], weights[2:].T @ weights[2:]
     used = np.diag(covariance) > 1e-9
-    x = design_of([RankScale(*scale) for scale in scales], edges, middle, raws)[:, used]
+    rows = RawTable.of(raws).rows
+    x = design_of([RankScale(*scale) for scale in scales], edges, middle, rows)[:, used]
     p = 1.0 / (1.0 + np.exp(-x[:n] @ w[used]))
     seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
     information = ((1.0 - 2.0 * FLIPPED) * p * (1.0 - p)) ** 2 / (seen * (1.0 - seen))  # Fisher
