@@ -26,7 +26,7 @@ from gatekeeper.analysis.diagnosis.text import odds
 from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
 from gatekeeper.io.records import is_log, load_records
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.run import read_run
+from gatekeeper.log.run_table import read_table
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
@@ -165,7 +165,7 @@ def _print_advice(advice: Advice) -> None:
 
 def _print_drift(log: Path | PostgresRun) -> None:
     """Print the drifts in the log: the outputs may then not be one stream."""
-    for change in read_run(log).health_changes:
+    for change in read_table(log).health_changes:
         if change.health is PolicyHealth.DRIFTED:
             Console().print(Text(f"Note: drifted by output {change.after:,}: {change.why}."))
 

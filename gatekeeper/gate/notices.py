@@ -17,7 +17,8 @@ from typing import Self
 from gatekeeper.gate.state import GateState
 from gatekeeper.log.events import Decided, Event, Released, WarmupRepeated
 from gatekeeper.log.fold import LogState
-from gatekeeper.types import GateResult, Outcome, Reason, SignalState
+from gatekeeper.log.run_table import NO_VERDICT, RunTable
+from gatekeeper.types import Outcome, Reason
 
 __all__ = ["LOG", "Notices", "Shortfall"]
 
@@ -77,26 +78,20 @@ class Shortfall:
         )
 
     @classmethod
-    def of_results(cls, results: Sequence[GateResult], *, warmups: int = 1) -> Self:
-        """Of the results of a run, in order."""
-        after = [r for r in results if r.decision.reason is not Reason.WARMUP]
-        missing = [r.id for r in results if r.signals.state is SignalState.MISSING]
-        without = set(missing)
-        selected = [r.outcome for r in results if r.decision.verify and r.outcome is not None]
-        failed = [outcome for outcome in selected if outcome.error is None]
+    def of_table(cls, run: RunTable) -> Self:
+        """Of a run, as read from its log."""
+        after = ~run.of_reason(Reason.WARMUP)
+        random = run.missing | run.of_reason(Reason.MISSING_SIGNAL)
+        concluded = run.selected & (run.verdict != NO_VERDICT)
         return cls(
-            outputs=len(results),
-            missing=len(missing),
-            evaluated=len(after),
-            unscored=sum(
-                r.id in without or r.decision.reason is Reason.MISSING_SIGNAL
-                for r in after
-                if r.decision.score != r.decision.score
-            ),
-            verdicts=len(selected) - len(failed),
-            failed=len(failed),
-            why=_last(failed),
-            warmups=warmups,
+            outputs=len(run.ids),
+            missing=int(run.missing.sum()),
+            evaluated=int(after.sum()),
+            unscored=int((after & ~run.scored & random).sum()),
+            verdicts=int((concluded & run.labelled).sum()),
+            failed=int((concluded & ~run.labelled).sum()),
+            why=run.why,
+            warmups=run.warmups,
         )
 
     def notes(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from gatekeeper.io.record_lines import write_rows
 from gatekeeper.io.record_rows import RowCheck, rows_of
 from gatekeeper.io.record_table import RecordTable, table_of
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.run import Run, read_run
+from gatekeeper.log.run_table import RunTable, read_table
 from gatekeeper.types import Record
 
 __all__ = [
@@ -154,16 +154,16 @@ def records_of_log(path: str | Path | PostgresRun) -> RecordTable:
     BadInputError
         If the gate has not decided on any output yet.
     """
-    return records_of_run(read_run(path, texts=False), path)
+    return records_of_run(read_table(path), path)
 
 
-def records_of_run(run: Run, path: str | Path | PostgresRun) -> RecordTable:
+def records_of_run(run: RunTable, path: str | Path | PostgresRun) -> RecordTable:
     """As `records_of_log`, from a log that has been read already.
 
     Parameters
     ----------
     run
-        From `gatekeeper.log.run.read_run`.
+        From `gatekeeper.log.run_table.read_table`.
     path
         Path of the log, for the error message.
 
@@ -172,7 +172,7 @@ def records_of_run(run: Run, path: str | Path | PostgresRun) -> RecordTable:
     BadInputError
         If the gate has not decided on any output yet.
     """
-    if not run.outputs:
+    if not run.ids:
         raise BadInputError(f"{path} holds no record: its gate has not decided on any output yet")
     return table_of_run(run)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,18 @@ from gatekeeper.analysis.diagnosis import Diagnosis, diagnose
 from gatekeeper.analysis.estimates import Estimates, estimate
 from gatekeeper.analysis.experiment import Comparison, Protocol, compare
 from gatekeeper.analysis.score import ScoreEstimate, estimate_score
-from gatekeeper.analysis.summary import Summary, summarise
+from gatekeeper.analysis.summary import Summary, summary_of
 from gatekeeper.analysis.vectorised import fixed_score, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_run
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.run import Run, read_run
+from gatekeeper.log.rows import row_of
+from gatekeeper.log.run_table import RunTable, read_table
 from gatekeeper.policies import T0, Calibrated, PolicyDescriptor, built_in, describe_policy
 from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
-from gatekeeper.types import FloatArray, GateResult
+from gatekeeper.types import FloatArray, Reason
 
 __all__ = ["MANY", "STRATA", "PolicyReplays", "ReportData", "RunData", "read_data"]
 
@@ -35,6 +37,7 @@ BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5)
 MANY = 20_000  # records: policies that learn from every label would take too long
 FEW = 5_000  # records up to which Calibrated is replayed at several budgets, which takes longest
 SEEDS, SEEDS_OF_MANY = 10, 3
+SHOWN = 50  # wrong outputs with their texts, in the order of deciding
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,10 @@ class PolicyReplays:
 class RunData:
     """A gate's log and the counts over it."""
 
-    log: Run
+    log: RunTable
     notes: tuple[str, ...]  # reasons why the gate could not choose or learn
-    results: list[GateResult]  # in the order of deciding
     summary: Summary
+    wrong: list[dict[str, Any]]  # rows of the first `SHOWN` wrong outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,7 @@ def read_data(
 ) -> ReportData:
     """Read the file and compute the data of the page. Parameters and errors as in `report`."""
     made_with = command or call_of(path, beta=beta, skip_bad=skip_bad)
-    run = read_run(path) if is_log(path) else None
+    run = read_table(path, shown=SHOWN) if is_log(path) else None
     if run is None:
         assert not isinstance(path, PostgresRun)
         records = read_records(path, skip_bad=skip_bad, on_bad=on_bad)
@@ -121,10 +124,17 @@ def read_data(
     )
 
 
-def _counted(run: Run) -> RunData:
-    results = list(run.results.values())
-    notes = Shortfall.of_results(results, warmups=run.warmups).notes()
-    return RunData(run, notes, results, summarise(results))
+def _counted(run: RunTable) -> RunData:
+    summary = summary_of(
+        warmup=run.of_reason(Reason.WARMUP),
+        selected=run.selected,
+        labelled=run.labelled,
+        wrong=run.error == 1.0,
+        budget_exhausted=int(run.of_reason(Reason.BUDGET_EXHAUSTED).sum()),
+        missing_signal=int(run.missing.sum()),
+    )
+    wrong = [row_of(output, generation) for output, generation in run.wrong]
+    return RunData(run, Shortfall.of_table(run).notes(), summary, wrong)
 
 
 def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyReplays | None:
@@ -147,7 +157,7 @@ def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyRe
     return PolicyReplays(shown, at_beta, several, over, protocol.seeds, many)
 
 
-def _beta_of(run: Run | None) -> float:
+def _beta_of(run: RunTable | None) -> float:
     """The fraction of the log's budget or policy; BETA for records and where it is not set."""
     if run is not None:
         fraction = run.ledger.budget.fraction
@@ -159,7 +169,7 @@ def _beta_of(run: Run | None) -> float:
     return BETA
 
 
-def _warmup_of(run: Run | None) -> int:
+def _warmup_of(run: RunTable | None) -> int:
     """T0 of the log's policy, as often as it was repeated; the default where it has none."""
     given = None if run is None else run.settings["policy"].get("warmup")
     warmup = given if isinstance(given, int) and given > 0 else T0

@@ -9,9 +9,8 @@ from time import monotonic
 
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.errors import GatekeeperError
-from gatekeeper.io.records import records_of_run
+from gatekeeper.io.records import records_of_log
 from gatekeeper.log import PostgresRun
-from gatekeeper.log.run import read_run
 from gatekeeper.stats.interval import Interval
 
 __all__ = ["LoggedErrorRate"]
@@ -47,8 +46,7 @@ class LoggedErrorRate:
     def _estimate(self) -> None:
         begun = monotonic()
         try:
-            run = read_run(self._log, texts=False)
-            found = estimate(records_of_run(run, self._log))
+            found = estimate(records_of_log(self._log))
             self._rate = found.assisted or found.weighted
         except (GatekeeperError, OSError) as error:
             _LOG.info("gatekeeper: %s: no error rate: %s", self._log, error)  # no output yet

@@ -16,7 +16,7 @@ from gatekeeper import Budget, VerificationGate
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.errors import LogError
-from gatekeeper.io.records import records_of_run
+from gatekeeper.io.records import records_of_log
 from gatekeeper.log import MemoryLog, SQLiteLog
 from gatekeeper.log.run import read_run
 from gatekeeper.page.course import found_over_stream, rate_over_stream
@@ -33,7 +33,7 @@ def check(follower: Follower, path: Path) -> None:
     state, run = follower.state, read_run(path)
     figures, results = state.figures(), list(run.results.values())
     assert figures.summary == summarise(results)
-    of_report = estimate(records_of_run(run, path))
+    of_report = estimate(records_of_log(path))
     assert figures.rate.naive == of_report.naive
     assert figures.rate.weighted == of_report.weighted
     assert (figures.rate.why, figures.rate.notes) == (of_report.why, of_report.notes)

@@ -19,7 +19,7 @@ from gatekeeper import Budget, Generation, VerificationGate
 from gatekeeper.analysis.estimates import estimate, interval
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.cli import main
-from gatekeeper.io.records import records_of_run
+from gatekeeper.io.records import records_of_log
 from gatekeeper.log.run import read_run
 
 
@@ -31,7 +31,7 @@ def test_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     shown = re.sub(r"\s+", " ", capsys.readouterr().out)
     run = read_run(log)
     summary, ledger = summarise(run.results.values()), run.ledger
-    rate = estimate(records_of_run(run, log)).weighted
+    rate = estimate(records_of_log(log)).weighted
     for text in (
         "run.db: 300 outputs",
         f"{ledger.spent:g} spent and {ledger.held:g} reserved of {ledger.cap:g} verifications",

@@ -8,6 +8,7 @@ from pathlib import Path
 from gatekeeper.gate.state import GateState
 from gatekeeper.log import events
 from gatekeeper.log.fold import LogState
+from gatekeeper.log.run_table import _TableState
 from gatekeeper.page.state import WatchState
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,7 @@ BRANCHES = {
     "gatekeeper/gate/state.py": "the policy, which a gate has beside the account",
     "gatekeeper/gate/following.py": "which events of other processes apply here, under which id",
     "gatekeeper/page/state.py": "the rows and times that the live page shows",
+    "gatekeeper/log/run_table.py": "the columns that outputs become",
 }
 
 
@@ -45,4 +47,5 @@ def test_few_places_branch_on_the_kind_of_an_event() -> None:
 
 def test_states_of_a_log_are_that_fold() -> None:
     assert issubclass(GateState, LogState)
+    assert issubclass(_TableState, LogState)
     assert issubclass(WatchState, LogState)

@@ -18,8 +18,7 @@ from scripted_upstream import ScriptedUpstream, completion, reply
 
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.analysis.estimates import estimate
-from gatekeeper.io.records import records_of_run
-from gatekeeper.log.run import read_run
+from gatekeeper.io.records import records_of_log
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.telemetry.prometheus import GateCollector
 from gatekeeper.testing import ScriptedVerifier, make_generation
@@ -66,7 +65,7 @@ def test_the_figures_are_those_of_the_status_and_survive_a_restart(tmp_path: Pat
             deadline = time.monotonic() + PATIENCE
             while True:  # an estimate is begun by a look at the figures, and there at a later one
                 found = samples(generate_latest(registry).decode())
-                wanted = estimate(records_of_run(read_run(log), log)).assisted
+                wanted = estimate(records_of_log(log)).assisted
                 assert wanted is not None
                 if (
                     found.get(("gatekeeper_error_rate", frozenset({("bound", "low")})))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gatekeeper.log.run import Run
+from gatekeeper.log.run_table import RunTable
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, element, section, table
@@ -48,11 +48,11 @@ def about(data: ReportData) -> Section:
     )
 
 
-def _policy_of(run: Run) -> str:
+def _policy_of(run: RunTable) -> str:
     return str(run.settings["policy"].get("type", "?")).rpartition(".")[2]
 
 
-def _settings(run: Run) -> Markup:
+def _settings(run: RunTable) -> Markup:
     """All settings, for readers who want to repeat the run."""
     rows = [
         (group, name, "not set" if value is None else str(value))

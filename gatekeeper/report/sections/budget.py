@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
+from numpy.typing import NDArray
 
 from gatekeeper.analysis.summary import Summary
 from gatekeeper.budget import Ledger
-from gatekeeper.log.run import Run
+from gatekeeper.log.run_table import RunTable
 from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, figure, section, table
-from gatekeeper.types import GateResult, GroupAccount, Reason
+from gatekeeper.types import GroupAccount, Reason
 
 __all__ = ["account", "bought", "budget"]
 
@@ -26,7 +27,7 @@ def budget(data: ReportData) -> Section | None:
         "Budget and errors found",
         bought(run.summary),
         account(run.log.ledger),
-        _timeline(run.log, run.results),
+        _timeline(run.log),
     )
 
 
@@ -77,12 +78,11 @@ def _share(group: GroupAccount) -> float:
     return group.spent / group.cap if group.cap else 1.0
 
 
-def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:
+def _timeline(run: RunTable) -> Markup:
     budget = run.ledger.budget
-    mine = [r.verified and r.id not in run.external for r in results]
-    wrong = [m and r.outcome is not None and r.outcome.error == 1
-             for m, r in zip(mine, results, strict=True)]  # fmt: skip
-    warmup = sum(r.decision.reason is Reason.WARMUP for r in results)
+    mine = run.labelled & ~run.external
+    wrong = mine & (run.error == 1.0)
+    warmup = int(run.of_reason(Reason.WARMUP).sum())
     rate = budget.fraction if budget.unit == "verifications" else None
     drawn = figures.timeline_figure(mine, wrong, warmup=warmup, rate=rate)
     return figure(
@@ -95,11 +95,11 @@ def _timeline(run: Run, results: Sequence[GateResult]) -> Markup:
     )
 
 
-def _values(verified: Sequence[bool], wrong: Sequence[bool]) -> Markup:
-    n = len(verified)
+def _values(verified: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Markup:
+    n = verified.size
     ends = sorted({round(n * share / 10) for share in range(1, 11)})
     return table(
         ("outputs seen", "verified", "verified and wrong"),
-        [(f"{end:,}", f"{sum(verified[:end]):,}", f"{sum(wrong[:end]):,}") for end in ends],
+        [(f"{end:,}", f"{verified[:end].sum():,}", f"{wrong[:end].sum():,}") for end in ends],
         caption="Cumulative counts.",
     )

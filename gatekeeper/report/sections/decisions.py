@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from gatekeeper.log.run import Run
+from gatekeeper.log.run_table import NO_VERDICT, RunTable
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, section, table
 from gatekeeper.report.labels import DRAWN, REASONS, VERDICTS
-from gatekeeper.types import GateResult, Reason, Verdict
+from gatekeeper.types import Reason, Verdict
 
 __all__ = ["ReasonCounts", "decisions", "reasons_table", "verdicts_table"]
 
@@ -27,25 +26,24 @@ class ReasonCounts(NamedTuple):
 def decisions(data: ReportData) -> Section | None:
     if data.run is None:
         return None
-    results = data.run.results
+    run = data.run.log
     names = REASONS | ({Reason.POLICY: DRAWN} if data.for_score else {})
     return section(
         "Why outputs were verified or not",
-        reasons_table(_reasons(results), names),
-        _verdicts(data.run.log, results),
+        reasons_table(_reasons(run), names),
+        _verdicts(run),
     )
 
 
-def _reasons(results: Sequence[GateResult]) -> dict[Reason, ReasonCounts]:
-    groups: dict[Reason, list[GateResult]] = {}
-    for result in results:
-        groups.setdefault(result.decision.reason, []).append(result)
+def _reasons(run: RunTable) -> dict[Reason, ReasonCounts]:
     counts = {}
-    for reason, group in groups.items():
-        selected = [r for r in group if r.decision.verify]
-        known = [r for r in selected if r.verified]
-        wrong = sum(r.outcome is not None and r.outcome.error == 1 for r in known)
-        counts[reason] = ReasonCounts(len(group), len(selected), len(known), wrong)
+    for reason in Reason:
+        of = run.of_reason(reason)
+        if of.any():
+            selected = of & run.selected
+            known = selected & run.labelled
+            masks = (of, selected, known, known & (run.error == 1.0))
+            counts[reason] = ReasonCounts(*(int(mask.sum()) for mask in masks))
     return counts
 
 
@@ -64,13 +62,12 @@ def reasons_table(
     )
 
 
-def _verdicts(run: Run, results: Sequence[GateResult]) -> Markup:
-    by_gate: Counter[Verdict] = Counter()
-    external: Counter[Verdict] = Counter()
-    for result in results:
-        if result.outcome is not None:
-            (external if result.id in run.external else by_gate)[result.outcome.verdict] += 1
-    waiting = sum(r.decision.verify and r.outcome is None for r in results)
+def _verdicts(run: RunTable) -> Markup:
+    by_gate, external = (
+        {verdict: int((run.of_verdict(verdict) & of).sum()) for verdict in Verdict}
+        for of in (~run.external, run.external)
+    )
+    waiting = int((run.selected & (run.verdict == NO_VERDICT)).sum())
     return verdicts_table(by_gate, external, waiting=waiting)
 
 

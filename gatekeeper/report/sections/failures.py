@@ -5,26 +5,23 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from gatekeeper.log.rows import row_of
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, element, folded, section
 
 __all__ = ["failures"]
 
-MOST = 50  # in the order of deciding
 LONG = 4000  # characters of a text
 
 
 def failures(data: ReportData) -> Section | None:
     if data.run is None:
         return None
-    log = data.run.log
-    wrong = [id_ for id_, o in log.outputs.items() if o.outcome and o.outcome.error == 1]
-    name = shlex.quote(data.name)
-    if not wrong:
+    shown, wrong = data.run.wrong, int((data.run.log.error == 1.0).sum())
+    name, unit = shlex.quote(data.name), data.run.log.ledger.budget.unit
+    if not shown:
         return section("Wrong outputs", element("p", "No output was found wrong."))
-    which = f"The first {MOST} of {len(wrong):,}" if len(wrong) > MOST else f"All {len(wrong)}"
-    shown = [row_of(log.outputs[id_], log.generations[id_]) for id_ in wrong[:MOST]]
+    few = wrong == len(shown)
+    which = f"All {wrong}" if few else f"The first {len(shown)} of {wrong:,}"
     return section(
         "Wrong outputs",
         element(
@@ -36,7 +33,7 @@ def failures(data: ReportData) -> Section | None:
             element("code", f"read_run({data.name!r}).to_pandas()"),
             class_="caption",
         ),
-        folded(which, *(_failure(row, log.ledger.budget.unit) for row in shown)),
+        folded(which, *(_failure(row, unit) for row in shown)),
     )
 
 
