@@ -23,9 +23,14 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 import gatekeeper  # noqa: E402
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate  # noqa: E402
-from gatekeeper.errors import BadInputError, GatekeeperError  # noqa: E402
+from gatekeeper.adapters.generate import bundled_generator  # noqa: E402
+from gatekeeper.errors import (  # noqa: E402
+    BadInputError,
+    GatekeeperError,
+    GeneratorUnavailableError,
+)
 from gatekeeper.log.run import read_run  # noqa: E402
-from gatekeeper.ray import RayVerifier, VerifyRows  # noqa: E402
+from gatekeeper.ray import RayGenerator, RayVerifier, VerifyRows  # noqa: E402
 from gatekeeper.sandbox import LocalSandbox  # noqa: E402
 
 CODE = {"kind": "code", "entry_point": "double", "tests": ["assert double(2) == 4"]}
@@ -51,6 +56,29 @@ class Notes:
 class Unavailable:
     def __init__(self) -> None:
         raise OSError("no engine here")
+
+
+class Model:
+    """Answers with the number of calls so far; a prompt may kill its actor, or raise."""
+
+    prompt_template = "{prompt}"
+
+    def __init__(self, file: str) -> None:
+        self.file = Path(file)
+
+    def __call__(self, prompts: Any, ids: Any, *, temperature: float = 0.0) -> list[Generation]:
+        with self.file.open("a") as notes:
+            notes.write(f"{os.getpid()}\n")
+        if "kills" in prompts or ("kills once" in prompts and len(self.notes()) == 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "raises" in prompts:
+            raise GeneratorUnavailableError("the context is too short")
+        time.sleep(0.3)
+        texts = [f"{prompt} at {temperature}" for prompt in prompts]
+        return [Generation(id_, text) for id_, text in zip(ids, texts, strict=True)]
+
+    def notes(self) -> list[str]:
+        return self.file.read_text().splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +163,34 @@ def test_a_node_dies_and_each_verification_ends_elsewhere_charged_once(
     cluster.add_node(num_cpus=1)
 
 
+def test_generators_answer_at_the_same_time_as_one_does_here(cluster: Cluster) -> None:
+    prompts, ids = ["What is 3 + 4?", "What is 5 * 6?"], ["a", "b"]
+    expected = bundled_generator()(prompts, ids)
+    with (
+        RayGenerator(bundled_generator, actors=2, gpus=0) as generate,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        calls = [threads.submit(generate, prompts, ids) for _ in range(4)]
+        for call in calls:
+            assert [(g.id, g.text) for g in call.result(60)] == [(g.id, g.text) for g in expected]
+            assert (call.result()[0].logprob == expected[0].logprob).all()
+
+
+def test_a_generator_that_dies_is_replaced(cluster: Cluster, tmp_path: Path) -> None:
+    model = Model(str(tmp_path / "notes"))
+    with RayGenerator(partial(Model, str(model.file)), gpus=0) as generate:
+        assert generate.prompt_template == "{prompt}"
+        (answer,) = generate(["kills once"], ["a"], temperature=0.5)
+        assert answer.text == "kills once at 0.5"
+        assert len(set(model.notes())) == 2
+        with pytest.raises(GeneratorUnavailableError, match="the context is too short"):
+            generate(["raises"], ["b"])
+        assert len(set(model.notes())) == 2  # the actor lives on
+        with pytest.raises(GeneratorUnavailableError, match="3 actors died"):
+            generate(["kills"], ["c"])
+        assert generate(["right"], ["d"])[0].text == "right at 0.0"
+
+
 DRIVER = """
 import sys
 import ray
@@ -184,7 +240,7 @@ def test_the_driver_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> N
 
 
 def test_a_run_on_the_cluster_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> None:
-    """It ends with the verdicts of a run in this process."""
+    """It ends with the verdicts of a run in this process, generated on an actor or here."""
 
     def command(log: str, *more: str) -> list[str]:
         run = "import sys; from gatekeeper.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -192,7 +248,8 @@ def test_a_run_on_the_cluster_is_killed_and_goes_on(cluster: Cluster, tmp_path: 
         gate = ["--sandbox", "local", "--budget", "0.5", "--log", str(tmp_path / log), "--json"]
         return [sys.executable, "-c", run, "run", *tasks, *gate, *more]
 
-    on_ray = command("ray.db", "--engine", "ray", "--address", cluster.address)
+    engine = ["--engine", "ray", "--address", cluster.address]
+    on_ray = command("ray.db", *engine, "--generators", "1")
     with killed_at_the_end(on_ray) as first:
         while events(tmp_path / "ray.db") < 100:
             assert first.poll() is None
@@ -231,3 +288,7 @@ def test_what_cannot_start_says_why(cluster: Cluster) -> None:
         RayVerifier(Unavailable)
     with pytest.raises(BadInputError, match="batch=0"):
         RayVerifier(LocalSandbox, batch=0)
+    with pytest.raises(BadInputError, match="1 GPUs each: the cluster has 0"):
+        RayGenerator(bundled_generator)
+    with pytest.raises(GeneratorUnavailableError, match="no engine here"):
+        RayGenerator(Unavailable, gpus=0)
