@@ -93,7 +93,7 @@ def test_a_recipe_of_ones_own_and_what_is_refused() -> None:
     assert same(make_stream(STREAMS["usual"], 300, 0), make_stream("usual", 300, 0))
     assert make_stream(Recipe(error_rate=(1.0,)), 300, 0).error.all()
     for name, n, seed, message in (
-        ("calm", 500, 0, "name='calm' is no stream"),
+        ("calm", 500, 0, "name='calm' is not a stream"),
         ("usual", 299, 0, "n=299"),
         ("usual", 100_001, 0, "n=100001"),
         ("usual", 500, -1, "seed=-1"),

@@ -215,5 +215,5 @@ def test_what_cannot_be_is_refused() -> None:
         estimate_inputs(z, y * 2, k, 0.2)
     with pytest.raises(BadInputError, match="scores do not vary"):
         estimate_inputs(np.ones(400), y, k, 0.2)
-    with pytest.raises(BadInputError, match="pair up"):
+    with pytest.raises(BadInputError, match="of one shape"):
         estimate_inputs(z[1:], y, k, 0.2)
