@@ -61,7 +61,7 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert ran.returncode == 0, ran.stderr
     printed = ran.stdout.split(f"{MARK}\n")
     assert printed[: len(shown)] == shown
-    if page == "tour":  # what its program leaves is looked at
+    if page == "tour":  # its commands read the files that its program leaves
         monkeypatch.chdir(tmp_path)
         for command in re.findall(r"^    gatekeeper (.*)$", text, re.MULTILINE):
             assert main(command.split()) in (0, 3, 4), command  # diagnose answers by it
@@ -282,7 +282,7 @@ def test_the_page_on_the_log_has_every_field(tmp_path: Path) -> None:
         assert f"`{name}`" in page, name
 
 
-def test_the_api_pages_name_what_there_is() -> None:
+def test_the_api_pages_name_existing_objects() -> None:
     """Each is a module, or a name in one, and together they have all of `gatekeeper.__all__`."""
     named = set()
     for page in (DOCS / "reference/api").glob("*.md"):
