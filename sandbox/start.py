@@ -49,7 +49,7 @@ _MODULES = (
     "files",
     "procfs",
     "supervisor",
-)  # in order of import
+)  # each after those that it imports
 
 # The argument is a path to connect to, or the number of an inherited socket.
 LOADER = """
