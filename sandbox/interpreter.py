@@ -13,9 +13,9 @@ from gatekeeper.sandbox.reprs import last_line
 
 __all__ = ["OLDEST", "PROBE", "Interpreter", "of_this_machine", "read"]
 
-OLDEST = (3, 10)  # that runs sandbox/inside
-# Run by an interpreter, to identify it. It imports what Debian's python3-minimal lacks and the
-# sandbox or honest candidates need.
+OLDEST = (3, 10)  # version that can run sandbox/inside
+# The interpreter runs this program to identify itself. The imports are modules that the sandbox or
+# honest candidates need, and that Debian's python3-minimal lacks.
 PROBE = f"""
 import sys
 if sys.version_info >= {OLDEST}:

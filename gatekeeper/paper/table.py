@@ -63,7 +63,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """Rows of cells under the heads of their columns; `labels` head the rows' own names."""
+    """Rows of cells; `labels` are the heads of the columns that hold the rows' names."""
 
     name: str
     title: str

@@ -39,8 +39,8 @@ def correlation(s: FloatArray, y: FloatArray, w: FloatArray, n: float) -> tuple[
 def dispersion(rho: Sequence[float], variance: Sequence[float]) -> tuple[float, float, float]:
     """H = Var_k(ρ_k); H without sampling noise; p of "all ρ_k are equal". NaN where undefined.
 
-    K estimates that differ by noise alone disperse by (K - 1) / K of their mean variance: that is
-    taken off. The test is Cochran's Q on Fisher's z against χ² with K - 1 degrees of freedom.
+    K estimates that differ by noise alone disperse by (K - 1) / K of their mean variance, which is
+    subtracted. The test is Cochran's Q on Fisher's z against χ² with K - 1 degrees of freedom.
     Permuting strata would test more than equal ρ_k: equal error rates and score distributions
     too.
     """

@@ -64,7 +64,10 @@ class SpreadModel:
         return cls(design, found.intercept, found.slope, mean)
 
     def __call__(self, raw: Raw) -> float:
-        """Relative to the mean over recent outputs, above 0; 1 where nothing is learned."""
+        """The standard deviation relative to the mean over recent outputs, above 0.
+
+        1 where nothing is learned.
+        """
         z = self._design(raw)
         variance = self._intercept + sum(map(mul, self._slopes, z))
         deviation = sqrt(min(max(variance, LEAST), MOST))

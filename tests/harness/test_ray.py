@@ -236,7 +236,7 @@ def test_the_driver_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> N
     assert figures.read_text().split() == ["60", "60.0", "30"]
     tried = Counter(line.split()[0] for line in notes.read_text().splitlines())
     assert len(tried) == 60
-    assert sum(tried.values()) < 60 + 20  # what the log knew was not verified again
+    assert sum(tried.values()) < 60 + 20  # outputs with a logged verdict are not verified again
 
 
 def test_a_run_on_the_cluster_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_rows_of_ray_data(cluster: Cluster) -> None:
     }
 
 
-def test_what_cannot_start_says_why(cluster: Cluster) -> None:
+def test_a_pool_that_cannot_start_names_the_reason(cluster: Cluster) -> None:
     with pytest.raises(GatekeeperError, match=r"Unavailable: no actor could be.*no engine here"):
         RayVerifier(Unavailable)
     with pytest.raises(BadInputError, match="batch=0"):

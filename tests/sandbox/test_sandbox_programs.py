@@ -221,7 +221,7 @@ def test_processor_time(opened: Open, generation: Callable[..., Generation]) -> 
 
 
 def test_processor_time_of_the_tests(opened: Open, generation: Callable[..., Generation]) -> None:
-    """A candidate that keeps its tests busy is not excused by their end."""
+    """A candidate that keeps its tests busy until their limit fails."""
     task = {"test": "def check(f):\n    for n in range(f(1)): assert n >= 0", "entry_point": "f"}
     with opened(timeout=20, cpu_seconds=1, workers=1) as sandbox:
         outcome = sandbox.verify(generation("def f(x): return 10**12"), task)
@@ -315,7 +315,7 @@ def test_a_chain_of_directories_is_removed(check: Check, honest: Honest) -> None
 def test_weaker_levels(
     backend: str, check: Check, honest: Honest, hasty: Sandbox, tmp_path: Path
 ) -> None:
-    """What holds at every level: the verdict is the candidate's own, and bounds are bounds."""
+    """At every level the verdict is the candidate's own, and the limits hold."""
     level = {"unshare": "namespaces"}.get(backend, backend)
     for code in HONEST.values():
         outcome = check(code)

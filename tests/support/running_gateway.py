@@ -25,7 +25,7 @@ from gatekeeper.verifiers import ByKind
 
 
 class GoldChecker:
-    """Right is a text that contains the gold answer."""
+    """A verifier that passes a text that contains the gold answer."""
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
         right = task["gold"] in generation.text
