@@ -41,6 +41,7 @@ NOTHING = Requested({}, NO_EDITS, NO_EDITS)
 
 def endpoint_of(path: str) -> str | None:
     """The endpoint that a path ends with; None for one that is not gated."""
+    path = path.rstrip("/")
     for endpoint in ENDPOINTS:
         if path.endswith(endpoint):
             return endpoint
