@@ -25,7 +25,7 @@ HARNESSES := lm-eval evalplus inspect litellm pydantic-evals langchain swebench 
 UV := .venv-harness/uv/bin/uv
 SOURCES := $(shell find gatekeeper adapters sandbox -name '*.py') pyproject.toml
 
-.PHONY: demo docs test test-faults test-neighbours test-vllm test-harness lint lock clean
+.PHONY: demo docs test test-faults test-neighbours test-scale test-vllm test-harness lint lock clean
 .PHONY: $(HARNESSES:%=test-harness-%)
 .SECONDARY:
 
@@ -45,6 +45,11 @@ test-faults: .venv/dev
 # Each hostile program beside each honest one, on each level: about ten minutes.
 test-neighbours: .venv/dev
 	GATEKEEPER_NEIGHBOURS=all $(BIN)/python -m pytest -rP tests/sandbox/test_sandbox_neighbours.py
+
+# Processes that share a budget, with the lengths that docs/scale.md names: about 20 minutes.
+test-scale: .venv/dev
+	GATEKEEPER_SCALE=full GATEKEEPER_TEST_POSTGRES=required $(BIN)/python -m pytest --durations=10 \
+		tests/gate/test_shared.py tests/gate/test_shared_absence.py tests/budget
 
 test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
 	PYTHONPATH=. $(PYTHON_VLLM) tests/live/check.py

@@ -49,10 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0, 2 for bad input, 130 for Ctrl-C, or that of the command.
+        The exit code: 0, 2 for bad input, 130 for Ctrl-C, 143 for SIGTERM, or that of the command.
     """
     code = exit_code_of(lambda: _run(sys.argv[1:] if argv is None else list(argv)))
-    if argv is None and code == 130:
+    if argv is None and code in (130, 143):
         os._exit(code)  # threads that wait for a server would keep the process
     return code
 

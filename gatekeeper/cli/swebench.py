@@ -152,7 +152,7 @@ def _gate(
     if args.reports is None:
         settings |= {"dataset": args.dataset, "split": args.split, "timeout": args.timeout}
         if options.log is not None:
-            set_interrupt_message("interrupted; the same command continues")
+            set_interrupt_message("; the same command continues")
     results: list[GateResult] = []
     with (
         open_gate(options, horizon=len(patched), settings=settings, workers=args.workers) as gate,

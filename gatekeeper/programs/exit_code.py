@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.limits import cause_of
 from gatekeeper.log.place import without_passwords
-from gatekeeper.programs.interrupt import interrupt_message, prompt_interrupts
+from gatekeeper.programs.interrupt import Interrupt, prompt_interrupts
 
 __all__ = ["exit_code_of"]
 
@@ -27,7 +27,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     -------
     int
         What `program` returns; 2 for bad input and for a limit of this machine, 130 for Ctrl-C,
-        141 where the reader of the output has stopped.
+        143 for SIGTERM, 141 where the reader of the output has stopped.
 
     Raises
     ------
@@ -35,23 +35,24 @@ def exit_code_of(program: Callable[[], int]) -> int:
         Any other error, which is a bug.
     """
     _print_on_any_terminal()
+    interrupt = Interrupt()
     try:
-        with prompt_interrupts() as interrupted:
+        with prompt_interrupts() as interrupt:
             code = program()
             print(end="", flush=True)  # does nothing where standard output is closed
     except GatekeeperError as e:
-        if interrupted.is_set():
-            return _interrupt()
+        if interrupt.number is not None:
+            return _interrupted(interrupt)
         print(f"gatekeeper: {without_passwords(str(e))}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
-        return _interrupt()
+        return _interrupted(interrupt)
     except Exception as e:
-        if interrupted.is_set():
-            return _interrupt()
+        if interrupt.number is not None:
+            return _interrupted(interrupt)
         cause = cause_of(e)
         if cause is None:
             raise
@@ -60,9 +61,9 @@ def exit_code_of(program: Callable[[], int]) -> int:
     return code
 
 
-def _interrupt() -> int:
-    print(f"gatekeeper: {interrupt_message()}", file=sys.stderr)
-    return 130
+def _interrupted(by: Interrupt) -> int:
+    print(by.message, file=sys.stderr)
+    return by.exit_code
 
 
 def _print_on_any_terminal() -> None:

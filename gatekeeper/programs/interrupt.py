@@ -1,4 +1,8 @@
-"""Ctrl-C ends a program within a second, even while it waits."""
+"""Ctrl-C and SIGTERM end a program in time, even while it waits.
+
+Both raise KeyboardInterrupt in the main thread, so that logs are closed and leases returned. A
+command that serves handles SIGTERM itself, for as long as it does.
+"""
 
 from __future__ import annotations
 
@@ -8,54 +12,84 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
+from types import FrameType
 
-__all__ = ["interrupt_message", "prompt_interrupts", "set_interrupt_message"]
+__all__ = ["Interrupt", "prompt_interrupts", "set_interrupt_message"]
 
-GRACE = 0.7  # seconds for closing files, logs and sandboxes
+# Seconds for closing files, logs and sandboxes. A person waits for the first; `docker stop` kills
+# ten seconds after the second.
+GRACE = {signal.SIGINT: 0.7, signal.SIGTERM: 8.0}
 ENDED = b"\0"  # in place of the number of a signal
 
-_message = "interrupted"
+_message = ""
 
 
-def set_interrupt_message(message: str = "interrupted") -> None:
-    """Set what Ctrl-C prints from now on: how far the program is, and how to continue."""
+def set_interrupt_message(message: str = "") -> None:
+    """Set what follows "interrupted" from now on: how far the program is, and how to continue."""
     global _message
     _message = message
 
 
-def interrupt_message() -> str:
-    """What Ctrl-C prints."""
-    return _message
+class Interrupt:
+    """The signal that ends the program.
+
+    Attributes
+    ----------
+    number : int or None
+        Of the first signal; None: none came.
+    """
+
+    number: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """As a shell reports a program that a signal has ended."""
+        return 128 + (self.number or signal.SIGINT)
+
+    @property
+    def message(self) -> str:
+        """What the program prints at its end."""
+        by = " by SIGTERM" if self.number == signal.SIGTERM else ""
+        return f"gatekeeper: interrupted{by}{_message}"
 
 
 @contextmanager
-def prompt_interrupts() -> Iterator[threading.Event]:
-    """Ctrl-C raises KeyboardInterrupt; GRACE seconds later, or at a second one, the process ends.
+def prompt_interrupts() -> Iterator[Interrupt]:
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt; GRACE seconds later the process ends.
 
-    The event is set, at the latest when this ends, if there was one: libraries of C that are
+    So it does at a second Ctrl-C. A second SIGTERM has no effect, because `timeout` and service
+    managers send it to the process and to its group.
+
+    The result is set, at the latest when this ends, if a signal came: libraries of C that are
     interrupted while they are imported raise ImportError in place of KeyboardInterrupt.
 
     The main thread may be in a library of C, which no exception leaves, or wait for a thread that
     waits for a server. So a separate thread reads the signal's byte. A log survives this end as it
-    survives `kill -9`. Where SIGINT is ignored, as in a shell's background, it stays ignored.
+    survives `kill -9`. A signal that is ignored, as SIGINT is in a shell's background, stays so.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    interrupted = threading.Event()
-    if not is_main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
-        yield interrupted
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
         return
     set_interrupt_message()
     read, write = os.pipe()
     os.set_blocking(write, False)
-    watcher = threading.Thread(target=_watch, args=(read, interrupted), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(read, interrupt), daemon=True)
     watcher.start()
     wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     # asyncio cancels its tasks at an interrupt if it finds Python's own handler
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminate}
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in handlers.items()
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+    }
     try:
-        yield interrupted
+        yield interrupt
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
         signal.set_wakeup_fd(wakeup)
         os.write(write, ENDED)  # a child that outlives this may hold the pipe open
         watcher.join()
@@ -63,15 +97,46 @@ def prompt_interrupts() -> Iterator[threading.Event]:
         os.close(read)
 
 
-def _watch(read: int, interrupted: threading.Event) -> None:
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Do what Ctrl-C does at this moment: asyncio cancels its tasks."""
+    signal.signal(number, signal.SIG_IGN)
+    at_interrupt = signal.getsignal(signal.SIGINT)
+    if callable(at_interrupt):
+        at_interrupt(number, frame)
+    else:
+        raise KeyboardInterrupt
+
+
+def _is_ours(number: int) -> bool:
+    """A program that serves has a handler of its own for SIGTERM."""
+    if number == signal.SIGTERM:
+        return signal.getsignal(number) in (_terminate, signal.SIG_IGN)
+    return number in GRACE
+
+
+def _watch(read: int, interrupt: Interrupt) -> None:
     """Read the numbers of signals until ENDED: the program has then ended in time."""
-    while (number := os.read(read, 1)) != ENDED:
-        if number[0] != signal.SIGINT:
+    while (byte := os.read(read, 1)) != ENDED:
+        if not _is_ours(number := byte[0]):
             continue
-        interrupted.set()
-        ready, _, _ = select.select([read], [], [], GRACE)
-        if ready and os.read(read, 1) == ENDED:
-            return
+        interrupt.number = number
+        deadline = monotonic() + GRACE[signal.Signals(number)]
+        while (left := deadline - monotonic()) > 0 and select.select([read], [], [], left)[0]:
+            later = os.read(read, 1)
+            if later == ENDED:
+                return
+            if later[0] == signal.SIGINT:
+                break
         with suppress(OSError):
-            os.write(2, f"gatekeeper: {interrupt_message()}\n".encode())
-        os._exit(130)
+            os.write(2, f"{interrupt.message}\n".encode())
+        os._exit(interrupt.exit_code)
+
+
+def _in_child() -> None:
+    """A forked child has the pipe: a SIGTERM of its own must not end its parent."""
+    if signal.getsignal(signal.SIGTERM) is _terminate:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -204,7 +204,7 @@ def _generate_and_verify(
 ) -> None:
     def note_where() -> None:
         stopped = _stopped(gate.status().seen, len(tasks), options)
-        set_interrupt_message(f"interrupted after {stopped}")
+        set_interrupt_message(f" after {stopped}")
 
     note_where()
     with _gate_progress(gate, f"{options.policy}: answer, decide, verify", len(tasks)) as advance:

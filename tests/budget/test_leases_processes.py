@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from shared_runs import AWAY, FULL, HISTORIES, PATIENCE
 
 from gatekeeper.budget.lease_store import FencedError, UnavailableError
 from gatekeeper.budget.leases import AHEAD, Leases
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from postgres import Server
 
 PRICE, PROCESSES = 10, 8
+TASKS = 1000 if FULL else 250  # of each process
 FORK = multiprocessing.get_context("fork")
 
 
@@ -85,13 +87,13 @@ class History:
         self.rng = random.Random(f"processes {seed}")
         self.place = postgres.new_run()
         open_log(self.place).close()
-        self.caps = {"total": self.rng.randint(50, 1500) * PRICE, "rate": 1000 * PRICE}
+        self.caps = {"total": self.rng.randint(50, 6 * TASKS) * PRICE, "rate": 4 * TASKS * PRICE}
         self.book = folder / f"book {seed}"
         self.book.touch()
         self.running: list[BaseProcess] = []
         self.started = self.kills = 0
 
-    def start(self, tasks: int = 250) -> BaseProcess:
+    def start(self, tasks: int = TASKS) -> BaseProcess:
         self.started += 1
         arguments = (self.place, self.caps, tasks, self.book, self.started)
         process = FORK.Process(target=work, args=arguments)
@@ -210,19 +212,19 @@ def test_a_database_that_is_gone_is_asked_now_and_then(
     store.close()
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("GATEKEEPER_HISTORIES", "4"))))
+@pytest.mark.parametrize("seed", range(HISTORIES))
 def test_kill_9_of_random_processes(seed: int, postgres: Server, tmp_path: Path) -> None:
     history = History(postgres, seed, tmp_path)
     store = PostgresLeases(history.place, history.caps, PRICE)
     for _ in range(PROCESSES):
         history.start()
     for _ in range(5):
-        time.sleep(history.rng.uniform(0.0, 0.1))
+        time.sleep(history.rng.uniform(0.0, 0.0004 * TASKS))
         history.check()
         history.kill(store)
-        history.start(tasks=120)
+        history.start(tasks=TASKS // 2)
     for process in history.running:
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == 0
     history.check()
     history.reclaim_unnamed(store)
@@ -263,7 +265,7 @@ def test_a_database_that_is_gone_for_a_while(postgres: Server, tmp_path: Path) -
     history.caps = {"total": 3000 * PRICE}
     store = PostgresLeases(history.place, history.caps, PRICE)
     for _ in range(4):
-        history.start(tasks=700)
+        history.start(tasks=700 + int(50 * AWAY))  # it tries every 0.02 s
     while history.spent() < 100 * PRICE or history.joined() < 4:
         time.sleep(0.01)
     postgres.stop()
@@ -272,12 +274,12 @@ def test_a_database_that_is_gone_for_a_while(postgres: Server, tmp_path: Path) -
             time.sleep(0.01)
         history.check()
         before = history.spent()
-        time.sleep(0.2)
+        time.sleep(AWAY)
         assert history.spent() - before <= 4 * AHEAD * PRICE
     finally:
         postgres.start()
     for process in history.running:
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == 0
     history.check()
     assert history.lines()[-1] == ["left"]

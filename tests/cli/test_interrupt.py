@@ -1,8 +1,9 @@
-"""Ctrl-C, as a terminal sends it: to the command and all its processes, at any moment."""
+"""Ctrl-C, as a terminal sends it to a command and all its processes, and SIGTERM: at any moment."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -75,11 +76,11 @@ class Command:
             lambda: sum(has_loaded(pid, library) for pid in processes(group)) >= count
         )
 
-    def interrupted(self, *, everywhere: bool = True) -> str:
+    def interrupted(self, by: int = signal.SIGINT, *, everywhere: bool = True) -> str:
         """Its standard error, after asserting that no process of the group is left."""
-        (os.killpg if everywhere else os.kill)(self.process.pid, signal.SIGINT)
+        (os.killpg if everywhere else os.kill)(self.process.pid, by)
         _, err = self.process.communicate(timeout=PATIENCE)
-        assert (self.process.returncode, "Traceback" in err) == (130, False), err
+        assert (self.process.returncode, "Traceback" in err) == (128 + by, False), err
         assert eventually(lambda: not processes(self.process.pid))
         *_, last = err.splitlines()
         assert last.startswith("gatekeeper: interrupted")
@@ -181,7 +182,8 @@ def silent() -> Iterator[socket.socket]:
         yield server
 
 
-def test_a_server_that_never_answers(silent: socket.socket, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=("ctrl-c", "sigterm"))
+def test_a_server_that_never_answers(by: int, silent: socket.socket, tmp_path: Path) -> None:
     """The message says how far the run is, and how to continue."""
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
     command = Command(
@@ -190,9 +192,10 @@ def test_a_server_that_never_answers(silent: socket.socket, tmp_path: Path) -> N
     )
     connection, _ = silent.accept()
     with connection:
-        plan, last = command.interrupted().splitlines()
+        plan, last = command.interrupted(by).splitlines()
     assert re.search("the first 50 are verified to warm up, then at most 110 of the other", plan)
-    assert last.endswith("interrupted after 0 of 600 outputs; the same command continues")
+    said = "interrupted by SIGTERM" if by == signal.SIGTERM else "interrupted"
+    assert last.endswith(f"{said} after 0 of 600 outputs; the same command continues")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -220,6 +223,52 @@ def test_what_an_interrupted_import_raises_is_the_interrupt(
 
     assert exit_code_of(program) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT], ids=("sigterm", "ctrl-c"))
+def test_a_second_signal_after_sigterm(again: int) -> None:
+    """`timeout` sends SIGTERM to the command and to its group; Ctrl-C ends it at once."""
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSING, str(int(again))], capture_output=True, text=True
+    )
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stdout == ("closed\n" if again == signal.SIGTERM else "")
+    assert done.stderr == "gatekeeper: interrupted by SIGTERM\n"
+
+
+CLOSING = """
+import os, signal, sys, time
+from gatekeeper.programs.exit_code import exit_code_of
+
+def program():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+    finally:
+        time.sleep(0.2)  # so that the first one is noted
+        os.kill(os.getpid(), int(sys.argv[1]))
+        try:
+            time.sleep(0.5)
+        except KeyboardInterrupt:
+            time.sleep(60)
+        print("closed", flush=True)
+
+sys.exit(exit_code_of(program))
+"""
+
+
+def test_a_child_that_is_terminated_is_no_interrupt() -> None:
+    """A forked process has the pipe in which the signals of its parent are noted."""
+
+    def program() -> int:
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(PATIENCE,))
+        child.start()
+        child.terminate()
+        child.join()
+        assert child.exitcode == -signal.SIGTERM
+        return 7
+
+    assert exit_code_of(program) == 7
 
 
 HELD = """

@@ -11,7 +11,16 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shared_runs import accounts, asked, check_every_moment, reclaim, until
+from shared_runs import (
+    FULL,
+    HISTORIES,
+    PATIENCE,
+    accounts,
+    asked,
+    check_every_moment,
+    reclaim,
+    until,
+)
 
 from gatekeeper import (
     BadInputError,
@@ -35,10 +44,11 @@ if TYPE_CHECKING:
     from postgres import Server
 
 FORK = multiprocessing.get_context("fork")
+PROCESSES, TASKS = (8, 1000) if FULL else (4, 150)  # of each
 BUDGETS = (
     Budget(fraction=0.3),
-    Budget(fraction=0.4, total=70),
-    Budget(total=60, horizon=400),
+    Budget(fraction=0.4, total=PROCESSES * TASKS / 8),
+    Budget(total=PROCESSES * TASKS / 10, horizon=PROCESSES * TASKS),
     Budget(fraction=0.25, unit="usd", max_cost=2.0, startup=6.0),
 )
 
@@ -78,27 +88,27 @@ def bound(place: PostgresRun) -> int:
     return int(found)
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("GATEKEEPER_HISTORIES", "4"))))
+@pytest.mark.parametrize("seed", range(HISTORIES))
 def test_kill_9_of_random_gates(seed: int, place: PostgresRun) -> None:
     """Overshoot 0 at every event; what was under way is finished once, by another gate; and then
     less than a unit of a total is left unused."""
     budget = BUDGETS[seed % len(BUDGETS)]
     rng = random.Random(f"gates {seed}")
     open_gate(place, budget=budget).close()
-    running = [FORK.Process(target=work, args=(place, budget, i, 150)) for i in range(4)]
+    running = [FORK.Process(target=work, args=(place, budget, i, TASKS)) for i in range(PROCESSES)]
     for process in running:
         process.start()
-    for number in range(4, 7):
-        time.sleep(rng.uniform(0.05, 0.3))
+    for number in range(PROCESSES, PROCESSES + 3):
+        time.sleep(rng.uniform(0.0003, 0.002) * TASKS)
         process = running.pop(rng.randrange(len(running)))
         process.kill()
         process.join()
         assert process.pid is not None
         reclaim(place, process.pid)
-        running.append(FORK.Process(target=work, args=(place, budget, number, 40)))
+        running.append(FORK.Process(target=work, args=(place, budget, number, TASKS // 4)))
         running[-1].start()
     for process in running:
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == 0
     with open_gate(place, budget=budget) as gate:
         for generation in gate.pending():

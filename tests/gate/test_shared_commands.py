@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from scripted_upstream import Request, ScriptedUpstream, completion, reply
-from shared_runs import accounts, asked, check_every_moment, reclaim
+from shared_runs import accounts, asked, check_every_moment, reclaim, writers
 
 from gatekeeper.budget.budget import TICKS
 from gatekeeper.budget.leases import AHEAD
@@ -91,6 +91,37 @@ def test_a_run_of_three_commands_of_which_one_is_killed(place: PostgresRun, tmp_
         assert report["warmup_verified"] == state.warmup_verified
     assert all(done for _, done in blocks(place))
     assert all(blocks(place)[n][0] != 1 for n in begun)  # of the one that was killed
+
+
+def test_a_run_that_is_told_to_end(place: PostgresRun, tmp_path: Path) -> None:
+    """SIGTERM: its lease returns at once, the log has what it has done, and another one goes on
+    without taking it for dead."""
+    tasks = tmp_path / "tasks.jsonl"
+    lines = (ROOT / "gatekeeper/bundled/tasks.jsonl").read_text().splitlines(keepends=True)
+    tasks.write_text("".join(lines[:TASKS]))
+    options = ("--policy", "cst", "--budget", 1, "--total", TASKS, "--sandbox", "local", "--json")
+    started = command("run", place, tasks, *options)
+    first = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + PATIENCE
+    while not place_has(place, Settled.kind):
+        assert first.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    first.send_signal(signal.SIGTERM)
+    out, err = first.communicate(timeout=PATIENCE)
+    assert (first.returncode, out) == (143, ""), err
+    assert re.search(
+        rf"interrupted by SIGTERM after \d+ of {TASKS} outputs; the same command continues\n$", err
+    )
+    assert not writers(place)
+    ledger = check_every_moment(place).ledger
+    spent, held = ledger.spent + ledger.warmup_spent, ledger.held + ledger.warmup_held
+    assert 0 < spent < TASKS
+    assert accounts(place)["total"] == (spent + held) * TICKS
+    again = subprocess.run(started, capture_output=True, timeout=PATIENCE)
+    assert json.loads(again.stdout)["outputs"] == TASKS
+    ledger = check_every_moment(place).ledger
+    assert (ledger.spent + ledger.warmup_spent) * TICKS == accounts(place)["total"]
 
 
 def place_has(place: PostgresRun, kind: str) -> bool:

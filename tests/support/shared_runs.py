@@ -1,7 +1,11 @@
-"""Helpers for runs that several processes share, and assertions about their logs."""
+"""Helpers for runs that several processes share, and assertions about their logs.
+
+`GATEKEEPER_SCALE=full`, as in `make test-scale`, makes histories as long as docs/scale.md says.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,9 +18,23 @@ from gatekeeper.log.fold import LogState
 from gatekeeper.log.postgres_leases import PostgresLeases
 from gatekeeper.log.run import fresh_ledger
 
-__all__ = ["accounts", "asked", "check_every_moment", "reclaim", "until", "writers"]
+__all__ = [
+    "AWAY",
+    "FULL",
+    "HISTORIES",
+    "PATIENCE",
+    "accounts",
+    "asked",
+    "check_every_moment",
+    "reclaim",
+    "until",
+    "writers",
+]
 
-PATIENCE = 60.0  # seconds
+FULL = os.environ.get("GATEKEEPER_SCALE") == "full"
+HISTORIES = 30 if FULL else 4
+AWAY = 60.0 if FULL else 1.0  # seconds for which a database or a process is away
+PATIENCE = 600.0 if FULL else 60.0  # seconds
 
 
 def until(holds: Callable[[], object]) -> None:
