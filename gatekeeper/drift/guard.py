@@ -246,8 +246,8 @@ class DriftGuard:
         if self._task is None or self._task != before:
             h, bet_on = candidate.signals, decision.reason is not Reason.WARMUP
             self._untested += (h.h1, h.h2, h.h3, candidate.cost_estimate, h.n_tokens, bet_on)
-            n, rest = divmod(len(self._untested), 6 * FINE)
-            if not rest and (n >= BATCH // FINE or self._suspected):
+            n = len(self._untested)
+            if n >= (6 * FINE if self._suspected else 6 * BATCH) and not n % (6 * FINE):
                 self._test_scores()
         if not self._relearning and self._policy.phase not in UNSTEADY:
             self._pace.observe(decision.verify or decision.reason in REFUSED)

@@ -413,7 +413,11 @@ def test_run_says_when_it_drifts(
     path = tmp_path / "tasks.jsonl"
     path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
     answers = {output.id: output for output in outputs(n, "ab")}
-    monkeypatch.setattr(task_run, "_generate", lambda options: lambda _, ids: map(answers.get, ids))
+
+    def make(options: object) -> object:
+        return lambda: lambda prompts, ids: map(answers.get, ids)
+
+    monkeypatch.setattr(task_run, "make_sampler", make)
     verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
     monkeypatch.setattr(task_run, "_verifier", lambda tasks, options: verifier)
     how = ["--policy", "cst", "--budget", "0.4", "--on-drift", on_drift]
