@@ -39,7 +39,7 @@ Answers = Mapping[str, tuple[Generation, Outcome]]
 
 
 class Gain(NamedTuple):
-    """Of one agent on one order of the tasks."""
+    """The results of one agent on one order of the tasks."""
 
     checks: float  # per task
     answers: float  # generated per task

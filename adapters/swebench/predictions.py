@@ -96,7 +96,7 @@ def fingerprint(predictions: Iterable[Prediction]) -> str:
 
 
 def _entries(path: Path) -> Sequence[tuple[str, Any]]:
-    """Where each prediction of a JSON file stands, and what stands there."""
+    """The position of each prediction in a JSON file, and its value."""
     try:
         whole = json.loads(path.read_bytes())
     except OSError as e:

@@ -28,7 +28,7 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-"""Of every answer: nothing is loaded from anywhere else, and nothing is kept."""
+"""Headers of every answer: nothing is loaded from another origin, and nothing is cached."""
 
 
 class RefusedError(Exception):

@@ -53,14 +53,14 @@ def rate_interval(value: Interval | None) -> str:
 
 
 def count_interval(value: Interval) -> str:
-    """The same of a difference of counts."""
+    """A difference of counts as text: the interval, then the estimate."""
     if value.high - value.low < TINY:
         return f"{value.value:+.0f}".replace("-", "−")
     return f"{value.low:+.0f} to {value.high:+.0f} ({value.value:+.0f})".replace("-", "−")
 
 
 def points_interval(value: Interval) -> str:
-    """The same of a difference of rates, in percentage points."""
+    """A difference of rates as text, in percentage points."""
     return count_interval(Interval(100 * value.value, 100 * value.low, 100 * value.high))
 
 
