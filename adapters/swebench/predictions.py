@@ -43,7 +43,7 @@ class Prediction:
         return self.model.replace("/", "__")
 
     def as_dict(self) -> dict[str, str]:
-        """As SWE-bench has it."""
+        """The prediction in SWE-bench's own form."""
         return {
             "instance_id": self.instance,
             "model_name_or_path": self.model,

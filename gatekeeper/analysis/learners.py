@@ -177,7 +177,7 @@ def _mp_strat(stream: LearnerStream, run: ReplaySettings, *, strata: int = 4) ->
 def _mirror_prox(
     stream: LearnerStream, run: ReplaySettings, floor: float, strata: Indices | None
 ) -> Steps:
-    """With strata there is a teacher, which decides, beside the student, which learns."""
+    """The steps of mirror prox; with strata a teacher decides and a student learns."""
     beta, full = run.beta, run.full
     warmup, first, budget, mean_estimate = (
         stream.warmup,
@@ -240,7 +240,7 @@ def _cst_memory(
     neighbours: int = 5,
     strata: int = 4,
 ) -> Steps:
-    """It learns from verified candidates only, whatever the feedback."""
+    """The steps of `cst-memory`, which learns from verified candidates only."""
     warmup, first, budget = stream.warmup, stream.first, run.budget
     strata_of, nearest = stream.strata(strata), stream.neighbours(strata)
     parts = int(strata_of.max()) + 1

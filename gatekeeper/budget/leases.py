@@ -124,7 +124,7 @@ class Lease:
         return self.spent + self.held - self._credited
 
     def has_room(self, amount: int) -> bool:
-        """For this much more, without asking the table."""
+        """Whether the lease has room for this much more, without a query."""
         missing = self.used + amount - self._bound
         if missing > 0 and missing <= self._minted() - self._credited:
             self._credited += missing
@@ -242,7 +242,7 @@ class Leases:
         return True
 
     def has_room(self, names: tuple[str, ...]) -> bool:
-        """For one more reservation, without asking the table."""
+        """Whether the leases have room for one more reservation, without a query."""
         with self._lock:
             return all(self.accounts[name].has_room(self._price) for name in names)
 

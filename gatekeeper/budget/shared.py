@@ -62,7 +62,7 @@ class SharedLedger(Ledger):
         return {name: self.budget.fraction if name == RATE else None for name in self.caps}
 
     def share(self, leases: Leases, flush: Callable[[], None]) -> None:
-        """From here on, this process makes reservations.
+        """Begin to make reservations in this process.
 
         Parameters
         ----------

@@ -134,7 +134,7 @@ def stylesheet() -> str:
 
 
 def printable(text: str) -> str:
-    """With a replacement for what no page can contain: control characters, lone surrogates."""
+    """A text in which control characters and lone surrogates are replaced: no page has them."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
