@@ -44,7 +44,7 @@ class Gain(NamedTuple):
     checks: float  # per task
     answers: float  # generated per task
     right: float  # share of the tasks
-    accepted: float  # share of the tasks with a wrong answer that nobody knows to be wrong
+    accepted: float  # share of the tasks whose final answer is wrong and was not found wrong
 
 
 def draw(tasks: Sequence[Any], attempts: int, sandbox: str) -> Answers:

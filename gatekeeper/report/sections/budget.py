@@ -15,7 +15,7 @@ from gatekeeper.types import GateResult, GroupAccount, Reason
 
 __all__ = ["account", "bought", "budget"]
 
-MOST_GROUPS = 20  # that are shown one by one
+MOST_GROUPS = 20  # groups that are shown one by one
 
 
 def budget(data: ReportData) -> Section | None:
