@@ -26,6 +26,7 @@ SWEEP = (1, 2, 3, 4, 6, 8)
 
 
 def why_no_replay(table: RecordTable, warmup: int) -> str | None:
+    """The reason why records cannot be replayed, in words; None if they can."""
     if len(table) <= warmup:
         return f"no record is left after the warm-up of {warmup}"
     for name, values in (("label", table.error), ("cost", table.cost)):
