@@ -210,7 +210,7 @@ def estimate_inputs(z: ArrayLike, labels: ArrayLike, strata: ArrayLike, beta: fl
     strata
         The stratum of each record, (N,).
     beta
-        The budget β in (0, 1].
+        The budget β in (0, 1).
 
     Returns
     -------
