@@ -59,7 +59,7 @@ class Shortfall:
 
     @classmethod
     def of_state(cls, state: LogState) -> Self:
-        """The counts of a gate, under its lock, or of a reader that follows its log."""
+        """Of a gate, under its lock, or of what follows its log."""
         failed = [
             o.unavailable
             for o in state.outputs.values()
@@ -78,7 +78,7 @@ class Shortfall:
 
     @classmethod
     def of_results(cls, results: Sequence[GateResult], *, warmups: int = 1) -> Self:
-        """The counts of the results of a run, in order."""
+        """Of the results of a run, in order."""
         after = [r for r in results if r.decision.reason is not Reason.WARMUP]
         missing = [r.id for r in results if r.signals.state is SignalState.MISSING]
         without = set(missing)
