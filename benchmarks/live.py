@@ -12,6 +12,7 @@ Ends with 1 if a limit is exceeded.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -124,7 +125,9 @@ def memory(pid: int) -> float:
 
 
 def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("events", type=int, nargs="?", default=EVENTS, help="in the log")
+    count = parser.parse_args().events
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         write(path, count)

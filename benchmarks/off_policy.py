@@ -304,6 +304,8 @@ def main() -> None:
         print_compared(measure(one, logs, args.size or SIZES, args.runs, args.jobs), logs, policies)
     if args.part != "compare":
         logs = [name for name in args.log or LOGS if name in ("threshold", "cst")]
+        if not logs:
+            parser.error(f"--log {args.log}: plan needs --log threshold or --log cst")
         print_planned(measure(planned, logs, args.size or SIZES, args.runs, args.jobs), logs)
     print(f"\n{perf_counter() - start:.0f} s")
 

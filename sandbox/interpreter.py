@@ -50,6 +50,7 @@ class Interpreter:
 
 
 def of_this_machine() -> Interpreter:
+    """The interpreter of this machine. Raises SandboxUnavailableError if it is not complete."""
     said = subprocess.run(
         [machine_python.executable(), "-I", "-c", PROBE], capture_output=True, text=True
     )
@@ -62,6 +63,10 @@ def of_this_machine() -> Interpreter:
 
 
 def read(said: str | bytes, whose: str) -> Interpreter:
+    """The interpreter that printed `said` for `PROBE`; `whose` names it in messages.
+
+    Raises SandboxUnavailableError if it is too old, not CPython, or printed something else.
+    """
     try:
         about = json.loads(said)
         version = (about["version"][0], about["version"][1])

@@ -11,6 +11,7 @@ __all__ = ["ABOUT", "dotted", "is_class", "is_scalar", "makes", "name_of", "take
 
 
 def name_of(node: ast.AST) -> str:
+    """The name that a node uses or defines; empty if it has none."""
     return getattr(node, "id", None) or getattr(node, "name", None) or ""
 
 
@@ -37,6 +38,7 @@ def is_class(name: str, nodes: Sequence[ast.AST]) -> bool:
 
 
 def makes(node: ast.AST, name: str) -> bool:
+    """Whether a node is a call `name(…)`."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
 
 
@@ -74,4 +76,5 @@ def is_data(node: ast.AST) -> bool:
 
 
 def is_scalar(node: ast.AST) -> bool:
+    """Whether a node is data, but not a list, tuple, dict or set."""
     return is_data(node) and not isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set)

@@ -52,7 +52,7 @@ class Output:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Self:
-        """From the events of one output, of which the first is `Decided`."""
+        """The output of these events, of which the first is `Decided`."""
         decided, *later = events
         assert isinstance(decided, Decided)
         output = cls(

@@ -189,7 +189,7 @@ def delta_from_rho(rho: float, p: float, *, weak: bool = False) -> float:
 
 
 def estimate_inputs(z: ArrayLike, labels: ArrayLike, strata: ArrayLike, beta: float) -> BoundInputs:
-    """The bound's inputs from records: z (N,) scores s/ĉ, labels (N,) in {0, 1}, strata (N,).
+    """The bound's inputs, estimated from records.
 
     weights  n_k / N
     p        share of errors over all strata, though (A3) has it equal in each
@@ -199,9 +199,28 @@ def estimate_inputs(z: ArrayLike, labels: ArrayLike, strata: ArrayLike, beta: fl
     ℓ        the lowest value over all strata of the kernel density of z in k, at 256 points
              between the empirical quantiles Q_{1−β} of all z and of those in k
 
-    Point estimates: the bound made of them holds as far as (A3) does and the sample is large.
-    Raises BadInputError where a stratum has fewer than 2 records of either label, where scores do
-    not vary, and where no score lies between the thresholds (ℓ = 0).
+    These are point estimates: their bound holds as far as (A3) does and the sample is large.
+
+    Parameters
+    ----------
+    z
+        Scores s/ĉ, (N,), finite.
+    labels
+        (N,), in {0, 1}.
+    strata
+        The stratum of each record, (N,).
+    beta
+        The budget β in (0, 1).
+
+    Returns
+    -------
+    BoundInputs
+
+    Raises
+    ------
+    BadInputError
+        If a stratum has fewer than 2 records of either label, scores do not vary, or no score lies
+        between the thresholds (ℓ = 0).
     """
     x, y, k = (np.asarray(a) for a in (z, labels, strata))
     check_beta(beta)

@@ -150,7 +150,7 @@ class RayGenerator:
 
 
 class _Model:
-    """What an actor holds: one generator, used by one call at a time."""
+    """The object in an actor: one generator, used by one call at a time."""
 
     def __init__(self, make: Callable[[], Generate]) -> None:
         self._generate = make()

@@ -146,11 +146,20 @@ class ErrorModel:
     ) -> ErrorModel:
         """Fit to outcomes.
 
-        `recent` candidates, at least one, give the scale of signals and costs; `known` ones the
-        outcomes. `cautious`: P(error) is its mean over the posterior, not its value at the mode, so
-        that a poorly known one is nearer to even odds. The mean of σ(a) is about
-        σ(a / √(1 + π s² / 8)), where the log odds a have variance s² (MacKay 1992, "The evidence
-        framework applied to classification networks").
+        Parameters
+        ----------
+        recent
+            Candidates that set the scale of signals and costs, at least one.
+        known
+            Candidates with known outcomes.
+        cautious
+            Whether P(error) is its mean over the posterior instead of its value at the mode, so
+            that a poorly known one is nearer to even odds. The mean of σ(a) is about
+            σ(a / √(1 + π s² / 8)), where the log odds a have variance s².
+
+        References
+        ----------
+        MacKay (1992), "The evidence framework applied to classification networks".
         """
         rows = np.array([raw[:5] for raw in recent], dtype=np.float64)
         scales = [RankScale.of(column) for column in rows.T]

@@ -19,11 +19,23 @@ PERFECT = 1.0 - 1e-9  # a correlation of 1 has no Fisher z
 
 
 def correlation(s: FloatArray, y: FloatArray, w: FloatArray, n: float) -> tuple[float, float]:
-    """Weighted Pearson correlation, 0 for a constant score, and the variance of that estimate.
+    """Weighted Pearson correlation of scores and labels, with its variance.
 
-    s, y, w (m,), of `n` effective observations. The variance is the larger of the normal theory's,
-    (1 - ρ²)² / (n - 3), and that of the influence function z_s z_y - ρ (z_s² + z_y²) / 2. The
-    first is too small for skewed scores, the second for few labels.
+    Parameters
+    ----------
+    s, y, w
+        Scores, labels in {0, 1} and weights > 0, (m,) each.
+    n
+        Effective number of observations, > 0.
+
+    Returns
+    -------
+    rho
+        In (-1, 1); 0 for a constant score.
+    variance
+        The larger of the normal theory's, (1 - ρ²)² / (n - 3), and that of the influence function
+        z_s z_y - ρ (z_s² + z_y²) / 2. The first is too small for skewed scores, the second for few
+        labels.
     """
     free = max(n - 3, 1.0)
     if np.ptp(s) == 0.0:

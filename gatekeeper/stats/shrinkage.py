@@ -52,12 +52,25 @@ def shrunk_fit(
     flipped: float = FLIPPED,
     start: FloatArray | None = None,
 ) -> Fit:
-    """Coefficients for design x (n, d) and responses y (n,); without rows, the prior's.
+    """Fit coefficients to a design and responses. Deterministic; at most 20 rounds of O(n d²).
 
-    "logistic" takes y in {0, 1} and models the log odds of the true label, where a share `flipped`
-    of the labels seen is false. (That share is not identifiable: it has the effect of a flatter
-    slope.) `start` (d,) are the first coefficients; default: the prior means.
-    Deterministic; at most 20 rounds of O(n d²).
+    Parameters
+    ----------
+    x, y
+        Design (n, d) and responses (n,). Without rows the fit is the prior.
+    groups
+        Coefficients that are shrunk together.
+    family
+        "normal"; or "logistic": y in {0, 1}, and the log odds of the true label are modelled.
+    flipped
+        Share of the labels that are false, in [0, 0.5); for "logistic". It is not identifiable: it
+        has the effect of a flatter slope.
+    start
+        First coefficients, (d,); default: the prior means.
+
+    Returns
+    -------
+    Fit
     """
     columns = np.array([j for group in groups for j in group.columns])
     member = np.repeat(np.arange(len(groups)), [len(group.columns) for group in groups])

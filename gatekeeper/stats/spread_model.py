@@ -74,7 +74,7 @@ class SpreadModel:
         return (CONSTANT + (1.0 - CONSTANT) * deviation) / self._mean
 
     def of_rows(self, table: RawTable) -> FloatArray:
-        """The same for many at once, (n,)."""
+        """The relative standard deviations of many outputs at once, (n,)."""
         variance = self._intercept + self._design.of_rows(table).z @ self._slope
         deviation: FloatArray = np.sqrt(variance.clip(LEAST, MOST))
         return (CONSTANT + (1.0 - CONSTANT) * deviation) / self._mean

@@ -132,6 +132,20 @@ def test_the_commands_of_the_pages_are_accepted() -> None:
     assert accepted > 70
 
 
+def test_the_test_runs_of_the_pages_select_tests() -> None:
+    """Each `python -m pytest …`: its files are there, and `-k` selects some of them."""
+    found = {
+        run
+        for page in pages()
+        for run in re.findall(r"python -m pytest ([^`\n#]+)", page.read_text())
+    }
+    assert len(found) >= 3
+    for run in sorted(found):
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *shlex.split(run)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, (run, done.stdout[-500:])
+
+
 # -- what is cited ---------------------------------------------------------------------------------
 
 TEXTS = {".py", ".md", ".toml", ".yml", ".yaml", ".cff", ".txt", ".css", ""}
