@@ -99,7 +99,7 @@ def prompt_interrupts() -> Iterator[Interrupt]:
 
 def _terminate(number: int, frame: FrameType | None) -> None:
     """Do what Ctrl-C does at this moment: asyncio cancels its tasks."""
-    signal.signal(number, signal.SIG_IGN)
+    signal.signal(number, _ignore)
     at_interrupt = signal.getsignal(signal.SIGINT)
     if callable(at_interrupt):
         at_interrupt(number, frame)
@@ -107,17 +107,20 @@ def _terminate(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
-def _is_ours(number: int) -> bool:
-    """A program that serves has a handler of its own for SIGTERM."""
-    if number == signal.SIGTERM:
-        return signal.getsignal(number) in (_terminate, signal.SIG_IGN)
-    return number in GRACE
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """In place of SIG_IGN, which programs that are started would inherit."""
+
+
+def _handles_sigterm() -> bool:
+    """A program that serves has a handler of its own."""
+    return signal.getsignal(signal.SIGTERM) in (_terminate, _ignore)
 
 
 def _watch(read: int, interrupt: Interrupt) -> None:
     """Read the numbers of signals until ENDED: the program has then ended in time."""
     while (byte := os.read(read, 1)) != ENDED:
-        if not _is_ours(number := byte[0]):
+        number = byte[0]
+        if number not in GRACE or (number == signal.SIGTERM and not _handles_sigterm()):
             continue
         interrupt.number = number
         deadline = monotonic() + GRACE[signal.Signals(number)]
@@ -132,11 +135,23 @@ def _watch(read: int, interrupt: Interrupt) -> None:
         os._exit(interrupt.exit_code)
 
 
+def _hold_back() -> None:
+    if _handles_sigterm():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def _let_in() -> None:
+    if _handles_sigterm():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
 def _in_child() -> None:
-    """A forked child has the pipe: a SIGTERM of its own must not end its parent."""
-    if signal.getsignal(signal.SIGTERM) is _terminate:
+    """A forked child has the pipe: a SIGTERM of its own must not end its parent. One that comes
+    before this waits."""
+    if _handles_sigterm():
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
-os.register_at_fork(after_in_child=_in_child)
+os.register_at_fork(before=_hold_back, after_in_parent=_let_in, after_in_child=_in_child)

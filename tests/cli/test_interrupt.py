@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -258,17 +257,30 @@ sys.exit(exit_code_of(program))
 
 
 def test_a_child_that_is_terminated_is_no_interrupt() -> None:
-    """A forked process has the pipe in which the signals of its parent are noted."""
+    """A forked process has the pipe in which the signals of its parent are noted, at once too."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (7, "ended by SIGTERM\n", "")
 
-    def program() -> int:
-        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(PATIENCE,))
-        child.start()
-        child.terminate()
-        child.join()
-        assert child.exitcode == -signal.SIGTERM
-        return 7
 
-    assert exit_code_of(program) == 7
+FORKING = """
+import os, signal, sys, time
+from gatekeeper.programs.exit_code import exit_code_of
+
+def program():
+    for _ in range(300):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+        os.kill(child, signal.SIGTERM)
+        assert os.waitpid(child, 0)[1] == signal.SIGTERM
+    print("ended by SIGTERM")
+    time.sleep(9)  # an interrupt would have ended it by then
+    return 7
+
+sys.exit(exit_code_of(program))
+"""
 
 
 HELD = """
