@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 from gatekeeper.errors import MissingDependencyError
@@ -31,7 +32,11 @@ def connected(address: str | None) -> Any:
     except ImportError as e:
         raise MissingDependencyError("ray", extra="ray", needed_for="a pool on a cluster") from e
     if not ray.is_initialized():
+        handler = signal.getsignal(signal.SIGTERM)
         ray.init(address=address, log_to_driver=False, include_dashboard=False)
+        # Ray replaces it in the main thread. A program that has one ends in its own way.
+        if callable(handler) and signal.getsignal(signal.SIGTERM) != handler:
+            signal.signal(signal.SIGTERM, handler)
     return ray
 
 

@@ -15,6 +15,7 @@ from gatekeeper.types.values import as_count
 __all__ = ["RayGenerator"]
 
 Generate = Callable[..., Sequence[Generation]]
+CLOSED = "the generator was closed"
 
 
 class RayGenerator:
@@ -115,6 +116,8 @@ class RayGenerator:
         actor, why = self._free.get(), ""
         try:
             for _ in range(self._attempts):
+                if self._closed:
+                    raise GeneratorUnavailableError(CLOSED)
                 if actor is None:
                     actor = self._start()
                 try:
@@ -132,9 +135,10 @@ class RayGenerator:
     def close(self) -> None:
         """End the actors. Calls that have not ended raise GeneratorUnavailableError."""
         self._closed = True
-        for _ in range(self.actors):
-            if (actor := self._free.get()) is not None:
+        for actor in [self._free.get() for _ in range(self.actors)]:
+            if actor is not None:
                 self._ray.kill(actor)
+            self._free.put(None)  # for the calls that still wait for one
 
     def __enter__(self) -> RayGenerator:
         return self
@@ -145,7 +149,7 @@ class RayGenerator:
     def _result(self, call: Any) -> Any:
         while not self._ray.wait([call], timeout=POLL)[0]:
             if self._closed:
-                raise GeneratorUnavailableError("the generator was closed")
+                raise GeneratorUnavailableError(CLOSED)
         return self._ray.get(call)
 
 

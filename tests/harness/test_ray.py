@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -191,6 +192,19 @@ def test_a_generator_that_dies_is_replaced(cluster: Cluster, tmp_path: Path) -> 
         assert generate(["right"], ["d"])[0].text == "right at 0.0"
 
 
+def test_a_closed_generator_leaves_no_call_waiting(cluster: Cluster, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        with RayGenerator(partial(Model, str(tmp_path / "notes")), gpus=0) as generate:
+            calls = [threads.submit(generate, ["right"], ["a"]) for _ in range(4)]
+            wait(calls, timeout=60, return_when=FIRST_COMPLETED)
+        ended = [call.exception(60) for call in calls]
+    found = [error for error in ended if error is not None]
+    assert len(found) >= 2  # one was answered, and one may have been at work
+    assert all(isinstance(error, GeneratorUnavailableError) for error in found)
+    with pytest.raises(GeneratorUnavailableError, match="was closed"):
+        generate(["right"], ["b"])
+
+
 DRIVER = """
 import sys
 import ray
@@ -239,15 +253,31 @@ def test_the_driver_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> N
     assert sum(tried.values()) < 60 + 20  # outputs with a logged verdict are not verified again
 
 
+def run_command(folder: Path, log: str, *more: str) -> list[str]:
+    """`gatekeeper run` on bundled tasks, with its log in the folder."""
+    run = "import sys; from gatekeeper.cli import main; sys.exit(main())"
+    tasks = [str(Path(gatekeeper.__file__).parent / "bundled" / "tasks.jsonl"), "--limit", "96"]
+    gate = ["--sandbox", "local", "--budget", "0.5", "--log", str(folder / log), "--json"]
+    return [sys.executable, "-c", run, "run", *tasks, *gate, *more]
+
+
+def test_sigterm_ends_a_run_on_the_cluster_as_any_other(cluster: Cluster, tmp_path: Path) -> None:
+    """Ray puts a handler of its own in place of a program's."""
+    command = run_command(tmp_path, "a.db", "--engine", "ray", "--address", cluster.address)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while events(tmp_path / "a.db") < 50:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, b"")
+    last = err.decode().splitlines()[-1]
+    assert re.match(r"gatekeeper: interrupted by SIGTERM after \d+ of 96 outputs; the same", last)
+
+
 def test_a_run_on_the_cluster_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> None:
     """It ends with the verdicts of a run in this process, generated on an actor or here."""
-
-    def command(log: str, *more: str) -> list[str]:
-        run = "import sys; from gatekeeper.cli import main; sys.exit(main(sys.argv[1:]))"
-        tasks = [str(Path(gatekeeper.__file__).parent / "bundled" / "tasks.jsonl"), "--limit", "96"]
-        gate = ["--sandbox", "local", "--budget", "0.5", "--log", str(tmp_path / log), "--json"]
-        return [sys.executable, "-c", run, "run", *tasks, *gate, *more]
-
+    command = partial(run_command, tmp_path)
     engine = ["--engine", "ray", "--address", cluster.address]
     on_ray = command("ray.db", *engine, "--generators", "1")
     with killed_at_the_end(on_ray) as first:
