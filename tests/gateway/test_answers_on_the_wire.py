@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_texts import MEMBERS, SPACES, VALUES, array_of, object_of
-from running_gateway import running_gateway
 from scripted_upstream import Request, ScriptedUpstream, event_stream, reply
 
 NEEDED = "message.output_text.logprobs"
@@ -117,14 +116,6 @@ def documents(draw: st.DrawFn, asked: Asked, *, event: bool = False) -> Document
 def upstream() -> Iterator[ScriptedUpstream]:
     with ScriptedUpstream(lambda request: []) as upstream:
         yield upstream
-
-
-@pytest.fixture(scope="module")
-def caller(upstream: ScriptedUpstream) -> Iterator[http.client.HTTPConnection]:
-    with running_gateway(upstream.url) as gateway:
-        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=60)
-        yield connection
-        connection.close()
 
 
 def answered(caller: http.client.HTTPConnection, asked: Asked) -> bytes:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_texts import MEMBERS, SPACES, member, object_of
-from running_gateway import running_gateway
 from scripted_upstream import Request, ScriptedUpstream, reply
 
 NEEDED = "message.output_text.logprobs"
@@ -28,14 +27,6 @@ OWN = '{"task": {"kind": "math", "gold": "SECRET"}}'
 def upstream() -> Iterator[ScriptedUpstream]:
     with ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream:
         yield upstream
-
-
-@pytest.fixture(scope="module")
-def caller(upstream: ScriptedUpstream) -> Iterator[http.client.HTTPConnection]:
-    with running_gateway(upstream.url) as gateway:
-        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=60)
-        yield connection
-        connection.close()
 
 
 def sent(
