@@ -26,6 +26,7 @@ TASK_HEADER = "x-gatekeeper-task"
 # The key as a member's name, with any of its letters escaped.
 _NAME = "".join(rf"(?:{letter}|\\u(?i:{ord(letter):04x}))" for letter in BODY_KEY)
 _MEMBER = re.compile(rf'(?<!\\)"{_NAME}"\s*:'.encode())
+_ANY_HEADER = zlib.MAX_WBITS | 32  # zlib's own or gzip's
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,6 @@ def _expanded(body: bytes) -> bytes:
     except zlib.error:
         return body
 
-
-_ANY_HEADER = zlib.MAX_WBITS | 32  # zlib's own or gzip's
 
 _GATE = {field.name for field in fields(CallSettings)}
 
