@@ -214,5 +214,5 @@ def _headers(results: list[GateResult | Undecided]) -> dict[str, str]:
 
 
 def _ascii(value: str) -> str:
-    """As HTTP headers may hold it."""
+    """A value for an HTTP header: characters beyond printable ASCII become "?"."""
     return "".join(char if " " <= char <= "~" else "?" for char in value)

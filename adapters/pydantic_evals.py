@@ -139,7 +139,7 @@ class EvaluatorVerifier:
         return named[self.key]
 
     def _graded(self, value: Any) -> tuple[float, bool]:
-        """What it adds to a mean, and whether it is right."""
+        """The number that an evaluator's value adds to a mean, and whether the value is right."""
         if isinstance(value, bool):
             return float(value), value
         if isinstance(value, str) is not isinstance(self.passing, str):
@@ -194,7 +194,7 @@ class Gated(Evaluator):  # type: ignore[misc]  # untyped where it is not install
         return None
 
     def build_serialization_arguments(self) -> dict[str, Any]:
-        """What is behind the gate, which itself has no JSON."""
+        """The arguments of the evaluator behind the gate, since a gate itself has no JSON."""
         verifier = self.gate.verifier
         if isinstance(verifier, EvaluatorVerifier):
             return {"evaluator": verifier.evaluator.as_spec()}

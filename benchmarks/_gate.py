@@ -1,5 +1,7 @@
-"""What a gate does with a stream, from its parts but without outputs and log, which would take most
-of the time: policy, ledger, and ε = explore β of the candidates drawn, whatever the proposals."""
+"""A gate's decisions on a stream, without outputs and log, which would take most of the time.
+
+Policy and ledger are the package's; exploration draws a share ε = explore β of the candidates.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,18 @@ def go_through(
     *,
     after: Callable[[int], None] = lambda t: None,
 ) -> RecordTable:
-    """What is left in the log: labels of the verified only. `after` is called with the index of
-    every candidate once all is done with it. The budget is in verifications."""
+    """The records that the gate's log would have: only verified candidates have labels.
+
+    `after` is called with the index of each candidate after its decision and verdict. The budget is
+    in verifications.
+    """
     n = len(stream)
     epsilon = exploration_rate(budget, EXPLORE)
     observe = policy.observe if isinstance(policy, ObservingPolicy) else None
     ledger = Ledger(budget, 1.0, explore=epsilon)
     if isinstance(policy, DriftGuard):
         policy.behind = ledger.behind
-    lots = np.random.default_rng((seed, 1)).random(n) < epsilon
+    explored = np.random.default_rng((seed, 1)).random(n) < epsilon
     outcomes = [outcome_of(label, 1.0) for label in (0, 1)]
     propensity, verified = np.empty(n), np.empty(n, dtype=bool)
     rows = zip(
@@ -46,7 +51,7 @@ def go_through(
         stream.h.tolist(),
         stream.cost_estimate.tolist(),
         stream.error.astype(int).tolist(),
-        lots.tolist(),
+        explored.tolist(),
         strict=True,
     )
     for t, (id_, h, cost_estimate, error, drawn) in enumerate(rows):

@@ -1,4 +1,4 @@
-"""What a benchmark ran on, for the first line of what it prints, and where it keeps things."""
+"""The machine that a benchmark runs on, for its first line, and the folder for its files."""
 
 from __future__ import annotations
 

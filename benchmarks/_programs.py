@@ -38,7 +38,7 @@ def mbpp_programs(rng: random.Random) -> Iterator[tuple[str, str, list[str], lis
 
 
 def cut_test(test: str) -> tuple[str, str]:
-    """The function a test calls, and (arguments, expected); nothing where it has another form."""
+    """The function a test calls, and (arguments, expected); empty if it has another form."""
     match ast.parse(test).body:
         case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [expected]))]:
             case = ast.unparse(ast.Tuple([ast.Tuple(args, ast.Load()), expected], ast.Load()))

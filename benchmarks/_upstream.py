@@ -74,7 +74,7 @@ def run_upstream(listener: socket.socket) -> None:
     begin += b"transfer-encoding: chunked\r\n\r\n"
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # asyncio does it for sockets that it has made itself
+        # asyncio sets TCP_NODELAY only on sockets that it has made itself
         accepted = writer.get_extra_info("socket")
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:

@@ -1,13 +1,13 @@
-"""What reading a response costs, from the object a library returned to its signals: ns per token.
+"""The cost of reading a response, from the object a library returned to its signals: ns per token.
 
     python benchmarks/adapters.py            a minute or so on a quiet machine
     python benchmarks/adapters.py --quick    fewer outputs and repeats
 
-Each row is the library's own way, one output after the other, beside the naive way, and beside a
-calibration loop of plain Python, all measured in turns. The targets are those of a machine on which
-a step of that loop takes REFERENCE_NS; "scaled" is the figure as that machine would show it. With
-vLLM installed its own classes are read, with `openai` installed the client's objects; without,
-stand-ins with the same attributes, and the output says so.
+Each row has this package's reader, one output after the other, beside the naive way and a
+calibration loop of plain Python, all measured in turns. The targets are for a machine on which a
+step of that loop takes REFERENCE_NS; "scaled" is the figure converted to that machine. Where vLLM
+and `openai` are installed, their own objects are read; otherwise stand-ins with the same
+attributes, which the output names.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from gatekeeper.io.responses import as_generation
 from gatekeeper.types import FloatArray, Generation
 
 K = 5
-# What a step of `calibration` takes where the targets hold. That machine is known by a row of its
-# own: the naive way through vLLM's dicts took it 855 ns per token, and takes 23.5 steps.
+# Duration of a step of `calibration` on the machine of the targets. It follows from a row measured
+# there: the naive way through vLLM's dicts took 855 ns per token, and takes 23.5 steps.
 REFERENCE_NS = 855 / 23.5
 STEPS = 20_000
 
@@ -266,7 +266,7 @@ def read(response: Any) -> Signals:
 
 
 def cases(outputs: int, length: int) -> tuple[list[Case], str]:
-    # Few of what is large: a response that has just been parsed lies in the cache.
+    # Few of the large ones, so that they stay in the cache, as a freshly parsed response does.
     many, few = rows(outputs, length, 0), rows(4, length, 1)
     one, whole, origin = vllm_types()
     arrays = []
@@ -311,16 +311,16 @@ def table(found: list[Case], length: int, repeats: int) -> tuple[Table, bool, fl
     best = {(case.name, way): float("inf") for case in found for way in ("ours", "naive")}
     step = float("inf")
     gc.collect()
-    gc.disable()  # as for both ways alike; what garbage collection adds is the JSON's, not ours
-    for _ in range(repeats):  # in turns: noise hits all alike
+    gc.disable()  # for both ways: the time of a collection depends on the JSON, not on readers
+    for _ in range(repeats):  # in turns: noise affects all alike
         step = min(step, cpu_time(calibration) / STEPS)
         for case in found:
             for way, call in (("ours", case.ours), ("naive", case.naive)):
                 if way == "naive" and case.naive is naive_dicts and "Flat" in case.name:
-                    inputs = case.inputs[: max(len(case.inputs) // 10, 1)]  # so slow is that
+                    inputs = case.inputs[: max(len(case.inputs) // 10, 1)]  # it is very slow
                 else:
                     inputs = case.inputs
-                for _ in range(2):  # the first may find the cache full of the case before
+                for _ in range(2):  # at the first the cache may hold the previous case
                     ns = per_token(inputs, call, length)
                     best[case.name, way] = min(best[case.name, way], ns)
     gc.enable()

@@ -1,13 +1,13 @@
-"""What following the advice of `report`, `diagnose`, `compare` and `run` gains, and its odds.
+"""How much recall the advice of `report`, `diagnose`, `compare` and `run` gains, and its odds.
 
     python benchmarks/advice.py [--runs 2] [--size 500]
 
 Streams and budgets of benchmarks/diagnosis.py, every run on a new stream: once with every label,
 once as a log of policy cst and once as one of calibrated, which explore a tenth of their budgets.
 The truth is the recall of each policy in the next run, on a further stream of the same length with
-a warm-up of its own. It varies as runs do, so odds need many runs. Recall is compared with that of
-the default policy, for what was advised, for the policy of the highest estimated recall, and for
-the best one of that run in hindsight.
+a warm-up of its own. It varies from run to run, so odds need many runs. The recall of the advised
+policy, of the one with the highest estimated recall, and of the best one in hindsight is compared
+with that of the default policy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEVELS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.01)
 
 
 def stream_of(name: str, n: int, seed: int) -> RecordTable:
-    """In units of verifications, as logs are by default."""
+    """A stream with costs in verifications, as logs have them by default."""
     return replace(make_stream(name, n, seed), cost=np.ones(n))
 
 

@@ -5,13 +5,13 @@
     python benchmarks/against.py /tmp/before --rounds 40
 
 Two processes, one for each tree, take turns: in each round both do the same, in alternating order.
-What the machine does besides meets both alike, so the ratios hold where the times do not. `ratio`
-is the median over rounds of this tree's figure by the other's, with the least and the most of them.
+Other load on the machine affects both alike, so ratios are reliable where times are not. `ratio` is
+the median over rounds of this tree's figure divided by the other's, with the least and the most.
 
 A gate: without a verifier, CST, outputs of 128 tokens; the median of the wall-clock times of its
-calls, and the processor time of the thread for all calls by their number. The latter also has what
-comes once in many calls: tests for drift, checkpoints of the database, garbage
-collection. Reading: processor time per output, of a log with verdicts.
+calls, and the processor time of the thread per call. The latter includes what happens once in many
+calls: tests for drift, checkpoints of the database, garbage collection. Reading: processor time per
+output of a log with verdicts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from _machine import machine
 from rich.console import Console
 from rich.table import Table
 
-# Only what trees have had for long.
+# It uses only what older trees have, too.
 PROGRAM = """
 import gc, importlib, json, sys, tempfile, time
 from pathlib import Path
@@ -139,7 +139,7 @@ def main() -> None:
                 order = (other, this) if i % 2 else (this, other)
                 found = {tree: tree.measure(what) for tree in order}
                 pairs.append((found[other], found[this]))
-            for k, name in enumerate(names):  # without the first round, which loads what is late
+            for k, name in enumerate(names):  # without the first round, which has late imports
                 before, now = (
                     [each[k] / 1000 for each in side] for side in zip(*pairs[1:], strict=True)
                 )

@@ -4,8 +4,8 @@
 
 The model draws n answers to each maths task of its task file; MathChecker judges them all, once.
 Then a real gate spends its budget on them, over shuffles of the tasks, and "right" is the share of
-the tasks after the warm-up whose chosen answer is right. Beside it the least uncertain answer of
-each task, which needs no verification, and the same with the least uncertain handed in first.
+the tasks after the warm-up whose chosen answer is right. Beside it stand the least uncertain answer
+of each task, which needs no verification, and a gate that gets the least uncertain answer first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUDGETS = (0.1, 0.2, 0.3)
 
 
 class Known:
-    """A verifier that looks up what MathChecker said."""
+    """A verifier that looks up MathChecker's verdicts."""
 
     def __init__(self, errors: Mapping[str, int]) -> None:
         self._errors = errors
@@ -58,7 +58,7 @@ def draw(n: int, temperature: float) -> tuple[Outputs, dict[str, int]]:
 
 
 def concordance(each: Outputs, errors: Mapping[str, int], name: str) -> float:
-    """How often, of a wrong and a right answer to one task, the wrong one has the larger signal."""
+    """Share of pairs of a wrong and a right answer in which the wrong one's signal is larger."""
     wins = []
     for outputs in each:
         signal = {output.id: getattr(signals_of(output), name) for output in outputs}
@@ -69,7 +69,7 @@ def concordance(each: Outputs, errors: Mapping[str, int], name: str) -> float:
 
 
 def likely_first(gate: VerificationGate, outputs: Sequence[Generation]) -> Generation:
-    """The other order: until one passes, or else the first that did not fail."""
+    """Verify the most likely answer first, until one passes; else the first that did not fail."""
     errors: dict[str, int | None] = {}
     for output in outputs:
         if output.text not in errors:
@@ -89,7 +89,7 @@ def spend(
     *,
     likely: bool,
 ) -> tuple[float, float, float]:
-    """Right by the gate, right without it, verifications for each task."""
+    """Shares of right choices with the gate and without it, and verifications per task."""
     rng = np.random.default_rng(seed)
     gained: list[tuple[int, int]] = []
     budget = Budget(fraction=beta)

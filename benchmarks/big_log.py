@@ -2,15 +2,15 @@
 
     python benchmarks/big_log.py [EVENTS] [--log FILE|DSN [--run NAME]] [--keep]
 
-A gate writes a log of so many events (default 1,000,000): outputs with signals and texts, a fifth
-of them verified, verdicts, and now and then a verifier that fails, so that a reservation is
-released. It is an ordinary gate; only its events are stored ten thousand at a time, and its
-verifier knows the verdicts. The log is in a temporary file, or where --log says: a new file, or a
-new run in a PostgreSQL database.
+A gate writes a log of EVENTS events (default 1,000,000): outputs with signals and texts, a fifth of
+them verified, verdicts, and now and then a verifier that fails, so that a reservation is released.
+It is an ordinary gate, except that its events are stored ten thousand at a time and its verifier
+knows the verdicts. The log is a temporary file, or with --log a new file or a new run in a
+PostgreSQL database.
 
 Then, each in a process of its own: a gate is opened on the log and closed again (resume, through
-the snapshot that the first gate left), and `gatekeeper report` makes its page. Printed are seconds,
-seconds of the processor and the most memory that the process had.
+the snapshot that the first gate left), and `gatekeeper report` makes its page. It prints seconds,
+processor seconds and the peak memory of the process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gatekeeper.log.snapshot import Snapshot
 from gatekeeper.policies import DEFAULT_POLICY
 from gatekeeper.types import Outcome, Verdict
 
-FRESH = multiprocessing.get_context("spawn")  # so that its memory is its own
+FRESH = multiprocessing.get_context("spawn")  # a fork would share this process's memory
 EVENTS = 1_000_000
 AT_ONCE = 10_000
 SHAPES = 5_000  # outputs that differ in their signals; ids and texts all differ
@@ -49,7 +49,7 @@ Place = Path | PostgresRun
 
 
 class BulkLog:
-    """A log that stores many events at a time: made of one that stores each at once."""
+    """A log that stores many events at a time, by means of one that stores each at once."""
 
     def __init__(self, place: Place) -> None:
         self._log, self._waiting, self.events_made = open_log(place), list[Event](), 0
@@ -110,7 +110,7 @@ def gate(log: Any) -> VerificationGate:
 
 
 def shapes(rng: np.random.Generator) -> list[tuple[Generation, float]]:
-    """Outputs that differ in length and certainty, and how likely each is wrong."""
+    """Outputs that differ in length and uncertainty, each with its probability of an error."""
     made = []
     for _ in range(SHAPES):
         tokens, certainty = int(rng.integers(8, 40)), rng.random()
@@ -129,7 +129,7 @@ def shapes(rng: np.random.Generator) -> list[tuple[Generation, float]]:
 
 
 def write(place: Place, count: int) -> int:
-    """A log of at least so many events; returns how many it has."""
+    """Write a log of at least `count` events; returns how many it has."""
     rng = np.random.default_rng(0)
     of, vocabulary, i = shapes(rng), SENTENCE.split(), 0
     log = BulkLog(place)

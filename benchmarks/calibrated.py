@@ -1,20 +1,20 @@
-"""What Calibrated finds beside every other policy for the same money, and what a decision costs.
+"""Errors that Calibrated and every other policy find at one budget, and the cost of a decision.
 
     python benchmarks/calibrated.py [RECORDS ...] [--seeds 20] [--workers 2] [--clean]
         [--sizes 500 1000 3000] [--streams NAME ...] [--quick]
 
 The streams of `gatekeeper.paper.stress`, the paper's settings, and any files of records or logs
-given. Every policy gets the same warm-up (an account of its own), the same budget β Σ c, partial
-feedback and the paper's noise on labels and signals (with --clean none); what is counted is the
-second half, as HGA and SplitConformal need. A stream is drawn again for every seed, records are
-drawn from the file. Those with a * were looked at only when the policy was finished. The worst of
-so many streams and budgets is so partly by chance: one that misses its bound is measured again,
-with five times as many seeds and none of the first ones, and that decides (not with --quick, which
-leaves out the longest part).
+given. Every policy gets the same warm-up (paid from a separate account), the same budget β Σ c,
+partial feedback and the paper's noise on labels and signals (with --clean none). The second half of
+each stream is counted, as HGA and SplitConformal need. A stream is drawn again for every seed,
+records are drawn from the file. Those with a * were looked at only when the policy was finished.
+The worst of so many streams and budgets is partly chance: one that misses its bound is measured
+again with five times as many seeds, none of the first ones, and that result decides (not with
+--quick, which leaves out the longest part).
 
-The tail: a budget that is spent early leaves the last outputs unverified. The errors missed in the
-last tenth of what is counted stand beside those in the tenth before, all runs together; so do the
-proposals that the budget refused.
+The tail: a budget that is spent early leaves the last outputs unverified. So the errors missed, and
+the proposals that the budget refused, in the last tenth of what is counted are compared with those
+in the tenth before it, over all runs.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Cell:
 
 
 def sources(files: list[Path]) -> Iterator[tuple[str, int, Source]]:
-    """Name, most records, and how to draw some."""
+    """Name, largest number of records, and a function that draws some."""
     for name in STREAMS:
         yield name, LONG, partial(make_stream, name)
     for name in SETTINGS:
@@ -115,11 +115,13 @@ def _some_of(table: RecordTable, n: int, seed: int) -> RecordTable:
 def measure(
     source: Source, protocol: Protocol, n: int, betas: Sequence[float], seed: int
 ) -> FloatArray:
-    """METRICS and the tail of every policy on one stream: (P, B, 14). Precision is asked for from
-    1,000 on."""
+    """METRICS and the tail of every policy on one stream, (P, B, 14).
+
+    The objective "precision" is measured from n = 1,000 on.
+    """
     ours = OURS if n >= 1000 else OURS[:1]
-    # Noise and stream of the same seed begin with the same draws: the cheapest tenth would be
-    # flipped.
+    # With equal seeds, noise and stream would begin with the same draws: the labels of the cheapest
+    # tenth would be flipped.
     protocol = replace(protocol, first_seed=seed)
     policies = [*map(Contender, OTHERS), *ours]
     found = np.empty((len(betas), len(policies), TAIL.size + len(METRICS)))

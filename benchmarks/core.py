@@ -1,11 +1,11 @@
-"""What the core costs: signals per token, one decision at any history, the gate, reading its log.
+"""The cost of the core: signals per token, one decision at any history, the gate, reading its log.
 
     python benchmarks/core.py            all of it, a minute or two on a quiet machine
     python benchmarks/core.py --quick    up to 10^5 candidates of history
 
-Figures are wall-clock and depend on the machine and on what else it does. So every table also
-shows its figures relative to something measured in the same run, interleaved with it: plain numpy,
-the same policy with a short history, an empty transaction. Compare ratios before times.
+Figures are wall-clock times and depend on the machine and its load. So every table also shows
+figures relative to a reference measured in the same run, in turns with it: plain numpy, the same
+policy with a short history, an empty transaction. Compare ratios before times.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def signal_table(outputs: int, repeats: int) -> Table:
         arrays = [(g.logprob, g.top1, g.top2) for g in many]
         chosen, first, second = (np.stack(column) for column in zip(*arrays, strict=True))
         times = [10**18] * 4
-        for _ in range(repeats):  # interleaved: noise hits all alike
+        for _ in range(repeats):  # in turns: noise affects all alike
             calls: list[Callable[[], object]] = [
                 lambda: [signals_of(g) for g in many],  # noqa: B023
                 lambda: [plain(*a) for a in arrays],  # noqa: B023
@@ -156,7 +156,7 @@ def decision_times(make: Callable[[int], Policy], sizes: list[int], n: int) -> l
     gc.collect()
     times: list[list[int]] = [[] for _ in sizes]
     further = list(candidates(n, seed=1))
-    for start in range(0, n, 50):  # in turns: noise hits all lengths alike
+    for start in range(0, n, 50):  # in turns: noise affects all lengths alike
         for policy, mine in zip(policies, times, strict=True):
             for candidate, outcome in further[start : start + 50]:
                 begin = perf_counter_ns()

@@ -1,4 +1,4 @@
-"""How often the odds of `gatekeeper diagnose` hold, what the better bet gains, and what HGA adds.
+"""Whether the odds of `gatekeeper diagnose` are calibrated, what its advice gains, what HGA adds.
 
     python benchmarks/diagnosis.py [--runs 20] [--size 500 --size 2000]
 
@@ -64,8 +64,11 @@ def hga_above_cst(table: RecordTable, beta: float, seed: int) -> float:
 
 
 def run(stream: str, beta: float, n: int, seed: int) -> list[float]:
-    """True gain, HGA's, then with every label and from a log: odds of cst, of threshold, the
-    estimated gain, whether the interval holds the truth."""
+    """The results of one run.
+
+    True gain and HGA's gain; then, with every label and from a log, the odds of cst and of
+    threshold, the estimated gain, and whether the interval holds the truth.
+    """
     table = make_stream(stream, n, seed)
     true = true_gain(table, stream, beta, seed)
     row = [true, hga_above_cst(table, beta, seed)]

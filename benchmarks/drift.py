@@ -1,12 +1,12 @@
-"""How often a gate says that a stream drifted: where nothing changed, and where something did.
+"""How often a gate reports drift: on streams where nothing changes, and where the model switches.
 
     python benchmarks/drift.py [--runs 2] [--first 0] [--null 1000] [--jobs 1] [--policy NAME ...]
 
 First the test for drift alone, on scores and labels that follow its null hypothesis; then the
 streams of `gatekeeper.paper.stress` in which nothing changes; then switches in the middle between
 models whose error rates differ by 20 points or more: of those streams, and of the real records in
-`--records`, where there are any. Every run is on a stream drawn again, with the gate's parts but
-without outputs and log, which would take most of the time. The budget is in verifications.
+`--records`, if there are any. Every run draws its stream again and uses the gate's parts without
+outputs and log, which would take most of the time. The budget is in verifications.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ SWITCHES: dict[str, Switch] = {
     "20 % wrong, then 50 %": (wrong(0.2), wrong(0.5)),
     "20 % wrong, then 40 %": (wrong(0.2), wrong(0.4)),
 }
-INVERTED = "drift-inverted"  # not a change of the rate: uncertain outputs are right from there on
+INVERTED = "drift-inverted"  # the rate stays: from the switch on, uncertain outputs are right
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,12 @@ class Run:
 
     @property
     def noticed(self) -> list[int]:
-        """Outputs from the switch until it was noticed, first; empty where it was not."""
+        """Outputs from the switch to each detection after it; empty if it was not noticed."""
         return [t + 1 - HALF for t in self.drifted if t >= HALF]
 
     @property
     def spent(self) -> float:
-        """Of what the budget had left for the second half, or allows for it if that is less."""
+        """Share spent of what the budget had left, or allows if that is less, after the switch."""
         left = self.beta * (N - T0) - self.verified[T0:HALF].sum()
         return float(self.verified[HALF:].sum() / min(left, self.beta * (N - HALF)))
 
@@ -150,7 +150,7 @@ def null(seed: int) -> bool:
     labels, verified = (rng.random(N) < p).tolist(), (rng.random(N) < 0.2).tolist()
     scores = rng.standard_normal((N, len(STATISTICS)))
     for t in range(N):
-        if t % BATCH == 0:  # what came since, after its labels
+        if t % BATCH == 0:  # the outputs of a batch, after their labels
             monitor.observe_outputs(scores[max(t - BATCH, 0) : t])
         if verified[t]:
             monitor.observe_label(1 if labels[t] else 0, p[t], p[t])
@@ -159,13 +159,13 @@ def null(seed: int) -> bool:
 
 def steady(cell: tuple[str, str, float], seeds: range) -> list[Run]:
     name, stream, beta = cell
-    # equal seeds give equal costs in all streams, and alarms about them in all at once
+    # With equal seeds all streams would have equal costs, and false alarms at the same time.
     first = 1000 * (len(STEADY) * POLICIES.index(name) + STEADY.index(stream) + 1)
     return [simulate(name, stream, beta, first + seed) for seed in seeds]
 
 
 def changing(cell: tuple[str, Source | Switch, float], seeds: range) -> list[tuple[Run, Run]]:
-    """With on_drift "relearn" and "report"."""
+    """Each run twice: with on_drift "relearn" and "report"."""
     name, source, beta = cell
     return [
         (simulate(name, source, beta, s), simulate(name, source, beta, s, relearns=False))
@@ -174,7 +174,7 @@ def changing(cell: tuple[str, Source | Switch, float], seeds: range) -> list[tup
 
 
 def switches(records: Path) -> dict[str, Source | Switch]:
-    """All, with those between models of the records whose error rates differ by 20 points."""
+    """All switches, with those between models of the records that differ by 20 points in errors."""
     files = sorted(records.glob("mmlu-pro__*.jsonl.gz"))
     rates = {path: float(np.nanmean(_records(path).error)) for path in files}
     found: dict[str, Source | Switch] = {

@@ -1,4 +1,4 @@
-"""How many switches of the model can be noticed at all, by a test that knows the models.
+"""How many switches of the model the best possible test notices: one that knows both models.
 
     python benchmarks/drift_ceiling.py [--runs 40] [--null 40] [--policy cst]
 
@@ -35,8 +35,8 @@ from gatekeeper.paper.stress import STREAMS, Recipe
 from gatekeeper.types import FloatArray
 
 N, BETA, FALSE_ALARMS = 2 * HALF, 0.2, 0.01
-LEVELS = np.linspace(-4.0, 4.0, 81)  # by which log odds before the switch may be off
-LEVEL_PRIOR = -0.5 * (LEVELS / 2.0) ** 2  # log, but for a constant
+LEVELS = np.linspace(-4.0, 4.0, 81)  # offsets of the log odds before the switch
+LEVEL_PRIOR = -0.5 * (LEVELS / 2.0) ** 2  # log density, up to a constant
 
 
 def recipe_of(source: Source) -> Recipe:
@@ -45,7 +45,7 @@ def recipe_of(source: Source) -> Recipe:
 
 
 def log_likelihood(recipe: Recipe, table: RecordTable) -> tuple[FloatArray, FloatArray]:
-    """Of the scores (N,), and of the labels given the scores: (N, 2), right and wrong."""
+    """Log-likelihood of the scores (N,), and of each label, right and wrong, given them (N, 2)."""
     h, rank = table.h, ndtr(np.log(table.cost_estimate) / recipe.cost_spread)
     seen = np.stack([2 * np.log(h[:, 0] / 0.3), np.log(-h[:, 1] / 2) / -0.7, 1 + logit(h[:, 2])])
     score = seen.mean(axis=0)

@@ -2,9 +2,9 @@
 
     python benchmarks/estimates.py [--runs 2000] [--jobs 1] [--policy NAME ...]
 
-Streams of `gatekeeper.paper.stress`, budgets and sizes as below, the runs of a policy spread over
-all combinations, every run on a stream drawn again, with the gate's parts but without outputs and
-log, which would take most of the time. tests/analysis/test_estimates.py runs the gate itself.
+The runs of a policy are spread over all combinations of the streams of `gatekeeper.paper.stress`
+with the budgets and sizes below. Every run draws its stream again and uses the gate's parts without
+outputs and log, which would take most of the time; tests/analysis/test_estimates.py runs a gate.
 """
 
 from __future__ import annotations
@@ -35,22 +35,25 @@ STREAMS = ("usual", "no-signal", "rare-errors", "drift", "sharp-signal")
 BETAS = (0.1, 0.2, 0.3)
 SIZES = {1000: 0.75, 3000: 0.25}  # share of the runs
 MANY = 100_000  # runs of a cell, at most
-EXPECTED = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, np.inf)  # wrong outputs among those drawn by chance
+EXPECTED = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0, np.inf)  # wrong outputs among those drawn at random
 
 Cell = tuple[str, str, float, int]  # policy, stream, β, N
 
 
 def simulate(name: str, stream: RecordTable, beta: float, seed: int) -> RecordTable:
-    """What a gate with this policy would leave in its log."""
+    """The records that the log of a gate with this policy would have."""
     budget = Budget(fraction=beta, horizon=len(stream))
     policy = named_policy(name, budget, exploration_rate(budget, EXPLORE), seed)
     return go_through(policy, stream, budget, seed)
 
 
 def run(cell: Cell, seed: int) -> FloatArray:
-    """(3, 4): for each estimate its error, whether the truth lies below and above the interval,
-    and its width; then once more (4,): wrong outputs expected among those drawn by chance, outputs
-    drawn by chance, and without a chance."""
+    """The results of one run, (4, 4).
+
+    For each of three estimates: its error, whether the truth lies below and above the interval, and
+    the interval's width. In the last row: wrong outputs expected among those drawn at random,
+    outputs drawn at random, and outputs that could not be drawn.
+    """
     policy, stream, beta, n = cell
     table = make_stream(stream, n, seed)
     left = simulate(policy, table, beta, seed)
@@ -64,7 +67,7 @@ def run(cell: Cell, seed: int) -> FloatArray:
         if one is None:
             rows.append([np.nan] * 4)
             continue
-        low, high = one.low - 1e-9, one.high + 1e-9  # sums of floats
+        low, high = one.low - 1e-9, one.high + 1e-9  # allowance for rounding
         rows.append([one.value - truth, truth < low, truth > high, one.high - one.low])
     by_chance = (p > 0.0) & (p < 1.0)
     expected = float((p * table.error)[by_chance].sum())
@@ -73,7 +76,7 @@ def run(cell: Cell, seed: int) -> FloatArray:
 
 
 def run_cell(cell: Cell, seeds: range) -> FloatArray:
-    """(len(seeds), 4, 4)"""
+    """`run` for each seed: (len(seeds), 4, 4)."""
     return np.stack([run(cell, seed) for seed in seeds])
 
 
@@ -83,7 +86,7 @@ def _with(*values: tuple[int, object]) -> Callable[[Cell], bool]:
 
 
 def coverage(x: FloatArray) -> FloatArray:
-    """(3,) in [0, 1], of the runs that have an estimate."""
+    """Coverage of each estimate, (3,) in [0, 1], over the runs that have it."""
     return np.asarray(1.0 - np.nanmean(x[:, :3, 1] + x[:, :3, 2], axis=0))
 
 
@@ -119,7 +122,7 @@ def main() -> None:
     kinds = list(product(STREAMS, BETAS, SIZES))
     cells = [(policy, *kind) for policy in policies for kind in kinds]
     runs = [ceil(args.runs * SIZES[cell[3]] * len(SIZES) / len(kinds)) for cell in cells]
-    seeds = [range(MANY * k, MANY * k + n) for k, n in enumerate(runs)]  # none stands twice
+    seeds = [range(MANY * k, MANY * k + n) for k, n in enumerate(runs)]  # all different
     found: dict[Cell, FloatArray] = {}
 
     def of(which: Callable[[Cell], bool]) -> FloatArray:
@@ -141,7 +144,7 @@ def main() -> None:
         for value in values:
             print(row(str(value), of(_with((at, value)))))
     every = of(lambda c: True)
-    print(header("errors expected"))  # among the verdicts drawn by lot
+    print(header("errors expected"))  # among the outputs drawn at random
     low = np.digitize(every[:, 3, 0], EXPECTED) - 1
     for k in np.unique(low).tolist():
         print(row(f"{EXPECTED[k]:g} to {EXPECTED[k + 1]:g}", every[low == k]))

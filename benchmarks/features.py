@@ -1,23 +1,23 @@
-"""What features gain for `calibrated`, what noise among them costs, and what a decision takes.
+"""How much features gain for `calibrated`, what noise among them costs, the time of a decision.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/features.py [RECORDS ...] [--n 3000] [--seeds 10]
         [--clean] [--tasks FILE] [--samples 4]
 
-The matrices are small: several BLAS threads would add processor time, and most on a busy machine.
-Recall of `calibrated` with the features of the records beside the same without them: same streams,
-labels and budgets, partial feedback, the paper's noise on labels and signals (with --clean none),
-measured after the warm-up. Records are drawn from the file. A line "offline" has what features
-gain for outputs chosen with all labels known, of all records of the file, and none of them wrong:
-the same model is fitted to four fifths of them to rank the fifth. Then with 20 features of pure
-noise on stress streams, which have no others; without files only that is measured.
+The matrices are small: several BLAS threads would add processor time, most on a busy machine.
+Recall of `calibrated` with the features of the records is compared with its recall without them:
+same streams, labels and budgets, partial feedback, the paper's noise on labels and signals (with
+--clean none), measured after the warm-up. Records are drawn from the file. A line "offline" has
+what features gain if all labels of the file are known and none is wrong: the same model is fitted
+to four fifths of the records to rank the rest. Then the same with 20 features of pure noise on
+stress streams, which have no others; without files only that is measured.
 
-Then the bundled model answers its tasks greedily and draws `--samples` more of each, whose
-agreement with the answer is the feature; what is right is verified for all. What agreement alone
-gains over a random draw, without log-probabilities, stands beside what the signals alone gain, and
-what the wrong outputs themselves, chosen first, would add to that: no feature gains more.
+Then the bundled model answers its tasks greedily and draws `--samples` more answers to each, whose
+agreement with the first is the feature; all answers are verified. What agreement alone gains over a
+random draw, without log-probabilities, is compared with what the signals alone gain, and with what
+choosing the wrong outputs first would add to that: no feature gains more.
 
-Last, how often the interval that `gatekeeper diagnose` prints for the worth of a feature holds the
-mean worth over all runs, with every label and from a log of policy cst.
+Last, how often the interval that `gatekeeper diagnose` prints for the gain of a feature holds the
+mean gain over all runs, with every label and from a log of policy cst.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Source = Callable[[int, int], RecordTable]  # of n and seed
 def recall(
     table: RecordTable, seed: int, protocol: Protocol, policy: str = "calibrated"
 ) -> FloatArray:
-    """In points, (budgets,)."""
+    """Recall of a policy in points, (budgets,)."""
     found = compare(table, [policy], BETAS, replace(protocol, first_seed=seed))
     return 100 * found.values[0, :, 0, RECALL]
 
@@ -104,7 +104,7 @@ def answered(path: Path, samples: int) -> RecordTable:
 
 
 def check_agreement(table: RecordTable, samples: int, protocol: Protocol, seeds: int) -> None:
-    """What agreement gains beside the signals, and without them."""
+    """Print what agreement gains beside the signals, and without them."""
     table = table.take(~np.isnan(table.error))
     print(
         f"\n{len(table):,} tasks of the bundled model, {table.error.mean():.0%} wrong, {samples} "
@@ -175,7 +175,7 @@ def check(what: str, values: list[float], least: float) -> None:
 
 
 def speed() -> None:
-    """Processor time of a decision, replay and all fits included."""
+    """Print the processor time of a decision, replay and all fits included."""
     t = make_stream("usual", LONG, 0)
     draw = np.random.default_rng(0).standard_normal
     for useful in (0, 1, 10):
@@ -196,7 +196,7 @@ def speed() -> None:
 
 
 def coverage(runs: int) -> None:
-    """Of the worth of features, on stream "usual": one weak, one strong, one of noise."""
+    """Print the coverage of the gains of a weak, a strong and a noise feature."""
     n, beta = 1500, 0.2
     mean: dict[str, float] = {}
     print(

@@ -1,4 +1,4 @@
-"""What `gatekeeper serve` adds to a call, beside a bare pass-through of the same library.
+"""The time that `gatekeeper serve` adds to a call, beside a bare pass-through of the same library.
 
     python benchmarks/gateway.py            a few minutes
     python benchmarks/gateway.py --quick    half a minute: fewer calls
@@ -7,14 +7,14 @@
 An upstream in a process of its own answers with 54 kB: 128 tokens with 5 alternatives each; its
 streams have 16 tokens, one per frame and millisecond. One client on one connection calls it
 directly, through 20 lines of aiohttp, and through the gateway (a gate that decides on every output
-and verifies none, its log in a file), one after the other, again and again: so whatever else the
-machine does meets all alike. `added` is the median of (through it - directly) over rounds.
-`processor` is the processor time that its process took per call, which depends little on
-neighbours; its inverse is calls per second and core.
+and verifies none, its log in a file), in turns, so that other load on the machine affects all
+alike. `added` is the median over rounds of the time through a proxy minus the direct time.
+`processor` is the processor time that the proxy's process took per call, which depends little on
+other load; its inverse is calls per second and core.
 
-The gateway is measured with a path that is not gated, with log-probabilities that the caller asked
-for, and with some that it asks for itself and takes out again. In a stream, `added` is to the time
-of the first frame. At the end: how much the gateway's memory grew over so many gated calls.
+The gateway is measured on a path that is not gated, with log-probabilities that the caller asked
+for, and with log-probabilities that the gateway asks for and takes out again. For streams, `added`
+is about the first frame. At the end: how much the gateway's memory grew over all gated calls.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from gatekeeper.gateway.termination import Termination
 from gatekeeper.testing import ScriptedVerifier
 
 CHAT, OTHER = "/v1/chat/completions", "/v1/other"
-KEY = f"sk-{secrets.token_hex(24)}"  # of LiteLLM's proxy, which refuses to start without
+KEY = f"sk-{secrets.token_hex(24)}"  # of LiteLLM's proxy, which refuses to start without one
 TARGETS = {"not gated": 1.2, "gated": 2.5, "stream": 1.2}
 
-# -- what stands before it -------------------------------------------------------------------------
+# -- the proxies -----------------------------------------------------------------------------------
 
 
 def run_bare(listener: socket.socket, upstream: str) -> None:
-    """A pass-through, and nothing else."""
+    """Run a pass-through that does nothing else."""
 
     async def pass_on(request: web.Request) -> web.StreamResponse:
         body = await request.read()
@@ -103,7 +103,7 @@ def run_gateway(port: int, upstream: str, log: Path) -> None:
 @contextmanager
 def litellm(command: str, upstream: str, folder: Path) -> Iterator[tuple[str, int]]:
     port = free_port()
-    config = folder / "litellm.json"  # which is YAML, too
+    config = folder / "litellm.json"  # JSON is YAML, too
     parameters = {"model": "openai/m", "api_base": f"{upstream}/v1", "api_key": "none"}
     models = [{"model_name": "m", "litellm_params": parameters}]
     config.write_text(json.dumps({"model_list": models, "general_settings": {"master_key": KEY}}))
@@ -151,7 +151,7 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def call(self, path: str, body: bytes) -> float:
-        """To the first frame of a stream; to the end of another answer."""
+        """Seconds to the first frame of a stream, or to the end of another answer."""
         top = f"POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n"
         top += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         start = time.perf_counter()
@@ -183,7 +183,7 @@ class Way(NamedTuple):
 
 
 def measure(ways: list[Way], direct: Connection, rounds: int) -> dict[str, tuple[float, float]]:
-    """By name: added milliseconds, and milliseconds of processor time per call."""
+    """For each name: added milliseconds, and milliseconds of processor time per call."""
     added: dict[str, list[float]] = {way.name: [] for way in ways}
     used = dict.fromkeys(added, 0.0)
     for i in range(-5, rounds):  # the first are a warm-up
@@ -205,7 +205,7 @@ def processor(pid: int) -> float:
 
 
 def resident(pid: int) -> float:
-    """MB."""
+    """Resident memory of a process, MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

@@ -2,16 +2,17 @@
 
     python benchmarks/live.py [EVENTS]
 
-Writes a log of so many events (default 1,000,000) in a temporary folder, starts `gatekeeper watch`
-on it and prints, each beside a limit: the first byte of the page right after the start, while it
-still reads, and at the end; the processor time until all events are read, pages and updates
-included, beside a bare reading of the same events; the time in which an event that is appended
-reaches a listener; memory.
+Writes a log of EVENTS events (default 1,000,000) in a temporary folder, starts `gatekeeper watch`
+on it and prints, each beside a limit: the time to the first byte of the page right after the start,
+while it still reads, and at the end; the processor time until all events are read, pages and
+updates included, beside a bare reading of the same events; the time until an appended event reaches
+a listener; memory.
 Ends with 1 if a limit is exceeded.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -45,7 +46,7 @@ FIRST_BYTE, MEGABYTES, FOLLOWS = 0.5, 200.0, 1.0
 
 
 def events(count: int) -> Iterator[Event]:
-    """As a gate with the policy `random` writes them; errors are more likely at a high score."""
+    """Events as a gate with the policy `random` writes them; a high score makes errors likelier."""
     rng, ledger = np.random.default_rng(0), Ledger(BUDGET, 1.0)
     nothing = np.empty(0)
     yield FingerprintChanged(Fingerprint(models=("model",), verifier=VERIFIER), "relearn", "")
@@ -80,7 +81,7 @@ def events(count: int) -> Iterator[Event]:
 
 
 def write(path: Path, count: int) -> None:
-    """A log of so many events."""
+    """Write a log of `count` events."""
     with SQLiteLog(path) as log:
         log.configure(SETTINGS)
         batch: list[Event] = []
@@ -93,7 +94,7 @@ def write(path: Path, count: int) -> None:
 
 
 def bare_reading(path: Path) -> float:
-    """Seconds of the processor for decoding all events, and nothing else."""
+    """Processor seconds for decoding all events and nothing else."""
     begun = time.process_time()
     with SQLiteLog(path, read_only=True) as log:
         for _ in log.events():
@@ -117,14 +118,16 @@ def first_byte(url: str) -> float:
 
 
 def memory(pid: int) -> float:
-    """The most that the process ever had, in MB."""
+    """Peak memory of the process, MB."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert found is not None
     return int(found[1]) / 1000
 
 
 def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("events", type=int, nargs="?", default=EVENTS, help="in the log")
+    count = parser.parse_args().events
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         write(path, count)

@@ -2,10 +2,10 @@
 
     python benchmarks/maths.py [--seed 0] [--json]
 
-Workloads: the project's own pairs (tests/maths/pairs.py, hostile ones left out), hard on purpose;
-and, where ../shared/data/math_500.jsonl is at hand, its 500 solutions against their own answers and
-500 against another problem's. One worker process; starting it is not counted. A verdict counts as
-right where it is the expected one; "could not tell" is neither right nor a false accept.
+Workloads: the project's own pairs (tests/maths/pairs.py without the hostile ones), which are hard
+on purpose; and, if ../shared/data/math_500.jsonl exists, its 500 solutions against their own
+answers and 500 against another problem's. One worker process; its start is not counted. A verdict
+is right if it is the expected one; "could not tell" is neither right nor a false accept.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def result(
 
 def run(workload: str, pairs: list[Pair]) -> list[Result]:
     label = {0: True, 1: False, None: None}
-    first = ("x^2+2x+1", r"\boxed{(x+1)^2}")  # until it is answered, the worker is starting
+    first = ("x^2+2x+1", r"\boxed{(x+1)^2}")  # its answer shows that the worker has started
     with MathChecker(workers=1) as checker:
         checker.check(*first)
         alone = singly(

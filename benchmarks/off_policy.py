@@ -3,16 +3,17 @@
     python benchmarks/off_policy.py [--runs 2000] [--jobs 1] [--part compare|plan] [--size N]
         [--log NAME] [--policy NAME]      the last three may be repeated
 
-Logs are what a gate that explores a tenth of its budget leaves on streams of known truth, the runs
-spread evenly over streams, budgets and sizes as below. Those of random, threshold and cst are drawn
-by columns, as if no proposal was ever refused; that of calibrated is benchmarks/estimates.py's.
+Logs are those of a gate that explores a tenth of its budget, on streams whose labels are known; the
+runs are spread evenly over the streams, budgets and sizes below. Logs of random, threshold and cst
+are computed by columns, as if no proposal was ever refused; those of calibrated are computed as in
+benchmarks/estimates.py.
 
 compare: the truth is what the same choices found on the whole stream.
 plan: the truth is what the policy, with the score that the run's warm-up fitted, finds on 30,000
 further outputs of the stream; from a log, and from the same outputs with all labels. The truth at a
-budget is that of a run so long that it verifies exactly this share; those simulated miss it by
-about a point, as their quantiles are still being learned, and that counts against the intervals. A
-budget said to keep a residual risk is false where the truth at this budget is above it.
+budget is that of a run so long that it verifies exactly this share; simulated runs miss it by about
+a point, as their quantiles are still being learned, and that counts against the intervals. A budget
+that is claimed to keep a residual risk is false if the truth at this budget is above the risk.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ STREAMS = (
     *("usual", "no-signal", "rare-errors", "sharp-signal", "missing-signals"),
     *("drift", "rising", "u-shaped", "one-bad-stratum", "inverted-signal"),
 )
-STATIONARY = tuple(stream for stream in STREAMS if stream != "drift")  # for a next run
+STATIONARY = tuple(stream for stream in STREAMS if stream != "drift")  # where a next run is alike
 BETAS = (0.1, 0.2, 0.3)
 SIZES = (1000, 2000, 8000)
 VALUES = ("recall", "hit rate", "more errors")
@@ -65,16 +66,16 @@ def judged(found: Interval | None, truth: float) -> list[float]:
     """Whether the truth lies below and above the interval, its width, the error."""
     if found is None or np.isnan([found.value, truth]).any():
         return NOTHING
-    low, high = found.low - 1e-9, found.high + 1e-9  # sums of floats
+    low, high = found.low - 1e-9, found.high + 1e-9  # allowance for rounding
     return [truth < low, truth > high, high - low, found.value - truth]
 
 
 def logged(name: str, table: RecordTable, beta: float, seed: int) -> RecordTable:
-    """What a gate with this policy would leave in its log: labels of the verified only."""
+    """The records that a gate with this policy would log: only verified outputs have labels."""
     if name == "calibrated":
         return simulate(name, table, beta, seed)
     epsilon = EXPLORE * beta
-    left = (beta - epsilon) / (1.0 - epsilon)  # for the policy
+    left = (beta - epsilon) / (1.0 - epsilon)  # the policy's share of the budget
     rng = np.random.default_rng((seed, 2))
     if name == "random":
         p = np.full(len(table) - T0, left)
@@ -96,7 +97,7 @@ def logged(name: str, table: RecordTable, beta: float, seed: int) -> RecordTable
 
 
 class Once(Evidence):
-    """Replays no policy twice: `compare` asks for its choices, and so does the truth."""
+    """Replays each policy once: `compare` and the truth both need its choices."""
 
     def __init__(self, table: RecordTable) -> None:
         super().__init__(table)
@@ -110,7 +111,7 @@ class Once(Evidence):
 
 
 def compared(cell: Cell, seed: int, *, policies: Sequence[str]) -> FloatArray:
-    """(policies, values, 4)"""
+    """`judged` for each policy and value of `compare`: (policies, values, 4)."""
     name, stream, beta, n = cell
     table = make_stream(stream, n, seed)
     try:
@@ -136,7 +137,11 @@ def compared(cell: Cell, seed: int, *, policies: Sequence[str]) -> FloatArray:
 
 
 def planned(cell: Cell, seed: int) -> FloatArray:
-    """(log and all labels, targets + budgets + budgets + risks, 4)"""
+    """Figures for each line of a plan, (2, targets + budgets + budgets + risks, 4).
+
+    First from the log, then with all labels. Those of a risk are as `claims` takes them, the others
+    as `judged` returns them.
+    """
     name, stream, beta, n = cell
     table = make_stream(stream, n, seed)
     recall, risk = truth_of(name, table, make_stream(stream, LONG, seed + 1_000_000))
@@ -159,9 +164,9 @@ def planned(cell: Cell, seed: int) -> FloatArray:
             judged(curve.at(b).residual_risk, risk[i]) for b, i in zip(BUDGETS, at, strict=True)
         ]
         for target in RISKS:
-            said = curve.for_residual_risk(target)
-            false = said is not None and risk[round(100 * said)] > target
-            row.append([float(false), 0.0, np.nan if said is None else said, said is not None])
+            claim = curve.for_residual_risk(target)
+            false = claim is not None and risk[round(100 * claim)] > target
+            row.append([float(false), 0.0, np.nan if claim is None else claim, claim is not None])
         rows.append(row)
     return np.array(rows, dtype=np.float64)
 
@@ -185,7 +190,7 @@ def truth_of(name: str, run: RecordTable, more: RecordTable) -> tuple[FloatArray
 
 
 def run_cell(cell: Cell, runs: int, one: Callable[[Cell, int], FloatArray]) -> FloatArray:
-    first = zlib.crc32(repr(cell).encode())  # no two cells see the same draws
+    first = zlib.crc32(repr(cell).encode())  # so that cells have different draws
     return np.stack([one(cell, first + i) for i in range(runs)])
 
 
@@ -204,7 +209,7 @@ def measure(
 
 
 def row(name: str, x: FloatArray) -> str:
-    """Of values (runs, 4)."""
+    """A line of the table, of values (runs, 4)."""
     x = x[~np.isnan(x).any(axis=1)]
     if not len(x):
         return f"  {name:<34} none"
@@ -219,7 +224,7 @@ HEAD = f"  {'':<34}   runs  covered    below   above     width      bias"
 
 
 def print_compared(found: dict[Cell, FloatArray], logs: list[str], policies: Sequence[str]) -> None:
-    """What is known without a verdict is left out: random's recall, and more than itself."""
+    """Print `compare`, without values that no verdict influences: random's recall and gain."""
     asked = {
         value: [
             p
@@ -248,12 +253,12 @@ def print_compared(found: dict[Cell, FloatArray], logs: list[str], policies: Seq
         print(row(value, x[:, asked[value], v].reshape(-1, 4)))
 
 
-def said(x: FloatArray, risk: str) -> str:
-    """Of values (runs, 4): whether false, …, whether said."""
+def claims(x: FloatArray, risk: str) -> str:
+    """A line on the claimed budgets, of values (runs, 4): whether false, …, whether claimed."""
     x = x[~np.isnan(x[:, 0])]
     times = int(x[:, 3].sum())
     false = f"false in {x[:, 0].sum() / times:.1%} of these" if times else "never"
-    return f"  a budget said to keep the risk, {risk}: {times} of {len(x)} times, {false}"
+    return f"  a budget claimed to keep the risk, {risk}: {times} of {len(x)} times, {false}"
 
 
 def print_planned(found: dict[Cell, FloatArray], logs: list[str]) -> None:
@@ -271,14 +276,14 @@ def print_planned(found: dict[Cell, FloatArray], logs: list[str]) -> None:
             for i, target in enumerate(RISKS):
                 y = x[:, source, len(names) + i]
                 y = y[~np.isnan(y[:, 0])]
-                print(said(y, f"<= {target:g}"))
+                print(claims(y, f"<= {target:g}"))
     x = np.concatenate(list(found.values()))
     for source, records in enumerate(sources):
         print(f"\nby value, {records}\n{HEAD}")
         for value in ("budget", "recall", "residual risk"):
             mine = [i for i, what in enumerate(names) if what.startswith(value)]
             print(row(value, x[:, source, mine].reshape(-1, 4)))
-        print(said(x[:, source, len(names) :].reshape(-1, 4), "all"))
+        print(claims(x[:, source, len(names) :].reshape(-1, 4), "all"))
 
 
 def main() -> None:
@@ -299,6 +304,8 @@ def main() -> None:
         print_compared(measure(one, logs, args.size or SIZES, args.runs, args.jobs), logs, policies)
     if args.part != "compare":
         logs = [name for name in args.log or LOGS if name in ("threshold", "cst")]
+        if not logs:
+            parser.error(f"--log {args.log}: plan needs --log threshold or --log cst")
         print_planned(measure(planned, logs, args.size or SIZES, args.runs, args.jobs), logs)
     print(f"\n{perf_counter() - start:.0f} s")
 

@@ -1,13 +1,13 @@
-"""What `gatekeeper paper` costs, in processor time, beside the last release.
+"""The processor time of `gatekeeper paper`, relative to the last release.
 
     python benchmarks/paper.py             a reduced grid, some seconds; exit code 1 if it is slower
     python benchmarks/paper.py --whole     the whole command and the main grid, a minute or two
     python benchmarks/paper.py --renew     keep this run's figures as those of the release
 
 Each figure is relative to a loop of fixed work that runs in turns with it, and the fastest of its
-turns counts, so another machine and a busy one change it little. benchmarks/paper.json has those of
-the last release. A part may take 1.5 times as much; one that seems to take more is measured up to
-five times as long, since a machine may be disturbed for some seconds.
+turns counts, so it changes little on another or a busy machine. benchmarks/paper.json has the
+figures of the last release. A part may take 1.5 times as much; one that seems to take more is
+measured up to five times as long, since a machine may be disturbed for some seconds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def calibration() -> None:
 
 
 def parts() -> dict[str, Callable[[], object]]:
-    """A replay of each policy at the paper's budgets, and what else the tables are made of."""
+    """A replay of each policy at the paper's budgets, and the other computations of the tables."""
     short, long = draw(SHORT, 0), draw(LONG, 0)
 
     def replayed(policy: str) -> Callable[[], object]:
@@ -73,10 +73,12 @@ def parts() -> dict[str, Callable[[], object]]:
 
 
 def ratios() -> Iterator[dict[str, float]]:
-    """Processor time of each part by that of `calibration`, the least of each: of `TURNS` turns,
-    then of twice as many, and so on."""
+    """Least processor time of each part divided by that of `calibration`.
+
+    Of `TURNS` turns, then of twice as many, and so on.
+    """
     timed = {"calibration": calibration} | parts()
-    for call in timed.values():  # imports what is imported late
+    for call in timed.values():  # for late imports
         call()
     best = dict.fromkeys(timed, float("inf"))
     while True:

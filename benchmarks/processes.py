@@ -1,17 +1,17 @@
-"""What four gates on one shared run find, beside one gate that sees the whole stream.
+"""Errors that four gates on one shared run find, beside one gate that sees the whole stream.
 
     PYTHONPATH=.:tests/support python benchmarks/processes.py [--seeds 20] [--runs 400] [--jobs 2]
 
 Each output of a stream of `gatekeeper.paper.stress` goes to one of four gates at random; all have
-the same budget, a share of what is seen. The gates are in one program and take turns, so that how
-far behind each other they are does not depend on this machine: each reads what the others wrote
-every `gatekeeper.log.postgres_shared.FOLLOW` seconds of a stream of `RATE` outputs per second, and
-returns leases as often as a process of its own would. Leases, events and reading are the real ones,
-on a server of this script's own.
+the same budget, a share of what is seen. The gates are in one program and take turns, so that their
+delay behind each other does not depend on this machine: each reads what the others wrote every
+`gatekeeper.log.postgres_shared.FOLLOW` seconds of a stream of `RATE` outputs per second, and
+returns leases as often as a separate process would. Leases, events and reading are the real ones,
+on a server that this script starts.
 
 First the errors found by four gates, divided by those that one gate finds, with a 95 % interval of
 the mean over seeds. Then how often the 95 % intervals of `gatekeeper.analysis.estimates` cover the
-true error rate, on the log of four gates and, of the same streams, on that of one. Draws of shared
+true error rate, on the log of four gates and, for the same streams, on that of one. Draws of shared
 gates have no seed: figures vary a little from call to call.
 """
 
@@ -50,7 +50,7 @@ ROUNDING = 1e-9
 
 
 class Found(NamedTuple):
-    """What is left of a stream."""
+    """The results of one stream."""
 
     errors: int
     verified: int
@@ -68,7 +68,7 @@ def main() -> None:
     if why := missing():
         raise SystemExit(why)
     print(machine())
-    settled = "&options=-c%20synchronous_commit%3Doff"  # a crash of the server is not played
+    settled = "&options=-c%20synchronous_commit%3Doff"  # crashes of the server are not simulated
     with start() as server, ProcessPoolExecutor(args.jobs) as pool:
         for streams, n, seeds, show in (
             (("usual",), LONG, range(args.seeds), show_errors),
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def both(dsn: str, policy: str, streams: tuple[str, ...], n: int, seed: int) -> tuple[Found, Found]:
-    """What four gates find, and one."""
+    """The results of four gates, and of one."""
     stream = make_stream(streams[seed % len(streams)], n, seed)
     signals = {id_: Signals(*h) for id_, h in zip(stream.ids, stream.h.tolist(), strict=True)}
     with patch.object(new_output, "signals_of", lambda generation: signals[generation.id]):
@@ -113,7 +113,7 @@ def of_four(policy: str, stream: RecordTable, place: PostgresRun, seed: int) -> 
 
 
 def take_turns(logs: list[SharedLog], *, returning: bool) -> None:
-    """What the thread of each log does now and then."""
+    """Do what the background thread of each log does from time to time."""
     for log in logs:
         log.flush()
         if returning:
@@ -149,7 +149,7 @@ def new_gate(policy: str, stream: RecordTable, **given: Any) -> VerificationGate
 
 
 def found(left: RecordTable, stream: RecordTable) -> Found:
-    """From what a gate left, in any order, and the stream with its true labels."""
+    """The results, from a log's records in any order and the stream with its true labels."""
     assert left.verified is not None
     assert left.propensity is not None
     assert sorted(left.ids) == sorted(stream.ids)

@@ -1,5 +1,6 @@
-"""What a Ray pool costs: verifications per processor on two nodes of this machine, beside the same
-sandbox without Ray, by turns in one run. Needs the extra `ray`; the bar is 0.9 of the rate.
+"""Verifications per processor on a Ray pool of two nodes, beside the same sandbox without Ray.
+
+Both run on this machine, by turns in one run. Needs the extra `ray`; the bar is 0.9 of the rate.
 
     python benchmarks/ray_pool.py
 """
@@ -26,7 +27,7 @@ TEXT = "def double(x):\n    return 2 * x"
 
 
 def main() -> int:
-    """Print the two rates; 1 where the pool's is below the bar."""
+    """Print the two rates. Returns 1 if the pool's is below the bar."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--outputs", type=int, default=256, help="of one turn")
     parser.add_argument("--turns", type=int, default=5)
@@ -42,7 +43,7 @@ def main() -> int:
     with RayVerifier(LocalSandbox) as pool, ThreadPoolExecutor(NODES) as threads:
         while len(pool.nodes) < NODES:
             time.sleep(0.1)
-        for turn in range(args.turns + 1):  # the first starts workers
+        for turn in range(args.turns + 1):  # the first one starts workers and is not counted
             for name in rates:
                 start = time.perf_counter()
                 if name == "ray":

@@ -1,11 +1,11 @@
-"""What replay costs: the paper's grid, and a million records.
+"""The time of replay: the paper's grid, and a million records.
 
     python benchmarks/replay.py
 
 The grid is 5 settings × 8 budgets × 10 seeds × 9 policies at the paper's N, on two processes
 (target: under 60 s). The million goes through the command line, file included: Threshold and CST
 with random and oracle, one seed, one budget (targets: under 20 s, under 1 GB). Beside each stands
-what the same decisions cost step by step, by the classes that run live.
+the time of the same decisions step by step, by the classes that run live.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gatekeeper.policies import CST, Calibrated, Threshold, replay_names
 BETAS = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50)
 SEEDS, WORKERS = 10, 2
 MILLION = 1_000_000
-STEPS = 100_000  # of the step-by-step figure
+STEPS = 100_000  # decisions of the step-by-step figure
 
 
 def grid() -> None:

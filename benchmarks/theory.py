@@ -4,8 +4,8 @@
     python benchmarks/theory.py --models 1000
 
 Each model is a Gaussian location model (A3) with 1–8 strata of random shares, prevalence and
-separations, at a random budget; both values and the bound's M and ℓ are exact. Exit code 1 where
-the bound is broken.
+separations, at a random budget; both values and the bound's M and ℓ are exact. Exit code 1 if a
+bound is broken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gatekeeper.paper.theory import (
     value_stratified,
 )
 
-ROUNDING = 1e-11  # of the two values, whose thresholds are roots found numerically
+ROUNDING = 1e-11  # of the two values, whose thresholds are numerical roots
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What `gate.wrap` adds to a call of the OpenAI client, beside what the client itself takes.
+"""The time that `gate.wrap` adds to a call of the OpenAI client, beside the client's own time.
 
     python benchmarks/wrap.py            a quarter of an hour on a quiet machine
     python benchmarks/wrap.py --quick    two minutes: fewer pairs, fewer calls at once
@@ -6,20 +6,19 @@
 All clients ask for the same answer (5 alternatives per token) of a process on loopback. The gate
 decides on every output and verifies none.
 
-Many at once: a round is 1,000 calls in flight on one event loop, a third of them of the bare
-client, of one wrapped by a gate with its log in memory, and of one with its log in a file, in
-random order, so that whatever else the machine does meets all three alike. Every step of every call
-is timed, by the processor time of the thread: what the steps of a wrapped call take longer than
-those of a bare one is what the gate adds (where it decides on several outputs together, that is in
-a step of one of its calls). `client alone` is a bare call's steps and its share of
-what happens between steps: sockets, the event loop, and Python's garbage collector, which goes
-through all answers again and again (wherever it begins, it counts here). `share` is the one over
-the other, the median of rounds; the last column has the least and the most of them. The target is
-for every row of this table.
+Many at once: a round is 1,000 calls in flight on one event loop, in random order: a third by the
+bare client, a third by one whose gate has its log in memory, a third by one whose log is in a file.
+So other load on the machine affects all three alike. Every step of every call is timed by the
+processor time of the thread; the gate adds the difference between the steps of a wrapped call and
+those of a bare one (where it decides on several outputs together, that is in a step of one of its
+calls). `client alone` is the time of a bare call's steps and its share of the time between steps:
+sockets, the event loop, and Python's garbage collector, which visits all answers repeatedly (all of
+its time counts here). `share` is the added time divided by `client alone`, the median over rounds;
+the last column has the least and the most of them. The target is for every row of this table.
 
 One at a time: each pair is one call of the bare client and one of the wrapped one, in alternating
-order; the figures are medians over pairs. What the package needs for a call is less here, and what
-the gate adds is about the same.
+order; the figures are medians over pairs. The client's own time is less here, and the added time is
+about the same.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Pairs = list[tuple[int, int]]  # nanoseconds of the bare client and of the wrapp
 ALTERNATIVES = 5
 TARGET = 0.05  # of the client's own time per call
 AT_ONCE = 1000
-ROUNDS = {32: 16, 128: 8, 512: 4}  # tokens of the answer -> rounds, of 7 to 70 seconds
+ROUNDS = {32: 16, 128: 8, 512: 4}  # tokens of the answer -> rounds, each 7 to 70 seconds
 LONG = 512
 CALL: dict[str, Any] = {
     "model": "m",
@@ -69,7 +68,7 @@ CALL: dict[str, Any] = {
 
 
 def entries(tokens: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """As chat completions have them: 562 bytes per token, about."""
+    """Entries as chat completions have them: about 562 bytes per token."""
     values = np.sort(rng.exponential(4.0, (tokens, ALTERNATIVES)), axis=1) * -1.0
     out = []
     for i, row in enumerate(values.tolist()):
@@ -108,7 +107,7 @@ def streamed(tokens: int) -> bytes:
 
 
 def serve(listener: socket.socket) -> None:
-    """Answers with a text of as many tokens as are asked for, under an id of its own, for ever."""
+    """Answer each request with as many tokens as it asks for, and a new id; runs for ever."""
     ids = itertools.count()
     answers = {(n, how is streamed): how(n) for n in ROUNDS for how in (plain, streamed)}
 
@@ -135,7 +134,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def make_gate(log: Path | None) -> VerificationGate:
-    """Looks at everything and verifies nothing: one in a billion, to the policy's mind."""
+    """A gate that decides on every output and verifies none: its policy proposes one in 10⁹."""
     return VerificationGate(
         Random(1e-9, warmup=0), budget=Budget(total=1), verifier=ScriptedVerifier(), log=log
     )
@@ -182,7 +181,7 @@ def pairs(call: Callable[[Any], None], bare: Any, wrapped: Any, n: int) -> Pairs
 
 
 class Clock:
-    """Processor time of this thread in nanoseconds, collections of garbage left out."""
+    """Processor time of this thread in nanoseconds, without garbage collection."""
 
     def __init__(self) -> None:
         self._collecting = self._begun = 0
@@ -202,7 +201,7 @@ class Clock:
 def metered(
     call: Coroutine[Any, None, None], clock: Clock, steps: list[int]
 ) -> Generator[Any, None, None]:
-    """Await `call`; what its steps took, from one wait to the next, is added to `steps`."""
+    """Await `call` and add the time of each step, from one wait to the next, to `steps`."""
     took, error = 0, None
     while True:
         start = clock.now()
@@ -228,7 +227,7 @@ class Round(NamedTuple):
 async def burst(
     clients: list[openai.AsyncOpenAI], tokens: int, n: int, clock: Clock, seed: int
 ) -> Round:
-    """n calls at once, about as many of each client, shuffled; the first client is the bare one."""
+    """n calls at once, shared equally by the clients, shuffled; the first client is bare."""
     order = [i % len(clients) for i in range(n)]
     random.Random(seed).shuffle(order)
     steps: list[list[int]] = [[] for _ in clients]
@@ -251,7 +250,7 @@ async def bursts(
 
 
 def figures(times: Pairs) -> tuple[float, float, float]:
-    """Of the bare call and of what is added, in ms, and the one over the other."""
+    """Time of the bare call and added time, in ms, and the added time divided by the other."""
     bare = median(a for a, _ in times) / 1e6
     added = median(b - a for a, b in times) / 1e6
     return bare, added, added / bare

@@ -156,7 +156,7 @@ def story(result: LoopResult) -> str:
 
 
 def gained(results: Sequence[LoopResult]) -> str:
-    """What became of the tasks whose first answer was found wrong after the warm-up."""
+    """The final results of tasks whose first answer was found wrong after the warm-up."""
     ends = Counter(
         result.stopped
         for result in results

@@ -39,12 +39,12 @@ Answers = Mapping[str, tuple[Generation, Outcome]]
 
 
 class Gain(NamedTuple):
-    """Of one agent on one order of the tasks."""
+    """The results of one agent on one order of the tasks."""
 
     checks: float  # per task
     answers: float  # generated per task
     right: float  # share of the tasks
-    accepted: float  # share of the tasks with a wrong answer that nobody knows to be wrong
+    accepted: float  # share of the tasks whose final answer is wrong and was not found wrong
 
 
 def draw(tasks: Sequence[Any], attempts: int, sandbox: str) -> Answers:

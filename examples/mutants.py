@@ -111,7 +111,7 @@ class Judged(NamedTuple):
 
     @property
     def agree(self) -> bool:
-        """By label, a timeout being a failure."""
+        """Whether both verdicts have the same label; a timeout is a failure."""
         return self.outcome.error == (self.trusted != "passed")
 
 

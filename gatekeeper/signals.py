@@ -151,7 +151,7 @@ def _segment_signals(
 def _incomplete_segment_signals(
     logprob: FloatArray, top1: FloatArray, top2: FloatArray, starts: _Counts, n: _Counts
 ) -> _Table:
-    """The same where positions may be masked, missing, logits, or not computed at all."""
+    """The signals of segments whose positions may be masked, missing, logits, or not computed."""
     with np.errstate(invalid="ignore", divide="ignore"):
         top1 = np.where(top1 <= MASKED, -inf, top1)
         top2 = np.where(top2 <= MASKED, -inf, top2)

@@ -150,7 +150,7 @@ class ScriptedVerifier:
 
 
 class AsyncScriptedVerifier(ScriptedVerifier):
-    """The same for asyncio; cancelling frees it at once."""
+    """`ScriptedVerifier` for asyncio; cancelling frees it at once."""
 
     async def averify(self, generation: Generation, task: Any) -> Outcome:
         self._enter(generation.id)

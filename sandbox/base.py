@@ -27,9 +27,9 @@ from gatekeeper.types import Generation, Outcome, Verdict
 
 __all__ = ["Sandbox"]
 
-RETRIES = 2  # on a fresh worker, where the last one was lost
-WAITING_FACTOR = 4  # times its limit: the most that a candidate may wait for a processor
-# For reading what was spent, for cleaning up, and for times in which this process could not check.
+RETRIES = 2  # on a fresh worker, after one was lost
+WAITING_FACTOR = 4  # a candidate may wait for a processor for this many times its limit
+# To read the processor time used, to clean up, and for gaps in which this process could not check.
 GRACE_SECONDS = 2 * ANSWER_SECONDS + FORGIVEN_SECONDS
 _UNTRIED = {"evaluation": None, "isolation": None}  # `meta` of a candidate that did not run
 LOOK_AHEAD = 4  # candidates per worker that a batch reads in advance
@@ -77,19 +77,19 @@ class Sandbox:
     def _open(self, start: Callable[[], Worker], *, spare: bool) -> None:
         """Make the pool of workers.
 
-        `start` makes a worker. It raises LostError where a retry may help, other errors where not.
+        `start` makes a worker. It raises LostError if a retry may help, and another error if not.
         """
         self._pool = Pool(start, self._workers, spare=spare)
-        # For callers that do not close it: `start` must not refer to this object.
+        # For callers that do not close the sandbox; needs a `start` that does not refer to self.
         self._finalizer = weakref.finalize(self, self._pool.close)
 
     def _tainted(self, judged: Judged) -> bool:
-        """Whether a worker should not be used again after that."""
+        """Whether a worker must not be used again after this run."""
         raise NotImplementedError
 
     @property
     def max_seconds(self) -> float:
-        """Seconds that one try takes at most, without waiting for a worker or a processor."""
+        """Most seconds that one attempt takes, without waiting for a worker or a processor."""
         return self._timeout + GRACE_SECONDS
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
@@ -98,14 +98,14 @@ class Sandbox:
         Parameters
         ----------
         generation
-            Its `text` holds the candidate: the last Python fence, or all of it.
+            Its `text` holds the candidate: the last fenced block of Python code, or all of it.
         task
             The tests, in one of the shapes of docs/sandbox.md.
 
         Returns
         -------
         Outcome
-            Without a verdict it is `infra_error`, never an exception. `meta` has "evaluation",
+            `infra_error`, not an exception, if there is no verdict. `meta` has "evaluation",
             "isolation" and the last 2 KiB of "stdout" and "stderr".
 
         Raises
@@ -117,7 +117,7 @@ class Sandbox:
         return self._verify(generation, suite, threading.Event())
 
     async def averify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
-        """`verify` for asyncio. Where it is cancelled, the candidate has ended when it returns."""
+        """`verify` for asyncio. If it is cancelled, the candidate has ended when it returns."""
         suite = read_suite(generation.id, task)
         cancelled = threading.Event()
         work = self._threads.submit(self._verify, generation, suite, cancelled)
@@ -182,7 +182,7 @@ class Sandbox:
             return Outcome(Verdict.NO_ANSWER, detail="the output contains no code", meta=_UNTRIED)
         code = suite.candidate(code)
         problem = "the verification was cancelled"
-        lost = spared = False  # whether it lost a worker, and a control run then did not
+        lost = spared = False  # whether a worker was lost, and then not lost by a control run
         for attempt in range(1 + RETRIES):
             if attempt:
                 time.sleep(0.1 * 2**attempt)
@@ -207,9 +207,9 @@ class Sandbox:
     def _try(
         self, suite: Suite, code: str, cancelled: threading.Event, *, again: bool
     ) -> tuple[Judged, dict[str, Any]]:
-        """`again`: on a fresh worker, and while no other candidate runs.
+        """Run the candidate once; `again`: on a fresh worker, while no other candidate runs.
 
-        Raises LostError, OSError; _CandidateLostError where a worker was lost under it.
+        Raises LostError, OSError; _CandidateLostError if the worker is lost while it runs.
         """
         waiting = WAITING_FACTOR * self._timeout
         terms = Terms(self._timeout, waiting, self._cpu_seconds, self._output_bytes, cancelled)
@@ -233,7 +233,7 @@ class Sandbox:
         return TURNS.turn(cancelled, alone=alone, patience=self.max_seconds)
 
     def _undisturbed(self, lost: _CandidateLostError, cancelled: threading.Event) -> bool:
-        """Whether a control program runs undisturbed, on a fresh worker, for as long."""
+        """Whether a control program runs undisturbed, on a fresh worker, for the same time."""
         seconds = min(lost.seconds, self._timeout)
         try:
             with self._pool.worker(fresh=True) as worker, self._turn(cancelled, alone=True):

@@ -32,7 +32,7 @@ __all__ = ["ContainerLimits", "Starter", "reap"]
 
 OWNER = "org.gatekeeper.sandbox.owner"  # label: host name, process number, its start time
 CAPABILITIES = ["SETUID", "SETGID", "KILL", "SETPCAP"]  # for the supervisor, not for candidates
-CPUS = 2  # the judge's path uses two; with one, the kernel throttles runs of 30 ms
+CPUS = 2  # the judge's path uses two; with one, the kernel throttles even runs of 30 ms
 INODES = "20k"
 REMOVAL_SECONDS = 10.0
 ENGINE_SECONDS = 10.0  # for an answer of the engine, which takes some 0.2
@@ -55,7 +55,7 @@ class ContainerLimits:
 
 @contextlib.contextmanager
 def _understood() -> Iterator[None]:
-    """Turns exceptions of the engine's client into LostError."""
+    """Raise LostError in place of exceptions of the engine's client."""
     try:
         yield
     except (
@@ -75,17 +75,17 @@ class Starter:
         self._image, self._limits, self._runtime = image, limits, runtime
 
     def __call__(self) -> Worker:
-        """Raises LostError."""
+        """Start a worker. Raises LostError."""
         with _understood(), closing(connect(seconds=ENGINE_SECONDS)) as client:
             folder = tempfile.mkdtemp(prefix=f"gatekeeper-{os.getpid()}-")
             try:
                 return self._start(client, folder)
             finally:
-                # The connection stands: the path of the socket is not needed any more.
+                # The connection is open: the path of the socket is not needed any more.
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, client: Any, folder: str) -> Worker:
-        # Root of the container cannot override file modes, and is not this user unless we are root.
+        # The container's root cannot override file modes, and is this user only if we are root.
         private = os.geteuid() == 0
         os.chmod(folder, 0o700 if private else 0o711)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -206,10 +206,10 @@ def _born(pid: int) -> str:
 
 
 def reap(client: Any) -> int:
-    """Remove what ended owners left: containers, which are counted, and their folders.
+    """Remove the containers and folders of owners that have ended; returns how many containers.
 
-    Also containers that the engine created too late: never started, and without a folder. Raises
-    LostError.
+    It removes, too, containers that the engine created too late: never started, and without a
+    folder. Raises LostError.
     """
     for folder in Path(tempfile.gettempdir()).glob("gatekeeper-*-????????"):
         pid = folder.name.split("-")[1]

@@ -15,7 +15,7 @@ from gatekeeper.sandbox.worker import LostError, Worker
 __all__ = ["DISTURBED", "undisturbed"]
 
 DISTURBED = "a control run was disturbed, too"
-BUSY_SECONDS = 0.2  # of processor time; it may wait as long for them
+BUSY_SECONDS = 0.2  # processor time that the program uses; it may wait for as long in between
 _CODE = """
 import time
 started = time.monotonic()
@@ -28,7 +28,7 @@ time.sleep(max(0, {seconds} + started - time.monotonic()))
 def undisturbed(
     worker: Worker, seconds: float, cancelled: threading.Event, *, processor: bool
 ) -> bool:
-    """Whether the program runs its time; with `processor`, also whether it gets a processor."""
+    """Whether the program runs for `seconds`; with `processor`, also that it gets a processor."""
     code = _CODE.format(busy=BUSY_SECONDS, seconds=seconds)
     terms = Terms(seconds + 1.0, 1.0, 1 << 20, 1 << 16, cancelled)
     try:

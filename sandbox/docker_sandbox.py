@@ -93,9 +93,9 @@ class DockerSandbox(Sandbox):
             try:
                 containers.reap(client)
                 runtimes = client.info().get("Runtimes", {})
-            except (LostError, OSError) as error:  # it went away meanwhile
+            except (LostError, OSError) as error:  # the engine has ended meanwhile
                 raise SandboxUnavailableError(str(error)) from error
-        with closing(connect()) as client:  # a build takes its time
+        with closing(connect()) as client:  # without a short timeout: a build takes long
             self.image = images.find(client, image, requirements)
         limits = containers.ContainerLimits(
             memory_mb=memory_mb,

@@ -14,7 +14,7 @@ __all__ = ["connect"]
 def connect(*, seconds: float = 60.0) -> Any:
     """Connect to the engine that DOCKER_HOST names, else to this machine's.
 
-    After errors, now or later, no socket stays open once the client is closed.
+    Even after errors, no socket stays open once the client is closed.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def connect(*, seconds: float = 60.0) -> Any:
         ) from None
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     try:
-        # A constructor that asks for the version cannot be closed where the question fails.
+        # If a constructor asks for the version and fails, there is no client to close.
         with closing(_client(seconds, MINIMUM_DOCKER_API_VERSION)) as client:
             version = client.api.version(api_version=False)["ApiVersion"]
         return _client(seconds, version)

@@ -1,4 +1,4 @@
-"""Unix sockets of Docker's client that are closed where connecting fails. Needs the extra.
+"""Unix sockets of Docker's client that are closed if connecting fails. Needs the extra "docker".
 
 The client leaves its socket open when the engine refuses it, and the interpreter then warns of it
 at some later time.
@@ -32,7 +32,7 @@ class _Pool(UnixHTTPConnectionPool):  # type: ignore[misc]
 
 
 class ClosingAdapter(UnixHTTPAdapter):  # type: ignore[misc]
-    """Takes the place of an adapter that has not yet connected."""
+    """Replaces an adapter that has not yet connected."""
 
     def __init__(self, other: UnixHTTPAdapter) -> None:
         super().__init__(other.socket_path, other.timeout, max_pool_size=other.max_pool_size)

@@ -119,7 +119,7 @@ def _in_process(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged
 
 
 _Check = Callable[[int, bytes, bytes], str | None]
-"""What is wrong with the answer to a test: empty where nothing is, None where it is no answer."""
+"""The error in the answer to a test: empty if there is none, None if the frame is no answer."""
 
 
 def _value(suite: Suite) -> _Check:
@@ -158,7 +158,7 @@ def _final(kind: bytes, payload: bytes, where: str, finished: Finished) -> tuple
 
 
 def _refused(finished: Finished) -> tuple[Verdict, str] | None:
-    """Resources that the kernel refused to the candidate while it ran, by the kernel's counters."""
+    """The verdict if the kernel's counters show that it refused the candidate a resource."""
     if finished.report.memory:
         return Verdict.RESOURCE_EXCEEDED, "memory ran out: a process was killed"
     if finished.report.processes:
@@ -175,13 +175,13 @@ def _compare(test: LiteralTest, payload: bytes) -> str:
     try:
         if test.holds(value):
             return ""
-    except Exception as error:  # a comparison of wrong types is the candidate's mistake
+    except Exception as error:  # such as TypeError: the candidate returned the wrong type
         return f"got {short_repr(value)}: {type(error).__name__}: {error}"
     return f"got {short_repr(value)}"
 
 
 def _unanswered(where: str, finished: Finished, terms: Terms) -> tuple[Verdict, str]:
-    """The process ended, or was ended, before it had answered everything."""
+    """The verdict if the process ended, or was killed, before it had answered every test."""
     if stopped := _stopped(where, finished, terms):
         return stopped
     code = finished.report.status[0]
@@ -193,7 +193,7 @@ def _stopped(
     where: str, finished: Finished, terms: Terms, process: int = 0
 ) -> tuple[Verdict, str] | None:
     """The reason why the host or the kernel ended a process; None if it ended by itself."""
-    match finished.end:  # first: of what the host ended there may be no report
+    match finished.end:  # first, since there may be no report of a process that the host ended
         case End.DEADLINE:
             return Verdict.TIMEOUT, f"{where}: no answer after {finished.seconds:.2f} s"
         case End.OUTPUT:
@@ -239,7 +239,7 @@ def _judged(suite: Suite, finished: Finished, terms: Terms) -> tuple[Verdict, st
     if stopped := _stopped(where, finished, terms, process=1):
         return stopped
     code = finished.report.status[1]
-    if code < 0:  # no test does that by itself: see `Sandbox` for what follows of it
+    if code < 0:  # no test does that by itself: `Sandbox` finds out whether the candidate did
         raise LostError(f"{where}: signal {-code} ended the process of the tests")
     return Verdict.INFRA_ERROR, f"{where}: the tests ended their own process, status {code}"
 

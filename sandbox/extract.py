@@ -26,7 +26,7 @@ def extract_code(text: str) -> str:
         The last Markdown fence that is labelled as Python; else the last without a label; else all
         of the text. Common indentation of a fence is removed.
     """
-    text = text.removeprefix("\ufeff")  # a byte order mark, which only files may have
+    text = text.removeprefix("\ufeff")  # byte order mark: not valid in a string of Python code
     found = list(_fences(text.replace("\r\n", "\n")))
     labelled = [body for label, body in found if label in _PYTHON and label]
     bodies = labelled or [body for label, body in found if label in _PYTHON]
@@ -36,13 +36,13 @@ def extract_code(text: str) -> str:
 def _fences(text: str) -> Iterator[tuple[str, str]]:
     """Label and body of each fence. A fence opens a line; the last one may not be closed.
 
-    Line by line, in a time that grows with the text: one regular expression over all of it tries
-    each line as the end of each other.
+    Line by line, in linear time: one regular expression for the whole text would try each line as
+    the end of every fence.
     """
     lines = text.split("\n")
     last = len(lines) - 1
     number = 0
-    while number < last:  # what opens a fence has a line after it
+    while number < last:  # a line that opens a fence is not the last one
         label = _opening(lines[number])
         number += 1
         if label is None:
@@ -56,7 +56,7 @@ def _fences(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _opening(line: str) -> str | None:
-    """The label, perhaps empty, of the fence that a line opens; None where it opens none."""
+    """The label, maybe empty, of the fence that a line opens; None if it opens none."""
     fence = line.lstrip(" \t")
     if not fence.startswith("```") or "`" in fence[3:]:
         return None

@@ -28,14 +28,14 @@ from gatekeeper.sandbox.reprs import last_line
 __all__ = ["DEFAULT", "Image", "build", "find"]
 
 REPOSITORY = "gatekeeper-sandbox"
-DEFAULT = f"{REPOSITORY}:latest"  # what `gatekeeper sandbox build` built last, from whatever base
+DEFAULT = f"{REPOSITORY}:latest"  # the last image of `gatekeeper sandbox build`, with any base
 LABEL = "org.gatekeeper.sandbox"
 PYTHON_LABEL = f"{LABEL}.python"
 PACKAGES_LABEL = f"{LABEL}.packages"
 
 
-# Files that do not compile (templates, Python 2) are skipped, and so are tests. Hashes instead of
-# times: nothing is looked up when a module is imported.
+# Files that do not compile (templates, Python 2) are skipped, and so are tests. Bytecode has
+# unchecked hashes instead of times, so that an import does not look at the source.
 _COMPILE = """
 import compileall, py_compile, re, sys
 for folder in sys.argv[1:]:
@@ -171,7 +171,7 @@ def build(
         steps.append(f"CMD {json.dumps([executable])}")
         progress("build the image")
         id_ = _build(client, {**files, "Dockerfile": "\n".join(steps).encode()})
-    _probe(client, id_, tag)  # it runs as a candidate's would, or is not given its name
+    _probe(client, id_, tag)  # an image gets its name only if it runs as for a candidate
     with _failing("the image cannot be tagged"):
         client.api.tag(id_, *_split(tag))
     return Image(tag, id_, executable, packages)
@@ -270,7 +270,7 @@ def _probe(client: Any, id_: str, name: str) -> interpreter.Interpreter:
 
 
 def _compile(executable: str, folders: Sequence[str]) -> str:
-    """A step without `site`: nothing that a package brings runs here."""
+    """A build step. It runs without `site`, so that no code of a package runs."""
     return f"RUN {json.dumps([executable, '-I', '-S', '-c', _COMPILE, *folders])}"
 
 

@@ -13,9 +13,9 @@ from gatekeeper.sandbox.reprs import last_line
 
 __all__ = ["OLDEST", "PROBE", "Interpreter", "of_this_machine", "read"]
 
-OLDEST = (3, 10)  # that runs sandbox/inside
-# Run by an interpreter, to identify it. It imports what Debian's python3-minimal lacks and the
-# sandbox or honest candidates need.
+OLDEST = (3, 10)  # version that can run sandbox/inside
+# The interpreter runs this program to identify itself. The imports are modules that the sandbox or
+# honest candidates need, and that Debian's python3-minimal lacks.
 PROBE = f"""
 import sys
 if sys.version_info >= {OLDEST}:
@@ -50,6 +50,7 @@ class Interpreter:
 
 
 def of_this_machine() -> Interpreter:
+    """The interpreter of this machine. Raises SandboxUnavailableError if it is not complete."""
     said = subprocess.run(
         [machine_python.executable(), "-I", "-c", PROBE], capture_output=True, text=True
     )
@@ -62,6 +63,10 @@ def of_this_machine() -> Interpreter:
 
 
 def read(said: str | bytes, whose: str) -> Interpreter:
+    """The interpreter that printed `said` for `PROBE`; `whose` names it in messages.
+
+    Raises SandboxUnavailableError if it is too old, not CPython, or printed something else.
+    """
     try:
         about = json.loads(said)
         version = (about["version"][0], about["version"][1])

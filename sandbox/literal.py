@@ -20,7 +20,7 @@ __all__ = ["LiteralTest", "parse"]
 
 def _is_in(item: Any, container: Any) -> bool:
     if isinstance(container, range) and not isinstance(item, int):
-        # It would be looked for one by one, and a range may have 10**18 of them.
+        # `in` would compare all elements one by one, and a range may have 10**18.
         return isinstance(item, float) and item.is_integer() and int(item) in container
     return operator.contains(container, item)
 
@@ -56,21 +56,21 @@ def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | Non
     test
         A statement.
     helpers
-        Names that are not the candidate's. A test that calls one of them is not asking the
-        candidate but a helper, which the candidate could deceive with an object of its own: such
-        a test is not for the parent to judge.
+        Names that are not the candidate's. A test that calls one of them gets the value of a
+        helper, which the candidate could deceive with an object of its own: the parent cannot
+        judge such a test.
 
     Raises
     ------
     SyntaxError
-        `test` is no Python.
+        `test` is not valid Python.
     ValueError
-        There is nothing in it.
+        `test` has no statement.
     """
     test = textwrap.dedent(test).strip()
     match parse_python(test).body:
         case []:
-            raise ValueError("there is nothing to run in it")
+            raise ValueError("it contains no statement")
         case [ast.Assert(test=condition)]:
             cut = _cut(condition, helpers)
         case _:
@@ -78,7 +78,7 @@ def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | Non
     if cut is None:
         return None
     call, holds = cut
-    if test.isascii() and "\n" not in test:  # columns are bytes; the other way takes long
+    if test.isascii() and "\n" not in test:  # columns are bytes; get_source_segment is slow
         source = test[call.col_offset : call.end_col_offset]
     else:
         source = ast.get_source_segment(test, call) or ""
@@ -149,7 +149,7 @@ def _literal(node: ast.expr) -> tuple[object] | None:
 
 
 def _asks_candidate(node: ast.expr, helpers: frozenset[str]) -> bool:
-    """A call of a function that can only be the candidate's."""
+    """Whether a node is a call of a function that can only be the candidate's."""
     match node:
         case ast.Call(func=ast.Name(id=name)):
             return name not in helpers and not hasattr(builtins, name)
@@ -158,7 +158,9 @@ def _asks_candidate(node: ast.expr, helpers: frozenset[str]) -> bool:
 
 
 def _asks_builtin(node: ast.expr, helpers: frozenset[str]) -> bool:
-    """A built-in function around a call of the candidate's, as in `int(f(3))`, or replaced by it.
+    """Whether a node is a call of a built-in function that depends on the candidate.
+
+    The function gets a value of the candidate's, as in `int(f(3))`, or the candidate replaces it.
 
     Its arguments contain no part of the expected value, so the candidate cannot deceive it.
     """

@@ -121,7 +121,7 @@ class LocalSandbox(Sandbox):
         self._open(
             _Starter([*ways, *([("none", ())] if allow_unsafe else [])], limits), spare=False
         )
-        with self._pool.worker() as worker:  # fail here, and not at the first candidate
+        with self._pool.worker() as worker:  # so that it fails here, not at the first candidate
             self.isolation: str = worker.about["isolation"]
 
     def _tainted(self, judged: Judged) -> bool:
@@ -137,7 +137,10 @@ class _Starter:
         self._choosing = threading.Lock()
 
     def __call__(self) -> Worker:
-        """Raises SandboxUnavailableError where none works, LostError where it did before."""
+        """Start a supervisor.
+
+        Raises SandboxUnavailableError if no way works, LostError if the way worked before.
+        """
         with self._choosing:
             problems = []
             for level, wrap in self._ways:
@@ -161,7 +164,7 @@ class _Starter:
 
 def _lower_limit(limits: Limits) -> str | None:
     """The limit of this process, in words, that is below a candidate's limits."""
-    import resource  # of Unix: other systems are refused before
+    import resource  # exists on Unix only; other systems were refused before
 
     promised = (
         (resource.RLIMIT_NOFILE, _FILES, "open files (ulimit -Hn)"),
@@ -191,7 +194,7 @@ def _wrappers(level: str) -> list[Sequence[str]]:
         if os.path.islink(path):
             command += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
-            # Of directories it makes by itself only their owner could see what is in them.
+            # Directories that bubblewrap makes by itself can be listed by their owner only.
             parents = [str(parent) for parent in reversed(Path(path).parents)][1:]
             command += [word for parent in parents for word in ("--dir", parent)]
             command += ["--ro-bind", path, path]
@@ -206,7 +209,7 @@ def _visible() -> list[str]:
 
 
 def _start(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
-    """Start a supervisor. Raises LostError with what it said."""
+    """Start a supervisor. Raises LostError with its output."""
     control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     said = os.memfd_create("stderr")
     try:
@@ -219,15 +222,15 @@ def _start(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 cwd="/",
-                # Sets of strings in one order: the same verdict each time. What is linked at
-                # the start need not be in every child.
+                # A fixed order of sets of strings gives the same verdict each time. Libraries
+                # linked at the start need not be linked in every child.
                 env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "LD_BIND_NOW": "1"},
                 pass_fds=(number,),
                 start_new_session=True,
             )
         stop = _Stop(process)
         try:
-            # The supervisor makes the root directory, where bubblewrap has not.
+            # Without bubblewrap the supervisor makes the root directory.
             paths = _visible() if level == "namespaces" and not wrap else ()
             send_program(control, level, limits, paths=paths)
             about = {"isolation": level}
@@ -244,7 +247,7 @@ def _start(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
 
 
 class _Stop:
-    """Ends a supervisor, which ends with its control socket, or is made to."""
+    """Ends a supervisor, which should end when its control socket closes and else is killed."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process

@@ -19,10 +19,10 @@ from gatekeeper.errors import SandboxUnavailableError
 
 __all__ = ["LINK", "Entry", "executable", "members"]
 
-# What stands at a path: a copy of a file, these bytes, a link to there, a directory of this mode.
+# The content of a path: a copy of a file, these bytes, a link to a path, a directory of this mode.
 Entry = Path | bytes | str | int
 
-LINK = "/usr/local/bin/python3"  # on the engine's default PATH, wherever the interpreter lies
+LINK = "/usr/local/bin/python3"  # on the engine's default PATH, unlike some interpreters
 
 # Directories of the standard library that no candidate needs, a third of its size; packages of
 # this machine are not the sandbox's.
@@ -31,8 +31,8 @@ _LEFT_OUT = (
     *("tkinter", "turtledemo"),
 )
 
-# Loaded by name only, so that nothing lists them: by libc (end of a thread, users), and what the
-# manylinux rules let a wheel take for granted.
+# Libraries that no file lists, because they are loaded by name: by libc (end of a thread, users),
+# or by wheels, which may assume them by the manylinux rules.
 _BY_NAME = (
     *("libgcc_s.so.1", "libnss_files.so.2", "libstdc++.so.6", "libz.so.1", "libdl.so.2"),
     *("libpthread.so.0", "libresolv.so.2", "librt.so.1", "libutil.so.1"),
@@ -51,9 +51,8 @@ def executable() -> str:
 
 
 def members(python: str, stdlib: Iterable[str]) -> dict[str, Entry]:
-    """What an image needs to run the interpreter `python` with the folders `stdlib`, by path.
-
-    Raises SandboxUnavailableError where this machine's programs cannot run in a Linux container.
+    """The files of an image that runs the interpreter `python` with the folders `stdlib`, by path.
+    Raises SandboxUnavailableError if this machine's programs cannot run in a Linux container.
     """
     if not sys.platform.startswith("linux"):
         raise SandboxUnavailableError(
@@ -87,12 +86,12 @@ class _Tree:
         self.entries: dict[Path, Entry] = {}  # by paths without links in them
 
     def add(self, path: Path) -> None:
-        """A file of this machine, with the links that lead to it."""
+        """Add a file of this machine, with the links that lead to it."""
         file = self._follow(path)
         self.entries[file] = file
 
     def put(self, path: Path, entry: Entry) -> None:
-        """Something of our own, where nothing of this machine's stands yet."""
+        """Add an entry of our own, at a path where this machine's files have none."""
         self.entries.setdefault(self._follow(path.parent) / path.name, entry)
 
     def _follow(self, path: Path) -> Path:

@@ -91,7 +91,10 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
 
 
 def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
-    """Classes of tests that the candidate would replace; of functions the judge looks inside."""
+    """Problems with test classes that the candidate decorates, and so could replace.
+
+    (The judge looks inside decorated functions.)
+    """
     for node in nodes:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
             for decorator in node.decorator_list:
@@ -164,7 +167,7 @@ def _shared_state(node: ast.AST, names: _Names) -> str:
 
 
 def _raised(nodes: Sequence[ast.AST]) -> set[str]:
-    """Names that are used as those of exceptions."""
+    """Names that the tests use as exceptions."""
     kinds: list[ast.AST | None] = []
     for node in nodes:
         if isinstance(node, ast.ExceptHandler):
@@ -177,7 +180,7 @@ def _raised(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _patched_object(node: ast.Call, modules: frozenset[str]) -> str:
-    """The same, said with the object and a name."""
+    """As `_patched`, for a call with the object and a name."""
     if len(node.args) < 2 or not isinstance(node.args[0], ast.Name):
         return ""
     module, name = node.args[0].id, getattr(node.args[1], "value", None)
@@ -188,7 +191,7 @@ def _patched_object(node: ast.Call, modules: frozenset[str]) -> str:
 
 
 def _patched(node: ast.Call, modules: frozenset[str]) -> str:
-    """A mock in the place of something that only the candidate's process could see."""
+    """The problem with a mock that replaces something in the candidate's process; empty if none."""
     if not node.args or not isinstance(node.args[0], ast.Constant):
         return ""
     target = str(node.args[0].value)
@@ -201,9 +204,9 @@ def _patched(node: ast.Call, modules: frozenset[str]) -> str:
 
 
 def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
-    """An object of a class under test that is compared with a number or text.
+    """The problem with an object of a class under test that is compared with a number or text.
 
-    It would have to answer for itself. (One that is compared with a list may extend `list`: then
+    The object's own methods would decide. (One that is compared with a list may extend `list`: then
     the judge has its value.)
     """
     negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
@@ -227,7 +230,7 @@ def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
             if isinstance(node, ast.Compare) and (
                 isinstance(node.ops[0], ast.NotEq) or id(node) in negated
             ):
-                continue  # that it differs is true of every object
+                continue  # every object differs from data
             if used and taken_as_data(node, name, is_scalar):
                 return f"an object of {name} is compared with data: its methods would decide"
             if isinstance(node, ast.Compare):

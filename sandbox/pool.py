@@ -23,7 +23,7 @@ class Pool:
     size
         Most workers in use at once.
     spare
-        Whether one more is kept ready, for where a start takes long.
+        Whether one more is kept ready, because starting one takes long.
     """
 
     def __init__(self, start: Callable[[], Worker], size: int, *, spare: bool) -> None:
@@ -58,7 +58,7 @@ class Pool:
                 self._give_back(worker)
 
     def close(self) -> None:
-        """End all workers, those at work too. A fork's workers are its parent's: they stay."""
+        """End all workers, busy ones too; in a forked child, whose parent has them, none."""
         if os.getpid() != self._owner:
             return
         with self._changed:
@@ -78,7 +78,7 @@ class Pool:
                 raise RuntimeError("the sandbox is closed")
             worker = self._idle.pop() if self._idle else None
             while worker is not None and (not worker.alive or (fresh and worker.used)):
-                # It ended while it waited, or is not fresh.
+                # The worker ended while it waited, or is not fresh.
                 self._in_background(self._replace, worker)
                 worker = self._idle.pop() if self._idle else None
         if worker is None:
@@ -99,7 +99,7 @@ class Pool:
         raise RuntimeError("the sandbox is closed")
 
     def _refill(self) -> None:
-        """In the background; the caller has counted `_starting` up."""
+        """Start a worker, in the background; the caller has incremented `_starting`."""
         worker = None
         try:
             with contextlib.suppress(Exception):  # the next call that needs one raises it
@@ -131,7 +131,7 @@ class Pool:
             worker.close()
 
     def _in_background(self, job: Callable[..., None], *arguments: Worker) -> None:
-        """Start a worker, with the lock held."""
+        """Run a job on a thread. The lock is held."""
         if not self._closed:
             self._starting += 1
             self._keeper.submit(job, *arguments)

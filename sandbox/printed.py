@@ -8,7 +8,7 @@ __all__ = ["same_output"]
 
 
 def same_output(printed: str, expected: str) -> bool:
-    """Equal line by line but for outer blanks; numbers by value ("1.0" is "1")."""
+    """Whether the lines are equal, apart from outer blanks; numbers by value ("1.0" is "1")."""
     lines, wanted = (
         [line.strip() for line in text.strip().splitlines()] for text in (printed, expected)
     )
@@ -16,7 +16,7 @@ def same_output(printed: str, expected: str) -> bool:
         return True
     if len(lines) != len(wanted):
         return False
-    # Decimals of what a candidate printed are made for as many words as are wanted, no more.
+    # At most as many words of the candidate become Decimals as the expected line has.
     return all(
         len(a.split(None, len(b.split()))) == len(b.split())
         and _numbers(a) == _numbers(b) is not None

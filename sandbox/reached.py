@@ -22,14 +22,14 @@ class Reached:
     trees, nodes
         The programs, and all their nodes.
     entry
-        The name under test, where the task states it: a function `check` is run, then.
+        The name under test, if the task states it; then a function `check` is run.
 
     Attributes
     ----------
     asserts
-        Whether it does.
+        Whether the run reaches an assertion.
     main
-        Whether it does only because of what stands under `if __name__ == "__main__"`.
+        Whether it does so only through code under `if __name__ == "__main__"`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Reached:
         self.asserts = self.asserts or self.main
 
     def _follow(self, roots: Sequence[ast.AST], entry: str | None) -> bool:
-        """Whether there is an assertion among what these run."""
+        """Whether the code that these nodes run contains an assertion."""
         seen: set[int] = set()
         todo: list[tuple[ast.AST, bool]] = [(root, True) for root in roots]
         while todo:
@@ -85,7 +85,7 @@ class Reached:
 
 
 def _collected(classes: Sequence[ast.ClassDef]) -> set[str]:
-    """Names of the classes whose tests are run: in their own name, or by inheritance."""
+    """Names of the classes whose tests run: by their own name, or as the base of another."""
     bases = {node.name: " ".join(map(ast.unparse, node.bases)) for node in classes}
     found = {n for n, base in bases.items() if n.startswith("Test") or "Test" in base}
     while more := {n for n in bases if any(n in bases[f].split() for f in found)} - found:

@@ -1,10 +1,10 @@
 """Static analysis of tests: which names are the candidate's, and whether a verdict is reliable.
 
-It decides by the text of the tests alone, so that no candidate influences it:
+It reads only the text of the tests, so that no candidate influences it. It finds:
 
-- which names are the candidate's (`Reading.asked`, `real`): what the task states, else what only a
-  candidate can define. A name of Python's or of a usual library is the candidate's only where its
-  value is compared; a yes or no is believed of no such name.
+- which names are the candidate's (`Reading.asked`, `real`): those that the task states, else those
+  that only a candidate can define. A name of Python or of a common library is the candidate's only
+  if its value is compared; a boolean result of such a name proves nothing.
 - which modules the tests need (`needs`), and which are the candidate (`modules`).
 - whether they can be judged with the candidate in another process (`problem`).
 """
@@ -43,7 +43,7 @@ _LIBRARIES = {  # by the names that programs give them
     "torch": "torch",
     "pytest": "pytest",
 }
-LIBRARY: dict[str, str] = {  # what programs use without being about it -> module:name
+LIBRARY: dict[str, str] = {  # common names that are not under test -> module:name
     name: f"{module.__name__}:{name}"
     for module in (functools, itertools, collections, math)
     for name in vars(module)
@@ -74,7 +74,7 @@ class Reading:
     modules
         Module names by which the tests import the candidate.
     asked
-        Names of Python's or a library's that are under test here, and so the candidate's.
+        Names of Python or of a library that are under test here, and so the candidate's.
     real
         Names that the tests use without importing them -> what they mean, as "module:name".
     theirs
@@ -82,9 +82,9 @@ class Reading:
     classes
         Names of the candidate's that the tests use as classes.
     alone
-        Whether nothing but a module that is not there can be the candidate.
+        Whether only a module that cannot be imported here can be the candidate.
     main
-        Whether what stands under `if __name__ == "__main__"` has to run: nothing else asserts.
+        Whether code under `if __name__ == "__main__"` must run, because nothing else asserts.
     """
 
     void: str = ""
@@ -99,7 +99,7 @@ class Reading:
     main: bool = False
 
     def for_judge(self, entry: str | None) -> dict[str, Any]:
-        """The part for the process of the tests (sandbox/inside/judge.py)."""
+        """The fields that the process of the tests needs (sandbox/inside/judge.py)."""
         return {
             "asked": sorted(self.asked),
             "real": dict(self.real),
@@ -206,7 +206,7 @@ def _free_names(texts: Sequence[str]) -> set[str]:
 
 
 def _modules_of(nodes: Sequence[ast.AST], entry: str | None) -> set[str]:
-    """Modules that the tests import what is under test from."""
+    """Modules from which the tests import the names under test."""
     return {
         node.module.partition(".")[0]
         for node in nodes
@@ -217,7 +217,7 @@ def _modules_of(nodes: Sequence[ast.AST], entry: str | None) -> set[str]:
 
 
 def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
-    """Names that the tests import from the candidate, or as it."""
+    """Names that the tests import from the candidate, or that stand for it as a module."""
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in modules:
@@ -232,7 +232,7 @@ def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
 
 
 def imported(program: ast.AST) -> Iterator[str]:
-    """Top-level modules that are imported, except where the code is ready to do without."""
+    """Top-level modules that are imported, except in a `try`, which can do without them."""
     for node in children(program):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -250,10 +250,10 @@ def _is_module(name: str, nodes: Sequence[ast.AST]) -> bool:
 
 
 def _helps(name: str, nodes: Sequence[ast.AST], theirs: set[str]) -> bool:
-    """Whether tests use a usual function to look at what the candidate gave, and not for itself.
+    """Whether tests use a common function to examine the candidate's value, not to test it.
 
-    It gets a call of the candidate's as an argument, stands on both sides of a comparison, or can
-    only say yes or no.
+    It gets a call of the candidate's as an argument, stands on both sides of a comparison, or
+    returns only a boolean.
     """
     if name in _BITS:
         return True
@@ -271,7 +271,7 @@ def _helps(name: str, nodes: Sequence[ast.AST], theirs: set[str]) -> bool:
 
 
 def _the_only_call(nodes: Sequence[ast.AST]) -> set[str]:
-    """A built-in name that must be what is tested: the tests call no other."""
+    """A built-in name that must be under test, because the tests call no other; else empty."""
     called = {
         node.func.id
         for node in nodes

@@ -18,7 +18,7 @@ def short_repr(value: object, limit: int = 200) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-# What may have hundreds of thousands of items, and how it is made of some of them.
+# Types that may have hundreds of thousands of items -> how to make one of the first items.
 _LONG: dict[type, Callable[[Any, list[Any]], Any]] = {
     list: lambda value, items: items,
     tuple: lambda value, items: tuple(items),
@@ -28,7 +28,7 @@ _LONG: dict[type, Callable[[Any, list[Any]], Any]] = {
 
 
 def _start(value: Any, limit: int, room: list[int]) -> Any:
-    """As much of a value as can be seen: each of its items takes a character of the `room`."""
+    """The start of a value: each of its items takes at least one character of the `room`."""
     kind = type(value)
     if kind in (str, bytes):
         return value[: limit + 1]
@@ -44,7 +44,7 @@ def _start(value: Any, limit: int, room: list[int]) -> Any:
 
 
 def last_line(text: str | bytes) -> str:
-    """The reason that a program or the engine gives, which stands in its last line."""
+    """The last line of an output, in which a program or the engine gives the reason."""
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
     if "no space left" in text.lower():

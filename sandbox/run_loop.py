@@ -20,20 +20,20 @@ __all__ = ["FORGIVEN_SECONDS", "TAIL_BYTES", "End", "Finished", "Job", "Terms", 
 
 _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 _AWAY_SECONDS = 0.2  # interval of the host's checks, in seconds; longer gaps do not count
-FORGIVEN_SECONDS = 2.0  # of those that it was kept, at most
-_LOOK_SECONDS = 0.1  # on average, between two looks at what a run spent
+FORGIVEN_SECONDS = 2.0  # most seconds of such gaps that do not count
+_LOOK_SECONDS = 0.1  # on average, between two readings of a run's processor time
 _CHUNK = 1 << 16
-_BUFFERED = 8  # chunks; more does not fit into a socket
-_MORE_ANSWERS = 100  # than texts in a job: what it writes beyond is not read any more
+_BUFFERED = 8  # chunks that fit into a socket
+_MORE_ANSWERS = 100  # answers beyond the number of texts in a job; later ones are not read
 TAIL_BYTES = 2048
 _LAST = frozenset({b"D", b"E", b"S", b"M", b"L", b"I", b"G"})  # kinds after which nothing comes
 
 
 class End(Enum):
-    """What ended the conversation."""
+    """What ended the run."""
 
-    ANSWERED = "answered"  # by its last word
-    CLOSED = "closed"  # by the process, before its last word
+    ANSWERED = "answered"  # the final frame arrived
+    CLOSED = "closed"  # the process closed its socket before the final frame
     DEADLINE = "deadline"
     OUTPUT = "output"  # it wrote more than allowed
     CANCELLED = "cancelled"
@@ -90,7 +90,7 @@ class Job:
         stream = b"".join(len(e).to_bytes(8, "little") + e for e in encoded)
         message = len(stream).to_bytes(8, "little") + stream
         descriptors = [] if self.descriptor is None else [self.descriptor]
-        with contextlib.suppress(OSError):  # it died: the answer will not come either
+        with contextlib.suppress(OSError):  # the process died: its missing answer shows that
             sent = socket.send_fds(child.connection, [message], descriptors)
             child.connection.sendall(memoryview(message)[sent:])
 
@@ -102,11 +102,11 @@ class Finished:
     Attributes
     ----------
     end
-        What ended the conversation.
+        What ended the run.
     seconds
         Wall clock of the run.
     waited
-        How many of these the candidate waited for a processor.
+        Seconds of these in which the candidate waited for a processor.
     answers
         Kind and payload of each frame of the last job's process.
     stdout, stderr
@@ -126,7 +126,7 @@ class Finished:
 
 @dataclass(slots=True)
 class _Stream:
-    """A pipe being read: the last `keep` bytes, and how many went by."""
+    """A pipe being read: its last `keep` bytes, and how many bytes it had in all."""
 
     keep: int
     data: bytearray = field(default_factory=bytearray)
@@ -191,7 +191,7 @@ def run_jobs(
         except LostError:
             elapsed = time.monotonic() - started
             worker.reusable = False
-            # Those verdicts stand without a report, unless all of it was halted from outside.
+            # These verdicts need no report, unless the whole container was halted from outside.
             if end not in (End.DEADLINE, End.OUTPUT) or not worker.runs():
                 raise
             report = _NO_REPORT
@@ -214,7 +214,7 @@ _NO_REPORT = Report(status=(), cpu=(), waited=(), left=True, memory=0, processes
 
 
 def _converse(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
-    """Until there is an end, by the clock that `Terms` describes. Raises OverloadedError."""
+    """Run until there is an end, by the clock that `Terms` describes. Raises OverloadedError."""
     started = time.monotonic()
     passed, until = 0.0, terms.seconds
     looks = crowded = 0
@@ -229,7 +229,7 @@ def _converse(worker: Worker, exchange: _Exchange, terms: Terms) -> End:
         except LostError:
             if passed + more < until:
                 raise
-            return End.DEADLINE  # of that the host needs no word
+            return End.DEADLINE  # a timeout needs no report of the supervisor
         exchange.count(time.monotonic() - asked)
         looks, crowded = looks + 1, crowded + spent.crowded
         passed = time.monotonic() - started - exchange.forgiven
@@ -277,11 +277,11 @@ class _Exchange:
         self._streams[descriptor] = _Stream(keep)
 
     def run(self, seconds: float, cancelled: threading.Event) -> End:
-        """Until there is an end, or for so many seconds.
+        """Read until there is an end, or for `seconds`.
 
-        Time in which this thread did not come to look, because another held the interpreter or the
-        machine stood still, does not count, `FORGIVEN_SECONDS` of it; and what lies in the pipes
-        is read before the clock.
+        Up to `FORGIVEN_SECONDS` of gaps do not count in which this thread could not read, because
+        another one held the interpreter or the machine was halted. The pipes are read before the
+        clock.
         """
         left, now = seconds, time.monotonic()
         late = 0  # reads of the answers since the time was up
@@ -309,7 +309,7 @@ class _Exchange:
             left -= self.count(now - before)
 
     def count(self, seconds: float) -> float:
-        """What counts of the time between two looks, which should be a tick."""
+        """The seconds that count of the time between two reads, which should be a tick."""
         if seconds < _AWAY_SECONDS or self.forgiven > FORGIVEN_SECONDS:
             return seconds
         self.forgiven += seconds - _TICK_SECONDS
@@ -330,12 +330,12 @@ class _Exchange:
         return True
 
     def _drain(self) -> None:
-        """What was written before the last word, and is still in the pipes."""
+        """Read what was written before the final frame and is still in the pipes."""
         for pipe in (self.children[0].out, self.children[0].error):
             before = -1
             while before < self._streams[pipe].total and not self._too_much():
                 before = self._streams[pipe].total
-                with contextlib.suppress(KeyError, FileNotFoundError):  # it is at its end already
+                with contextlib.suppress(KeyError, FileNotFoundError):  # its end was read already
                     self._read(pipe)
 
     def _last_word(self) -> bool:

@@ -34,7 +34,7 @@ _MACHINES = {
 
 # The calls known here: name, number on x86_64, number on aarch64 ("-": there is none).
 #
-# Left out for a reason that is not plain from the name: memfd_create, whose memory counts neither
+# Left out for a reason that the name does not show: memfd_create, whose memory counts neither
 # as address space nor as files in /tmp; sync and syncfs, which stall the host's disks (libc's
 # sync() cannot fail, so this has no effect); futex_waitv, vmsplice, kernel AIO, memory policies and
 # protection keys, which Python never calls. execveat adds nothing to execve; os.execve of a file
@@ -122,8 +122,8 @@ _TABLE = """
 class _Only:
     """A call is allowed where `argument & mask` is one of `values`; otherwise it gets EPERM.
 
-    Masks have at most 32 bits. For an int, which the kernel cuts off the register, the mask is all
-    of them: a filter that compared the whole register would be evaded by a bit above.
+    Masks have at most 32 bits. For an int argument the mask is all of them, because the kernel
+    ignores the upper half of the register: a bit set there would evade a filter of all 64.
     """
 
     argument: int
@@ -135,8 +135,8 @@ _INT = 0xFFFFFFFF
 _EPERM, _ENOSYS = 1, 38  # Linux's: the caller of Docker may be another system
 _FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
 
-# What files, terminals and sockets are asked by programs; not TIOCSTI and TIOCLINUX, which type
-# on the user's terminal, nor TIOCSETD, which loads drivers.
+# Requests that programs make to files, terminals and sockets. Left out: TIOCSTI and TIOCLINUX,
+# which type on the user's terminal, and TIOCSETD, which loads drivers.
 _IOCTLS = {
     "TCGETS": 0x5401,
     "TCSETS": 0x5402,
@@ -175,22 +175,22 @@ _IOCTLS = {
     "SIOCGIFMTU": 0x8921,
     "SIOCGIFHWADDR": 0x8927,
     "SIOCGIFINDEX": 0x8933,
-    "FICLONE": 0x40049409,  # pathlib.Path.copy asks for it, and takes EPERM for a failure
+    "FICLONE": 0x40049409,  # pathlib.Path.copy tries it, and fails if it gets EPERM
 }
 
 _SELF = _Only(0, _INT, (0,))  # a process number: 0 is the caller itself
 
 # All of a call's conditions have to hold.
 #
-# The limits, priority and processors of another process of the same user are the caller's to
-# change, and where there is no namespace and only one user, the host is such a process, and so are
-# its other candidates. Nobody's own number passes either: a filter does not know it. PRIO_USER is
-# every process of the user's. `setpgid` needs no condition: the kernel lets it reach children only.
+# A process may change the limits, priority and processors of other processes of the same user.
+# With one user and no namespace these include the host and its other candidates. So only 0, the
+# caller itself, is allowed; its own number is not, because a filter does not know it. PRIO_USER
+# means every process of the user. `setpgid` needs no condition: it can reach children only.
 _CONDITIONS: dict[str, tuple[_Only, ...]] = {
     "socket": (_Only(0, _INT, _FAMILIES),),
     "socketpair": (_Only(0, _INT, _FAMILIES),),
     "ioctl": (_Only(1, _INT, tuple(_IOCTLS.values())),),
-    # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}; clone cannot ask for NEWTIME
+    # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}; clone has no flag for CLONE_NEWTIME
     "clone": (_Only(0, 0x7E020000, (0,)),),
     "personality": (_Only(0, _INT, (0, 0xFFFFFFFF)),),  # plain Linux, or the query
     "prlimit64": (_SELF,),
@@ -201,7 +201,7 @@ _CONDITIONS: dict[str, tuple[_Only, ...]] = {
     "setpriority": (_Only(0, _INT, (0, 1)), _Only(1, _INT, (0,))),  # own process, own group
 }
 
-# Where there is no network namespace, a socket reaches all that the user's programs reach: an
+# Without a network namespace, a socket reaches everything that the user's programs reach: an
 # engine, an agent that holds keys. A datagram socket of a pair could be connected to them, too.
 _PAIRS = _Only(1, 0xF, (1, 5))  # SOCK_STREAM, SOCK_SEQPACKET
 
@@ -220,7 +220,7 @@ def docker_profile() -> dict[str, Any]:
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
     ]
     for name, conditions in _CONDITIONS.items():
-        # In one rule all arguments have to hold; of several rules any will do.
+        # All conditions of one rule must hold; of several rules one is enough.
         for values in itertools.product(*(only.values for only in conditions)):
             arguments = [
                 {
@@ -242,11 +242,11 @@ def docker_profile() -> dict[str, Any]:
     }
 
 
-# Classic BPF, <linux/bpf_common.h>: an instruction is an opcode, how many instructions to skip
-# where its test holds and where not, and an operand.
+# Classic BPF, <linux/bpf_common.h>: an instruction is an opcode, how many instructions to skip if
+# its test holds and if not, and an operand.
 _Code = list[tuple[int, int, int, int]]
 _LOAD, _AND, _SKIP, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x05, 0x15, 0x35, 0x06
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # where they lie in struct seccomp_data
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 
 
@@ -254,8 +254,9 @@ _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 def program(machine: str | None = None, *, network: bool = True) -> bytes:
     """The same rules for `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: an array of sock_filter.
 
-    `machine` is "x86_64" or "aarch64"; None: this one. Without `network`, for where there is no
-    network namespace, there are no sockets but connected pairs. The process must have no_new_privs.
+    `machine` is "x86_64" or "aarch64"; None: this one. Without `network`, for processes without a
+    network namespace, only connected pairs of sockets are allowed. The process must have
+    no_new_privs.
     Raises BadInputError for another machine.
     """
     machine = platform.machine() if machine is None else machine
@@ -286,7 +287,7 @@ def program(machine: str | None = None, *, network: bool = True) -> bytes:
 
 
 def _rule(name: str, network: bool) -> _Code:
-    """What decides on one call of the table."""
+    """The instructions that decide on one call of the table."""
     if name == "clone3":
         return [(_RETURN, 0, 0, _ERRNO | _ENOSYS)]
     if name == "socket" and not network:
@@ -298,7 +299,7 @@ def _rule(name: str, network: bool) -> _Code:
     for only in reversed(conditions):
         count = len(only.values)
         code = [
-            (_LOAD, 0, 0, _ARGUMENTS + 8 * only.argument),  # its lower half
+            (_LOAD, 0, 0, _ARGUMENTS + 8 * only.argument),  # lower half of the argument
             (_AND, 0, 0, only.mask),
             *[(_EQUAL, count - i, 0, value) for i, value in enumerate(only.values)],
             (_RETURN, 0, 0, _ERRNO | _EPERM),
@@ -308,12 +309,12 @@ def _rule(name: str, network: bool) -> _Code:
 
 
 def _search(ranges: list[tuple[int, _Code]]) -> _Code:
-    """Binary search: `ranges` are the first numbers, ascending, and what decides from there on."""
+    """Binary search in `ranges`: first numbers, ascending, and the code that decides from there."""
     if len(ranges) == 1:
         return ranges[0][1]
     middle = len(ranges) // 2
     below, above = _search(ranges[:middle]), _search(ranges[middle:])
-    # A test skips 255 instructions at most, a plain skip as many as it likes.
+    # A test skips 255 instructions at most; an unconditional skip has no such limit.
     return [
         (_AT_LEAST, 0, 1, ranges[middle][0]),
         (_SKIP, 0, 0, len(below)),

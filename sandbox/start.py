@@ -51,7 +51,7 @@ _MODULES = (
     "supervisor",
 )  # each after those that it imports
 
-# The argument is a path to connect to, or the number of a socket that was inherited.
+# The argument is a path to connect to, or the number of an inherited socket.
 LOADER = """
 import json, socket, sys, types
 where = sys.argv[1]
@@ -87,9 +87,9 @@ def send_program(
     level
         "docker", or a level of `LocalSandbox`.
     limits
-        What a process may take.
+        The limits of a process.
     paths
-        What candidates can read, where the supervisor makes their root directory.
+        Files and folders that candidates can read, if the supervisor makes their root directory.
     """
     # Docker loads the same rules itself, and everything that it starts inherits them.
     rules = b""
@@ -99,7 +99,7 @@ def send_program(
         "level": level,
         "limits": dict(limits),
         "paths": list(paths),
-        # The kernel counts processes by user: no two supervisors should have the same ones.
+        # The kernel counts processes by user, so supervisors should have different ones.
         "first_uid": (0x7000 + secrets.randbelow(0x7000)) << 16,
         "seccomp": base64.b64encode(rules).decode(),
     }
@@ -107,7 +107,7 @@ def send_program(
     control.send(json.dumps(settings).encode())
 
 
-@cache  # and so the same for all, even if the package is replaced meanwhile
+@cache  # so that all supervisors have the same, even if the package is replaced meanwhile
 def _program() -> bytes:
     inside = resources.files("gatekeeper.sandbox.inside")
     program: list[tuple[str, str | None]] = [(name, None) for name in _PACKAGES]

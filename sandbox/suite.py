@@ -40,11 +40,11 @@ class Suite:
     setup
         Code that goes before the tests.
     imports
-        Its import statements, the only part for a candidate's process.
+        The import statements of `setup`, its only part that a candidate's process gets.
     tests
         Programs, or statements.
     literal
-        The tests that the host judges by itself; empty where it cannot judge them all.
+        The tests that the host judges by itself; empty if it cannot judge them all.
     cases
         Inputs and outputs, for candidates that read and print.
     entry
@@ -68,9 +68,9 @@ class Suite:
     reading: Reading = field(default_factory=Reading)
 
     def reading_where(self, modules: Collection[str]) -> Reading:
-        """What the tests are about where only these modules can be imported.
+        """The reading of the tests, if only these modules can be imported.
 
-        One that is not there is the candidate, if nothing else can be.
+        A module that cannot be imported is the candidate, if nothing else can be.
         """
         missing = self.reading.needs - set(modules)
         if len(missing) != 1 or not self.reading.alone:
@@ -85,7 +85,7 @@ class Suite:
         """The program to run: the text, after the prompt that it completes."""
         if not self.prompt or self.entry is None:
             return text
-        # Searched for, not parsed: the host's work must not depend on a candidate's text.
+        # A search, not a parse: the host's work must not depend on a candidate's text.
         name = re.escape(self.entry)
         bound = rf"^\s*((async\s+)?def|class)\s+{name}\b|^{name}\s*(:[^=\n]*)?=[^=]"
         if not re.search(bound, text, re.MULTILINE):
@@ -107,7 +107,7 @@ def read_suite(identity: str, task: object) -> Suite:
     Returns
     -------
     Suite
-        What has to be run, in which form, and what has to come out.
+        The tests, their form, and the results that they expect.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
             found.append(parse(test, helpers))
     literal = tuple(test for test in found if test is not None)
     simple = "*" not in imports and _only_imports(setup, imports)
-    if len(literal) == len(tests) and simple:  # as nearly all of MBPP
+    if len(literal) == len(tests) and simple:  # the case of nearly all of MBPP
         return Suite(setup, imports, tuple(dedented), literal, reading=_reading_of(imports))
     texts = tuple(dedented)
     reading = read_tests(setup, texts, entry=entry, modules=_MODULES)
@@ -172,7 +172,7 @@ def _statements(tests: Sequence[str], setup: str, entry: str | None) -> Suite:
 def _literal(
     tests: Sequence[str], setup: str, imports: str, reading: Reading
 ) -> tuple[LiteralTest, ...]:
-    """The tests cut in two; empty where not all can be."""
+    """The tests, each split into call and expected value; empty if one cannot be split."""
     helpers = _bound(imports) | {name for name, _ in reading.real}
     if not _only_imports(setup, imports) or "*" in helpers:
         return ()
@@ -182,12 +182,12 @@ def _literal(
 
 
 def _reading_of(imports: str) -> Reading:
-    """What has to be known of tests that the host judges by itself: the modules that they need."""
+    """The reading of tests that the host judges by itself: only the modules that they need."""
     return Reading(needs=frozenset(imported(parse_python(imports))) if imports else frozenset())
 
 
 def _only_imports(setup: str, imports: str) -> bool:
-    """Whether setup code does nothing but import: the rest is not for a candidate to see."""
+    """Whether setup code does nothing but import. A candidate must not see any other code of it."""
     return not setup.strip() or len(parse_python(setup).body) == len(imports.splitlines())
 
 
@@ -221,7 +221,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
     modules = _MODULES | {module} if isinstance(module, str) else _MODULES
     setup = f"{provided}\n{setup}"
     reading = read_tests(setup, (test,), entry=entry, modules=modules)
-    # Parsed again, because names are changed in it.
+    # Parsed again, because its names are changed.
     statements = None
     if entry and "check" in on_top:
         statements = _check_statements(parse_python(test), entry)
@@ -238,7 +238,7 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
 
 
 def _check_statements(program: ast.Module, entry: str) -> list[str] | None:
-    """The assertions of a `check(candidate)` that does nothing else; None where it does."""
+    """The assertions of a `check(candidate)` that has no other statements; else None."""
     functions = [node for node in program.body if isinstance(node, ast.FunctionDef)]
     others = [node for node in program.body if not isinstance(node, ast.FunctionDef | ast.Assign)]
     if others or [f.name for f in functions] != ["check"] or len(functions[0].args.args) != 1:
@@ -249,7 +249,7 @@ def _check_statements(program: ast.Module, entry: str) -> list[str] | None:
         if not isinstance(node, ast.Assert):
             return None
         if isinstance(node.test, ast.Constant) and node.test.value:
-            continue  # "this prints if this assert fails"
+            continue  # HumanEval's `assert True, "This prints if this assert fails"`
         for name in ast.walk(node):
             if isinstance(name, ast.Name) and name.id == candidate:
                 name.id = entry
@@ -306,7 +306,7 @@ def _mappings(task: Mapping[str, Any], tests: Sequence[Mapping[str, Any]], setup
 
 
 def _case(stdin: object, expected: object) -> Case:
-    """Lists are lines."""
+    """A case from an input and an output; lists are lines."""
     texts = ["\n".join(map(str, t)) if isinstance(t, list) else t for t in (stdin, expected)]
     if not all(isinstance(text, str) for text in texts):
         raise BadInputError(f"input={stdin!r:.40}, output={expected!r:.40}: give texts")
@@ -314,7 +314,7 @@ def _case(stdin: object, expected: object) -> Case:
 
 
 def _calls(name: str, pairs: Iterable[tuple[list[Any], Any]], setup: str) -> Suite:
-    """Calls of one function, a method of `Solution` where there is such a class."""
+    """Calls of one function; a method of `Solution` if the candidate has that class."""
     if not name.isidentifier():
         raise BadInputError(f"fn_name={name!r}: give the name of a function")
     function = f"(Solution().{name} if 'Solution' in globals() else {name})"
@@ -328,7 +328,7 @@ def _calls(name: str, pairs: Iterable[tuple[list[Any], Any]], setup: str) -> Sui
 
 
 def _same_value(expected: Any, value: object) -> bool:
-    """Equal as JSON knows values; APPS wraps some of its outputs in a list."""
+    """Whether two values are equal as JSON; APPS wraps some of its outputs in a list."""
     value = _as_json(value)
     wrapped = isinstance(expected, list) and len(expected) == 1 and value == expected[0]
     return bool(value == expected) or wrapped
@@ -344,7 +344,7 @@ def _as_json(value: Any) -> Any:
 
 @contextlib.contextmanager
 def _readable(name: str, source: object) -> Iterator[None]:
-    """Around the parsing of `source`. Raises BadInputError where it is not Python."""
+    """Raise BadInputError if the code inside fails to parse `source`."""
     try:
         if not isinstance(source, str):
             raise TypeError(f"a string is needed, not {type(source).__name__}")
@@ -358,7 +358,7 @@ def _part(source: str, wanted: Any) -> str:
     if not source.strip():
         return ""
     body: list[ast.stmt] = []
-    for ending in ("", "\n    pass"):  # it may end with a function's first line
+    for ending in ("", "\n    pass"):  # `source` may end with the first line of a function
         with contextlib.suppress(SyntaxError, ValueError):
             body = body or parse_python(source + ending).body
     kept = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

@@ -1,4 +1,4 @@
-"""Lets all candidates of this process run at once, or one of them alone."""
+"""Lets candidates of this process run together, or one of them alone."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ _TICK_SECONDS = 0.05  # how soon a cancellation is noticed
 
 
 class Turns:
-    """A candidate that got too little processor time beside others runs again alone, so that its
-    verdict does not depend on them where no control group divides the machine.
+    """Decides when a candidate may run: beside others, or alone.
+
+    A candidate that got too little processor time beside others runs again alone, so that its
+    verdict does not depend on them, even if no control group divides the machine.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._running = 0
-        self._waiting = 0  # to be alone: no other candidate begins meanwhile
+        self._waiting = 0  # candidates that wait to run alone; no other one begins meanwhile
         self._alone = False
 
     @contextlib.contextmanager

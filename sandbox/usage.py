@@ -1,4 +1,4 @@
-"""How tests use what a name makes: as an object of a class, or as data."""
+"""How tests use the result of calling a name: as an object of a class, or as data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ __all__ = ["ABOUT", "dotted", "is_class", "is_scalar", "makes", "name_of", "take
 
 
 def name_of(node: ast.AST) -> str:
+    """The name that a node uses or defines; empty if it has none."""
     return getattr(node, "id", None) or getattr(node, "name", None) or ""
 
 
 def dotted(node: ast.AST) -> str:
-    """`ast.unparse`, without what that takes for a name such as `os.path.exists`."""
+    """As `ast.unparse`, but faster for a name such as `os.path.exists`."""
     names, base = [], node
     while isinstance(base, ast.Attribute):
         names.append(base.attr)
@@ -26,10 +27,10 @@ def dotted(node: ast.AST) -> str:
 
 
 def is_class(name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Whether a name is meant as a class: the tests use what it makes as an object, not as data.
+    """Whether a name is meant as a class: the tests use its result as an object, not as data.
 
-    By convention it begins with a capital letter. `abs(Area(2) - 12.6)` takes the value of a
-    function: a class that a candidate puts there is not given anything to answer for.
+    By convention it begins with a capital letter. In `abs(Area(2) - 12.6)` it is a function, so the
+    methods of a class that a candidate puts there decide nothing.
     """
     if not name[:1].isupper():
         return False
@@ -37,15 +38,16 @@ def is_class(name: str, nodes: Sequence[ast.AST]) -> bool:
 
 
 def makes(node: ast.AST, name: str) -> bool:
+    """Whether a node is a call `name(…)`."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
 
 
-ABOUT = ast.In | ast.NotIn | ast.Is | ast.IsNot  # an object may be asked what it holds
+ABOUT = ast.In | ast.NotIn | ast.Is | ast.IsNot  # comparisons that an object may be part of
 _NUMBERS = frozenset({"abs", "round", "int", "float", "bool", "len"})
 
 
 def taken_as_data(node: ast.AST, name: str, data: Callable[[ast.AST], bool] | None = None) -> bool:
-    """Whether what `name(…)` makes is compared with data, or put into a number."""
+    """Whether the result of `name(…)` is compared with data, or used in arithmetic."""
     if isinstance(node, ast.Compare) and not isinstance(node.ops[0], ABOUT):
         sides = [node.left, *node.comparators]
         mine = [side for side in sides if _gives(side, name)]
@@ -74,4 +76,5 @@ def is_data(node: ast.AST) -> bool:
 
 
 def is_scalar(node: ast.AST) -> bool:
+    """Whether a node is data, but not a list, tuple, dict or set."""
     return is_data(node) and not isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set)

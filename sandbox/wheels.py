@@ -47,7 +47,7 @@ def download(requirements: Sequence[str], python: Interpreter, folder: Path) -> 
             "--",
             *requirements,
         ],
-        cwd=folder,  # where no file can be taken for a requirement
+        cwd=folder,  # so that pip takes no file of the working directory for a requirement
         capture_output=True,
         text=True,
     )

@@ -18,7 +18,7 @@ __all__ = ["Child", "LostError", "OverloadedError", "Report", "Spent", "Worker"]
 
 START_SECONDS = 30.0  # for a supervisor to start, on a machine under load
 ANSWER_SECONDS = 2.0  # for it to clean up, or to report what was spent
-TAKE_SECONDS = 10.0  # for it to hand out a process, and for that to be locked in
+TAKE_SECONDS = 10.0  # for it to provide a process, and for that to be confined
 
 
 class LostError(Exception):
@@ -39,7 +39,7 @@ class Child:
     error: int
 
     def stands_ready(self, seconds: float) -> bool:
-        """Whether it is alive, once it is locked in. Raises LostError where it cannot be."""
+        """Wait until it is confined. Returns whether it is alive; LostError if confining fails."""
         try:
             said = self._receive(seconds)
             if said[:1] == b"R":
@@ -52,17 +52,17 @@ class Child:
         raise LostError(f"a sandboxed process could not be confined: {why}")
 
     def _receive(self, seconds: float) -> bytes:
-        """Its first words."""
-        with contextlib.suppress(BlockingIOError):  # mostly they are there
+        """The first message of the process."""
+        with contextlib.suppress(BlockingIOError):  # most often it has arrived already
             return self.connection.recv(1 << 12, socket.MSG_DONTWAIT)
         poll = select.poll()
         poll.register(self.connection, select.POLLIN)
         if not poll.poll(1000 * seconds):
-            raise TimeoutError(f"no word in {seconds:g} s")
+            raise TimeoutError(f"no message in {seconds:g} s")
         return self.connection.recv(1 << 12)
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Close the socket and the descriptors. Safe to call twice."""
         if self.connection.fileno() >= 0:
             self.connection.close()
             os.close(self.out)
@@ -95,7 +95,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What children spent so far.
+    """The processor time that children used so far, and waited for.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Spent:
     used
         Processor seconds of them and of all that they started.
     crowded
-        Whether more of these are ready to run just now than there are processors.
+        Whether at present more of these are ready to run than there are processors.
     """
 
     waited: float
@@ -124,7 +124,7 @@ class Worker:
     runs
         Whether that is running.
     about
-        Its part of the `meta` of outcomes.
+        The worker's part of the `meta` of outcomes.
 
     Attributes
     ----------
@@ -133,9 +133,9 @@ class Worker:
     reusable
         Whether another candidate may run on it.
     used
-        Whether a process of it was ever given a job.
+        Whether a process of this worker ever got a job.
     tried
-        Whether one was since its user set this to False.
+        Whether one got a job since the caller last set this to False.
 
     Raises
     ------
@@ -169,15 +169,15 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether the supervisor has not hung up."""
+        """Whether the supervisor has its end of the socket open."""
         poll = select.poll()
         poll.register(self._control, 0)
         return not poll.poll(0)
 
     def take(self) -> Child:
-        """A fresh process, locked in, that waits for its job.
+        """A fresh, confined process that waits for its job.
 
-        So errors before that are not errors of the candidate.
+        So an error of confining is not an error of the candidate.
         """
         while True:
             patience = time.monotonic() + TAKE_SECONDS
@@ -194,18 +194,18 @@ class Worker:
             except LostError:
                 child.close()
                 raise
-            self.end([child])  # it ended while it waited
+            self.end([child])  # this process ended while it waited
 
     def rehearse(self) -> None:
-        """Have one process locked in, and end it. Raises LostError where that does not work."""
+        """Start, confine and end one process. Raises LostError if that fails."""
         self.end([self.take()])
 
     def spent(self, children: Iterable[Child]) -> Spent:
-        """What these processes spent so far."""
+        """The processor time that these processes used so far, and waited for."""
         return Spent(**self._ask("spent", children)["spent"])
 
     def end(self, children: Iterable[Child]) -> Report:
-        """Kill these processes and what they left."""
+        """Kill these processes and those that they started, and remove their files."""
         children = list(children)
         for child in children:
             child.close()
@@ -228,7 +228,7 @@ class Worker:
         self._stop()
 
     def _ask(self, what: str, children: Iterable[Child]) -> dict[str, Any]:
-        """The answer to a question about these."""
+        """Send a request about these processes, and return the answer."""
         try:
             self._control.send(json.dumps({what: [c.number for c in children]}).encode())
         except OSError as error:
@@ -241,7 +241,7 @@ class Worker:
         return message
 
     def _receive(self, room: int = 1 << 16) -> dict[str, Any]:
-        """The next message; a process that comes with it is kept. Raises TimeoutError too."""
+        """The next message; keeps a process that comes with it. Raises LostError, TimeoutError."""
         try:
             data, descriptors, _, _ = socket.recv_fds(
                 self._control, room, 3, socket.MSG_CMSG_CLOEXEC

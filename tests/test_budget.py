@@ -1,4 +1,4 @@
-"""The budget and its ledger: whatever happens in whatever order, nothing is overspent."""
+"""The budget and its ledger: in any order of events, nothing is overspent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ticks(amount: float) -> int:
 
 
 def see(ledger: Ledger, id_: str, estimate: float, *, warmup: bool, verify: bool) -> bool:
-    """A candidate comes by, and its verification is reserved if it is wanted and there is room."""
+    """See a candidate, and reserve its verification if it is proposed and there is room."""
     room = ledger.room(estimate, warmup=warmup)
     hold = ledger.see(estimate, warmup=warmup)
     assert ledger.left(warmup=warmup) == room
@@ -40,7 +40,7 @@ def see(ledger: Ledger, id_: str, estimate: float, *, warmup: bool, verify: bool
 
 @dataclass
 class Seen:
-    """What the model knows of a candidate."""
+    """The model's state of a candidate."""
 
     warmup: bool
     estimate: float
@@ -93,7 +93,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.overrun = 0
         self.projected: Fraction | None = None
 
-    # -- what the model says
+    # -- the model
 
     def amount(self, *, warmup: bool) -> tuple[int, int]:
         """Spent and held of an account, in ticks."""
@@ -137,7 +137,7 @@ class AnyOrder(RuleBasedStateMachine):
             isinf(self.ledger.cap) or sum(mine) + one <= round(self.ledger.cap * TICK)
         )
 
-    # -- what happens
+    # -- events
 
     @rule(estimate=st.floats(0.01, 100.0), verify=st.sampled_from([True, True, False]))
     def see(self, estimate: float, verify: bool) -> None:
@@ -162,7 +162,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.seen[id_] = seen
         assert admitted == (verify and self.room(warmup=seen.warmup))
         if self.budget.fraction == 1.0 and self.budget.total is None:
-            assert admitted == verify  # who asked for everything is never turned away
+            assert admitted == verify  # a fraction of 1 never refuses
         if admitted:
             self.held.append(id_)
 
@@ -184,7 +184,7 @@ class AnyOrder(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(data=st.data(), cost=st.sampled_from([nan, inf, -inf, -1.0]))
     def settle_at_no_number(self, data: st.DataObject, cost: float) -> None:
-        """A verifier that reports nonsense is charged what was reserved for it."""
+        """An invalid cost is charged as the reservation."""
         id_ = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
         self.seen[id_].charge = round(self.reserve * TICK)
         assert ticks(self.ledger.charge(id_, cost)) == self.seen[id_].charge
@@ -200,7 +200,7 @@ class AnyOrder(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule(data=st.data())
     def release_and_take_back(self, data: st.DataObject) -> None:
-        """What was just given back is there for the taking, and nothing else has moved."""
+        """A released amount can be reserved again, and nothing else has changed."""
         id_ = data.draw(st.sampled_from(self.held))
         before = self.figures()
         self.ledger.release(id_)
@@ -226,7 +226,7 @@ class AnyOrder(RuleBasedStateMachine):
         one = self.ledger
         return one.spent, one.held, one.warmup_spent, one.warmup_held, one.cap, one.overrun
 
-    # -- what holds after every step
+    # -- invariants after every step
 
     @invariant()
     def holds(self) -> None:
@@ -365,7 +365,7 @@ def test_per_cents_are_exact(percent: int) -> None:
     assert ledger.cap == percent + 1
 
 
-def test_dearer_and_cheaper_verifications_never_lift_what_is_committed_above_the_cap() -> None:
+def test_more_and_less_expensive_verifications_never_exceed_the_cap() -> None:
     """In seconds the cap follows what verifications turn out to cost, up and down."""
     rng = np.random.default_rng(5)
     ledger = Ledger(Budget(fraction=0.9, unit="seconds", max_cost=1.0), 1.0)
@@ -463,7 +463,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
-def test_a_budget_that_cannot_be_is_refused_by_name_and_value(
+def test_an_invalid_budget_is_refused_by_name_and_value(
     arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(BadInputError, match=message):

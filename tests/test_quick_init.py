@@ -9,8 +9,18 @@ from typing import Any
 
 import pytest
 
+from gatekeeper.errors import BadInputError
 from gatekeeper.log import Decided
-from gatekeeper.types import Candidate, Decision, GateResult, Reason, Signals
+from gatekeeper.types import (
+    Candidate,
+    Decision,
+    GateResult,
+    Generation,
+    Outcome,
+    Reason,
+    Signals,
+    Verdict,
+)
 
 SIGNALS = Signals(0.5, -1.0, 0.25, 8, 8)
 CANDIDATE = Candidate("a", SIGNALS, 2.0)
@@ -42,6 +52,15 @@ def test_objects_stay_frozen_and_can_be_copied() -> None:
         DECISION.verify = False  # type: ignore[misc]
     assert replace(CANDIDATE, id="b") == Candidate("b", SIGNALS, 2.0)
     assert pickle.loads(pickle.dumps(CANDIDATE)) == CANDIDATE
+
+
+@pytest.mark.parametrize(
+    ("cls", "given"), [(Generation, ("a", 3)), (Outcome, (Verdict.PASSED, 0, -1.0))]
+)
+def test_values_are_checked_and_converted(cls: type[Any], given: tuple[Any, ...]) -> None:
+    with pytest.raises(BadInputError, match=r"text=3|seconds=-1.0"):
+        cls(*given)
+    assert Generation("a", "b", [-1, 0]).logprob.dtype == "float64"  # type: ignore[arg-type]
 
 
 def test_each_object_has_a_dict_of_its_own() -> None:

@@ -161,8 +161,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("positions", "expected"), CASES)
-def test_what_users_meet(positions: list[Position], expected: tuple[float, ...]) -> None:
-    """By hand; no signal is ever -0.0, which would print and sort oddly."""
+def test_usual_outputs(positions: list[Position], expected: tuple[float, ...]) -> None:
+    """Computed by hand; no signal is ever -0.0, which would print and sort oddly."""
     *h, margins = expected
     found = signals_of(generation(positions))
     assert_same(found, Signals(*h, n_tokens=len(positions), n_margins=margins))
@@ -190,7 +190,7 @@ def test_infinite_logits_raise_no_warning_and_give_no_margin() -> None:
     "shapes", [(2, 3, 3), (3, 2, 3), (3, 3, 2), (1, 0, 0), ((2, 2), (2, 2), (2, 2)), ((), (), ())]
 )
 def test_arrays_of_different_shapes_are_refused(shapes: tuple[object, ...]) -> None:
-    """With the id, so that the culprit is found in a batch; nothing is broadcast."""
+    """With the id, so that the output is found in a batch; nothing is broadcast."""
     arrays = [np.full(shape, -1.0) for shape in shapes]  # type: ignore[arg-type]
     good = generation([(-1.0, -1.0, -2.0)])
     with pytest.raises(BadInputError, match=r"id='culprit'"):
@@ -200,7 +200,7 @@ def test_arrays_of_different_shapes_are_refused(shapes: tuple[object, ...]) -> N
 
 
 @pytest.mark.parametrize("bad", ["text", ["a"], [object()], [[-1.0], [-1.0, -2.0]]])
-def test_what_is_not_numbers_is_refused(bad: object) -> None:
+def test_values_that_are_not_numbers_are_refused(bad: object) -> None:
     with pytest.raises(BadInputError):
         signals_from_arrays(bad, bad, bad)  # type: ignore[arg-type]
 
@@ -209,7 +209,7 @@ def test_what_is_not_numbers_is_refused(bad: object) -> None:
 @given(h=st.tuples(*[st.sampled_from([nan, 0.0, -inf, 0.3])] * 3))
 @example(h=(nan, nan, nan))
 @example(h=(0.0, -inf, 0.0))
-def test_state_counts_what_is_there(h: tuple[float, float, float]) -> None:
+def test_state_counts_the_known_signals(h: tuple[float, float, float]) -> None:
     """-inf ("certain everywhere") is a value; only NaN is missing."""
     missing = sum(math.isnan(v) for v in h)
     expected = {0: SignalState.OK, 3: SignalState.MISSING}.get(missing, SignalState.PARTIAL)

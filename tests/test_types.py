@@ -1,4 +1,4 @@
-"""What a user relies on: an output is made of what is known of it; odd values are named."""
+"""Types: an output needs only what is known of it; invalid values are named."""
 
 from __future__ import annotations
 

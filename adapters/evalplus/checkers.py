@@ -67,7 +67,7 @@ class EvalPlusChecker:
         except BrokenProcessPool:
             with self._replacing:
                 if self._pool is pool:
-                    self._pool = _pool(self._workers, "spawn")  # there are threads now
+                    self._pool = _pool(self._workers, "spawn")  # no fork: there are threads now
             with _pool(1, "spawn") as alone:
                 found = self._run(alone, sample)
         status = {name: str(found[name][0]) for name in ("base", "plus") if name in found}

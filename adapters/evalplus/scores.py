@@ -96,7 +96,7 @@ def pass_at_k(
 
 
 def _known(k: int, problems: Sequence[Sequence[bool | None]]) -> float:
-    """By EvalPlus itself, where every sample was checked."""
+    """pass@k as EvalPlus computes it, if every sample was checked."""
     total = np.array([len(of) for of in problems])
     right = np.array([of.count(True) for of in problems])
     return float(evalplus_module("eval").estimate_pass_at_k(total, right, k).mean())

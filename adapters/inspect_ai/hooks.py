@@ -27,7 +27,7 @@ class Run:
 
     @property
     def folder(self) -> Path | None:
-        """Of Inspect's log; None if it is not on this machine."""
+        """The folder of Inspect's log; None if it is not on this machine."""
         location = self.log.removeprefix("file://")
         return None if "://" in location else Path(location).resolve().parent
 

@@ -61,7 +61,7 @@ def _with_verdict(record: Record, scored: Container[str]) -> Record:
 
 
 def _rows(prefix: str, records: list[Record], values: dict[str, float]) -> dict[str, float]:
-    if not values:  # all is possible
+    if not values:  # every score is possible
         low, high = range_of(())
         return {f"{prefix}low": low, f"{prefix}high": high}
     score = estimate_score(

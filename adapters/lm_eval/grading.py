@@ -19,7 +19,7 @@ PROBES = ((0.0, 1.0, 1.0, 0.25, 1.0), (1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
-    """What decides whether the answer to a document is right.
+    """The metric that decides whether the answer to a document is right.
 
     Parameters
     ----------

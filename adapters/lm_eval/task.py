@@ -73,7 +73,7 @@ class GatedTask:
 
     @property
     def results(self) -> list[GateResult]:
-        """By document, in the harness's order."""
+        """The results of the documents, in the harness's order."""
         return [self._results[doc] for doc in self._documents]
 
     @property

@@ -1,4 +1,4 @@
-"""A stream of any provider: OpenAI's as it comes, those of others kept and read at the end."""
+"""A stream of any provider: chunks of OpenAI's shape are read at once, others at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gatekeeper.types import Generation
 
 __all__ = ["AnyStream"]
 
-FIRST = 2  # chunks by which a provider is known
+FIRST = 2  # chunks after which a provider must have been recognised
 
 
 class AnyStream:
@@ -26,13 +26,13 @@ class AnyStream:
     scope : {"content", "reasoning", "all"}
         Which tokens count where the stream has reasoning beside the answer.
     strict : bool
-        Whether a value that is no chunk raises BadInputError; otherwise it is ignored.
+        Whether a value that is not a chunk raises BadInputError; otherwise it is ignored.
     """
 
     def __init__(self, *, scope: Scope, strict: bool) -> None:
         self._scope: Scope = scope
         self._strict = strict
-        self._chunks: list[Any] = []  # the first ones, or all of another provider's
+        self._chunks: list[Any] = []  # until the provider is known; if it is not OpenAI, all
         self._openai: StreamReader | None = None
         self._other: ModuleType | None = None
         self._ended = False
@@ -44,9 +44,10 @@ class AnyStream:
         return None if self._openai is None else self._openai.id
 
     @property
-    def needs_reason(self) -> bool:
-        """Whether a finish reason must show that an output is complete; other providers mark the
-        end.
+    def needs_finish_reason(self) -> bool:
+        """Whether only a finish reason shows that an output is complete.
+
+        False once a provider's own mark of the end has arrived.
         """
         return not self._ended
 
@@ -68,7 +69,7 @@ class AnyStream:
         return bool(self._openai.finished) and self._openai.is_complete(n)
 
     def generations(self) -> list[Generation]:
-        """The outputs so far. Raises BadInputError for a stream of no known provider."""
+        """The outputs so far. Raises BadInputError if the provider is unknown."""
         if self._other is not None:
             found: list[Generation] = self._other.read(
                 self._chunks, scope=self._scope, skip_forced=False
@@ -80,7 +81,7 @@ class AnyStream:
         outputs = self._openai.generations()
         if not outputs and not self._known:
             raise BadInputError(
-                "no chunk of the stream has the shape of a provider's; hand in its text instead: "
+                "no chunk of the stream has the shape of a known provider's: pass its text: "
                 "gate.maybe_verify(Generation(id, text), task)"
             )
         return outputs

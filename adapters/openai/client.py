@@ -61,7 +61,7 @@ class _ClientGate:
         return bool(self.refusing) and exchange.server in self.refusing
 
     def added(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters to add to a request's body, or to raise in it."""
+        """The parameters to add to a request's body, or to increase in it."""
         added = PARAMETERS[path](body)
         if added and path == "/completions" and self.return_tokens_as_token_ids:
             added["return_tokens_as_token_ids"] = True
@@ -104,7 +104,7 @@ class _Exchange:
         return self._client.base_url, self._path, self._model
 
     def _settle(self, result: Undecided) -> None:
-        """This request gets no decision, and this is why."""
+        """Record why this request gets no decision."""
         self._attachment.results = (result,)
         self._decided = True
 
@@ -118,7 +118,7 @@ class _Exchange:
         return options
 
     def drop_refused(self, error: Any) -> bool:
-        """Drop the added parameters if the provider refuses them; whether it does."""
+        """Drop the added parameters if the provider refuses them. Returns whether it does."""
         if not self._added or not refuses_logprobs(error):
             return False
         self._added = {}
@@ -146,7 +146,7 @@ class _Exchange:
             self._found = error
 
     def __call__(self, parsed: Any) -> Any:
-        """The package's `post_parser`: at once, or in the `parse` of a raw response."""
+        """The package's `post_parser`: called at once, or by `parse` of a raw response."""
         attach(parsed, self._attachment)
         if self._stream and not self._decided:
             asynchronous = hasattr(parsed, "__aiter__")
@@ -219,7 +219,7 @@ class _Exchange:
 def wrap(
     gate: VerificationGate, client: Any, *, strict: bool, return_tokens_as_token_ids: bool
 ) -> Any:
-    """The copy of `VerificationGate.wrap`.
+    """The copy of a client that `VerificationGate.wrap` returns.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def _patched(thing: Any, done: set[int]) -> Iterator[str]:
 
 @cache
 def _gated(kind: Any) -> Any:
-    """The subclass of a class of clients. A mixin would have another object layout."""
+    """The gated subclass of a client's class. A mixin would have another object layout."""
     make_request = _async_request if issubclass(kind, AsyncOpenAI) else _request
 
     def copy(self: Any, **changes: Any) -> Any:

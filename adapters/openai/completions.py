@@ -71,7 +71,7 @@ def _read(logprobs: Any) -> Positions:
     if not len(tokens) == len(dicts) == len(own):
         raise BadInputError(
             f"logprobs has {len(tokens)} tokens, {len(own)} token_logprobs and {len(dicts)} "
-            "top_logprobs: these three lists need one length"
+            "top_logprobs: the three lists must have the same length"
         )
     if not all(isinstance(token, str) for token in tokens):
         raise BadInputError(f"tokens={tokens!r:.80}: texts are needed")

@@ -45,7 +45,7 @@ class Entries:
         return bool(self._chosen) or self._error is not None
 
     def add(self, entries: list[Any]) -> None:
-        """Add the entries of a chunk; `positions` raises what is wrong with them.
+        """Add the entries of a chunk. If one is invalid, `positions` raises the error.
 
         The objects themselves are not kept: the garbage collector would visit all of them in
         every collection.
@@ -121,16 +121,16 @@ class Entries:
                     first, second = _two_largest(values)
                 # Only a token more probable than the second can change the two largest.
                 if not own <= second and own == own:
-                    if token == "" or "\ufffd" in token:  # of several tokens, perhaps
+                    if token == "" or "\ufffd" in token:  # several tokens may have this text
                         listed = _has_bytes(alternatives, token, bytes_of(entry))
-                    else:  # mostly as the first
+                    else:  # most often it is the first alternative
                         listed = n > 0 and token == token_of(alternatives[0])
                         listed = listed or token in map(token_of, alternatives)
                     if not listed:
                         first, second = (first, own) if own < first else (own, first)
                 if spelled is not None:
                     spelled += (token, bytes_of(entry))
-            except (AttributeError, KeyError, TypeError):  # null, missing, odd
+            except (AttributeError, KeyError, TypeError):  # a field is null, absent or invalid
                 self._take([_completed(entry)], spelled=spelled)
             else:
                 add_chosen(own)
@@ -151,7 +151,7 @@ _DICT: Any = tuple(itemgetter(*names) for names in _NAMES)
 
 
 def _two_largest(values: Iterable[float]) -> tuple[float, float]:
-    """In any order; NaN where there is none. NaN values do not count."""
+    """The two largest of values in any order; NaN where there is none. NaN does not count."""
     first = second = nan
     for value in values:
         if value <= second:
@@ -164,7 +164,7 @@ def _two_largest(values: Iterable[float]) -> tuple[float, float]:
 
 
 def _spelling(token: str, raw: Any) -> str:
-    if not raw or isinstance(raw, int):  # of an int, bytes() makes as many zeros
+    if not raw or isinstance(raw, int):  # bytes(n) would be n zeros
         return token
     try:
         return bytes(raw).decode("utf-8", "replace")

@@ -29,7 +29,7 @@ def is_refusal(status: int, text: str) -> bool:
 
 
 def _at_least(k: object) -> int:
-    """The caller's k, or more; below 0 a server such as vLLM returns the whole vocabulary."""
+    """The caller's k, at least `ALTERNATIVES`; below 0, vLLM returns the whole vocabulary."""
     if type(k) is not int:
         return ALTERNATIVES
     return k if k < 0 else max(k, ALTERNATIVES)

@@ -36,8 +36,8 @@ _numbers_lock = Lock()
 def own_id(gate: VerificationGate, generation: Generation) -> str:
     """The provider's id, made unique.
 
-    Some servers send no id, or the same id twice. An id that is new to this process, with the
-    text that the log has for it, is an output that an earlier process began with.
+    Some servers send no id, or the same id twice. If this process sees an id for the first time,
+    and the log has the same text for it, the output is one that an earlier process began.
     """
     if not generation.id:
         return f"output-{uuid4().hex}"
@@ -210,7 +210,7 @@ class _StreamObservation:
         if self._broken is not None and not self.held:  # the caller gets this error and no other
             observer = replace(self._observer, strict=False)
             return [observer.undecided(UndecidedState.UNFINISHED, self._reader.id, self._broken)]
-        must_end = self._reader.needs_reason
+        must_end = self._reader.needs_finish_reason
         return self._observer.read(self._reader.generations, self._reader.id, must_end=must_end)
 
     def raise_broken(self) -> None:
@@ -252,7 +252,7 @@ class AsyncObservedStream:
 def observe_stream(
     gate: VerificationGate, stream: Any, settings: CallSettings, *, strict: bool
 ) -> ObservedStream | AsyncObservedStream:
-    """The stream of `VerificationGate.observe_stream`.
+    """The stream that `VerificationGate.observe_stream` returns.
 
     Raises
     ------

@@ -47,7 +47,7 @@ def response_generation(response: Any, *, scope: Scope, skip_forced: bool) -> Ge
 
 
 def _finish_reason(response: Any) -> str | None:
-    """As chat completions name it; None for an interrupted stream."""
+    """The finish reason as chat completions name it; None for an interrupted stream."""
     status = text_of(response, "status")
     if status == "completed":
         return "stop"

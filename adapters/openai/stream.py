@@ -66,8 +66,8 @@ class StreamReader:
         self._head: dict[str, Any] = {}  # id, model
         self._usage: Any = None
         self._choices: dict[int, _Choice] = {}
-        self._parts: dict[tuple[int, int], dict[str, Any]] = {}  # of a Responses message
-        self._response: Any = None  # as in its last event
+        self._parts: dict[tuple[int, int], dict[str, Any]] = {}  # of a message (Responses API)
+        self._response: Any = None  # as its last event has it
         self.finished: set[int | None] = set()  # choices; None: the Response
 
     @property

@@ -23,7 +23,7 @@ from gatekeeper.types import Outcome, Verdict
 __all__ = ["Evaluation", "swebench"]
 
 TESTED = "5.0.2"
-RUN_INSTANCE = ("test_spec", "pred", "client", "run_id", "timeout")  # what is passed to it
+RUN_INSTANCE = ("test_spec", "pred", "client", "run_id", "timeout")  # its parameters used here
 ANSWER = 1800.0  # seconds: SWE-bench's own limit of the engine, which may pull an image
 
 

@@ -43,7 +43,7 @@ class Prediction:
         return self.model.replace("/", "__")
 
     def as_dict(self) -> dict[str, str]:
-        """As SWE-bench has it."""
+        """The prediction in SWE-bench's own form."""
         return {
             "instance_id": self.instance,
             "model_name_or_path": self.model,
@@ -96,7 +96,7 @@ def fingerprint(predictions: Iterable[Prediction]) -> str:
 
 
 def _entries(path: Path) -> Sequence[tuple[str, Any]]:
-    """Where each prediction of a JSON file stands, and what stands there."""
+    """The position of each prediction in a JSON file, and its value."""
     try:
         whole = json.loads(path.read_bytes())
     except OSError as e:

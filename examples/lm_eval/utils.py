@@ -1,4 +1,4 @@
-"""What the tasks beside this file need."""
+"""Functions for the tasks beside this file."""
 
 from typing import Any
 

@@ -232,7 +232,7 @@ class _Plan:
         return metrics, opened
 
     def runs(self, seed: int) -> Iterator[PolicyRun]:
-        """By budget, then by contender."""
+        """The runs on the stream of a seed, by budget, then by contender."""
         order, stream = self._stream(seed)
         first = stream.first
         for beta in self.betas:

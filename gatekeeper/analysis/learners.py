@@ -117,8 +117,10 @@ class LearnerStream:
 
     @cached_property
     def priced(self) -> list[tuple[float, ...]]:
-        """Of each candidate after the warm-up x1, x2, x3, ĉ', c, what is charged for it if it is
-        verified (c', or ĉ' where that is unknown), its label, and η_t."""
+        """For each candidate after the warm-up: x1, x2, x3, ĉ', c, its charge, its label, and η_t.
+
+        The charge, if it is verified, is c', or ĉ' where that is unknown.
+        """
         after = slice(self.warmup, None)
         estimate = self.cost_estimate[after] / self.mean_estimate
         known = ~np.isnan(self.observed)
@@ -137,7 +139,7 @@ class LearnerStream:
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def neighbours(self, k: int) -> list[array[int]]:
-        """Of each candidate the earlier ones of its stratum that have a score, nearest first.
+        """For each candidate: the earlier ones of its stratum that have a score, nearest first.
 
         By Euclidean distance in x, where a signal that either lacks counts as equal, and by order
         of arrival where distances are equal. `k` is the number of strata.
@@ -175,7 +177,7 @@ def _mp_strat(stream: LearnerStream, run: ReplaySettings, *, strata: int = 4) ->
 def _mirror_prox(
     stream: LearnerStream, run: ReplaySettings, floor: float, strata: Indices | None
 ) -> Steps:
-    """With strata there is a teacher, which decides, beside the student, which learns."""
+    """The steps of mirror prox; with strata a teacher decides and a student learns."""
     beta, full = run.beta, run.full
     warmup, first, budget, mean_estimate = (
         stream.warmup,
@@ -238,7 +240,7 @@ def _cst_memory(
     neighbours: int = 5,
     strata: int = 4,
 ) -> Steps:
-    """It learns from verified candidates only, whatever the feedback."""
+    """The steps of `cst-memory`, which learns from verified candidates only."""
     warmup, first, budget = stream.warmup, stream.first, run.budget
     strata_of, nearest = stream.strata(strata), stream.neighbours(strata)
     parts = int(strata_of.max()) + 1
@@ -299,7 +301,7 @@ LOOPS: Mapping[Callable[..., Any], Callable[..., Steps]] = {
 
 
 def _error_rate(nearest: array[int], known: list[int], count: int) -> float:
-    """Of the first `count` whose label is known; there are as many."""
+    """The error rate of the first `count` candidates with a known label; there are as many."""
     left, wrong = count, 0
     for j in nearest:
         label = known[j]
@@ -312,7 +314,7 @@ def _error_rate(nearest: array[int], known: list[int], count: int) -> float:
 
 
 def by_distance(x: FloatArray, earlier: FloatArray) -> Indices:
-    """Of each row of x (m, 3) the numbers of the rows of `earlier` (n, 3), nearest first: (m, n).
+    """For each row of x (m, 3): the numbers of the rows of `earlier` (n, 3), nearest first: (m, n).
 
     The last m rows of `earlier` are those of x; a row itself and what comes after it stand last.
     """

@@ -124,8 +124,10 @@ class Curve:
         return min(self.points, key=lambda p: abs(p.budget - budget))
 
     def _reach(self, recalls: FloatArray, target: float) -> FloatArray:
-        """Where each draw (D, m), which ascends from 0 to 1, reaches the target (D,): straight
-        lines between points."""
+        """The budget at which each draw (D, m), ascending from 0 to 1, reaches the target: (D,).
+
+        Draws are straight lines between points.
+        """
         budgets = np.array([p.budget for p in self.points])
         after = np.maximum((recalls < target).sum(axis=1), 1)
         rows = np.arange(len(recalls))

@@ -41,7 +41,7 @@ class PolicyRun:
     cost: FloatArray
 
     def metrics(self) -> list[float]:
-        """In the order of METRICS; NaN for 0/0."""
+        """The metrics in the order of METRICS; NaN for 0/0."""
         verified = self.decisions.verified
         found = float(self.error[verified].sum())
         spent = float(self.cost[verified].sum())

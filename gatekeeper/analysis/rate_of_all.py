@@ -85,7 +85,10 @@ def rate_of_all(
 def _parts_of(
     p: FloatArray, drawn: NDArray[np.bool_], label: FloatArray, log_odds: FloatArray
 ) -> list[Part]:
-    """Of the same arrays; at least one is drawn. A part without a verdict has the rate of all."""
+    """The parts of equal propensity, at least one of them drawn.
+
+    A part without a verdict has the rate of all.
+    """
     which = by_propensity(p)
     masks = [which == k for k in np.unique(which).tolist()]
     weight = np.zeros(p.size)

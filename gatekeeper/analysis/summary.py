@@ -83,7 +83,7 @@ def summary_of(
     *, warmup: Mask, selected: Mask, labelled: Mask, wrong: Mask,
     budget_exhausted: int, missing_signal: int,
 ) -> Summary:  # fmt: skip
-    """The same from columns.
+    """The summary of a run, from columns.
 
     Parameters
     ----------

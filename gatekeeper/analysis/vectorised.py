@@ -153,7 +153,7 @@ class Stream:
         feedback: Feedback = "full",
         **options: Any,
     ) -> Decisions:
-        """What a policy of this class decides.
+        """The decisions of a policy of this class.
 
         `options` are those that its fast path takes (`has_rule`), already checked; of the others
         the defaults hold. Policies that do not learn decide alike whatever the feedback.
@@ -172,7 +172,7 @@ class Stream:
         )
 
     def step(self, policy: Policy, beta: float, *, feedback: Feedback = "full") -> Decisions:
-        """The same for any policy, one candidate after the other, as `analysis.replay` does it."""
+        """The decisions of any policy, one candidate after the other, as in `analysis.replay`."""
         budget = self.budget(beta)
         if not self._objects:
             outcomes = map(outcome_of, self.observed.tolist(), self.cost.tolist())

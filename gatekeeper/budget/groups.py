@@ -138,7 +138,7 @@ class GroupAccounts:
         return {name: self._accounts[name].cap for name in names}
 
     def left(self, names: Iterable[str]) -> float:
-        """What is left in the fullest of these accounts; infinite if there are none."""
+        """The amount left in the fullest of these accounts; infinite if there are none."""
         accounts = map(self._accounts.__getitem__, names)
         return min((a.cap - a.spent - a.held for a in accounts), default=inf)
 

@@ -124,7 +124,7 @@ class Lease:
         return self.spent + self.held - self._credited
 
     def has_room(self, amount: int) -> bool:
-        """For this much more, without asking the table."""
+        """Whether the lease has room for this much more, without a query."""
         missing = self.used + amount - self._bound
         if missing > 0 and missing <= self._minted() - self._credited:
             self._credited += missing
@@ -133,7 +133,7 @@ class Lease:
 
     @property
     def room(self) -> int:
-        """What the lease has beyond what is used, with all that candidates allow."""
+        """The unused amount of the lease, with all that candidates allow."""
         return self._granted - self.claim().used
 
     def _minted(self) -> int:
@@ -146,7 +146,7 @@ class Lease:
         self._credited = min(self._minted(), self._credited)
 
     def claim(self, need: int = 0) -> Claim:
-        """What is to be written, together with all candidates so far."""
+        """The claim to write, together with all candidates so far."""
         return Claim(self.spent + self.held - self._minted(), need)
 
     def lower(self, room: int) -> None:
@@ -242,7 +242,7 @@ class Leases:
         return True
 
     def has_room(self, names: tuple[str, ...]) -> bool:
-        """For one more reservation, without asking the table."""
+        """Whether the leases have room for one more reservation, without a query."""
         with self._lock:
             return all(self.accounts[name].has_room(self._price) for name in names)
 
@@ -263,8 +263,10 @@ class Leases:
             return min(self.accounts[name].room + free[name] for name in names)
 
     def free(self) -> dict[str, int]:
-        """What no process holds of each account, `FRESH` seconds ago or later. No reservation
-        depends on it. Raises as `reserve`."""
+        """The amount of each account that no process holds, at most `FRESH` seconds old.
+
+        No reservation depends on it. Raises as `reserve`.
+        """
         with self._lock:
             if not self.knows_free():
                 self._free, self._fresh_until = self._store.free(), monotonic() + FRESH
@@ -291,7 +293,10 @@ class Leases:
                 self.accounts[name].held -= count * self._price
 
     def accrue(self, amount: int) -> None:
-        """What a candidate adds, or what its true cost changes in that. Less counts at once."""
+        """Add the amount that a candidate allows, or its change by the true cost.
+
+        A negative change counts at once.
+        """
         with self._lock:
             if amount < 0:
                 self.grow(amount)
@@ -299,7 +304,7 @@ class Leases:
                 self._accrued += amount
 
     def take_accrued(self) -> int:
-        """What has come since the last time; to be passed to `grow` once the log has it."""
+        """The amount accrued since the last call; pass it to `grow` once the log has it."""
         with self._lock:
             amount, self._accrued = self._accrued, 0
             return amount

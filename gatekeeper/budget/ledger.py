@@ -16,7 +16,7 @@ IN_A_ROW = 10.0  # draws kept for per share of the cap's growth that draws take,
 
 
 class Hold(NamedTuple):
-    """What a candidate's reservation takes. Amounts are whole billionths of the unit."""
+    """The amount of a candidate's reservation, in whole billionths of the unit."""
 
     amount: int
     accrued: int  # what the candidate added to the running cap's base
@@ -111,7 +111,7 @@ class Ledger:
 
     @property
     def cap(self) -> float:
-        """What may be spent and held now, after the warm-up."""
+        """The amount that may be spent and held now, after the warm-up."""
         caps = [inf]
         if self.budget.fraction is not None:
             caps.append(self._fraction_cap(0, self._projected) / TICKS)

@@ -47,12 +47,12 @@ class SharedLedger(Ledger):
 
     @property
     def price(self) -> int:
-        """Of one reservation, in ticks."""
+        """The price of one reservation, in ticks."""
         return self._max_cost
 
     @property
     def caps(self) -> dict[str, int]:
-        """Of the accounts, in ticks, before any candidate."""
+        """The caps of the accounts, in ticks, before any candidate."""
         caps = {} if self._total is None else {TOTAL: self._total}
         return caps | ({RATE: self._startup} if self._grows else {})
 
@@ -62,7 +62,7 @@ class SharedLedger(Ledger):
         return {name: self.budget.fraction if name == RATE else None for name in self.caps}
 
     def share(self, leases: Leases, flush: Callable[[], None]) -> None:
-        """From here on, this process makes reservations.
+        """Begin to make reservations in this process.
 
         Parameters
         ----------

@@ -52,7 +52,7 @@ def usage_wanted(request: Json) -> bool:
 
 
 def head_of(kind: str, name: str) -> Json:
-    """What a response, or each chunk of one stream, begins with; `name` is that of the model."""
+    """The first members of a response, or of each chunk of one stream; `name` is the model's."""
     prefix = "chatcmpl" if kind.startswith("chat") else "cmpl"
     return {
         "id": f"{prefix}-{secrets.token_hex(12)}",

@@ -22,7 +22,7 @@ __all__ = ["DONE", "Event", "Json", "JsonHandler", "JsonServer", "RefusalError",
 
 Json = dict[str, Any]
 Event = Json | Literal["[DONE]"]
-"""Of a stream; one with a "type" is sent under that name."""
+"""An event of a stream; one with a "type" is sent under that name."""
 DONE: Literal["[DONE]"] = "[DONE]"
 Stream = Generator[Event, None, None]
 MOST_BYTES = 4 << 20  # of a body: parsing it blocks all other threads

@@ -57,7 +57,7 @@ class Usage:
         self.completion += len(piece.tokens)
 
     def json(self) -> Json:
-        """As chat completions and text completions have it."""
+        """The usage as chat completions and text completions have it."""
         return {
             "prompt_tokens": self.prompt,
             "completion_tokens": self.completion,

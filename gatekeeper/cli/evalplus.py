@@ -228,7 +228,7 @@ def _print(
 
 
 def _say_quick(seconds: float, results: Sequence[GateResult]) -> None:
-    """Where checking everything is as quick, nothing needs to be estimated."""
+    """Print a note if checking everything would be quick, so that no estimate is needed."""
     checked = sum(result.decision.verify for result in results)
     if not checked or checked == len(results):
         return

@@ -92,7 +92,7 @@ def _write_csv(rows: Iterable[Row], file: IO[bytes]) -> None:
 
 
 class _Encoded:
-    """What `csv` writes to: UTF-8, whatever the locale."""
+    """The text file that `csv` writes: UTF-8, whatever the locale."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -266,7 +266,7 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
 
 
 def _cell(estimate: Interval, *, sign: bool = False, rate: bool = True) -> str:
-    """With three decimals; for a figure in units of cost, three digits."""
+    """A figure with three decimals; in units of cost, with three digits."""
     if isnan(estimate.value):
         return "–"
     shape = ("+" if sign else "") + (".3f" if rate else ".3g")

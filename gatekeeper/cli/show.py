@@ -110,7 +110,7 @@ def _field(name: str, text: str, whole: bool) -> str:
 
 
 def _printable(text: str) -> str:
-    """Without control characters: a terminal executes some of them."""
+    """A text without control characters, some of which a terminal executes."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )

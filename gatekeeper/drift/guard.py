@@ -97,6 +97,11 @@ class DriftGuard:
         None: unknown, and there are no additional draws.
     testing
         False: no tests; drift comes from calls of `drift` only. For logs written with other tests.
+    health
+        COLD until the warm-up is over and `T0` labels are known; DRIFTED until the policy has
+        relearned and `T0` new labels are known.
+    why
+        The finding of the tests at the last drift, in words; "" if there was none.
     """
 
     def __init__(
@@ -120,8 +125,8 @@ class DriftGuard:
         self._known: deque[Known] = deque(maxlen=KNOWN)
         self._labels = 0  # learned since the start, or since what was learned was dropped
         self._next_fit = T0
-        self._health = PolicyHealth.COLD
-        self._why = ""
+        self.health = PolicyHealth.COLD
+        self.why = ""
         self._relearning = False
         self._pending: dict[str, int] = {}  # id of what is to be verified -> what decided on it
         self._after = self._verified = 0  # candidates after the warm-up, and how many verified
@@ -129,17 +134,6 @@ class DriftGuard:
     @property
     def phase(self) -> str:
         return RELEARNING if self._relearning else self._policy.phase
-
-    @property
-    def health(self) -> PolicyHealth:
-        """COLD until the warm-up is over and `T0` labels are known; DRIFTED until the policy has
-        relearned and `T0` new labels are known."""
-        return self._health
-
-    @property
-    def why(self) -> str:
-        """The finding of the tests at the last drift, in words; "" if there was none."""
-        return self._why
 
     @property
     def shift(self) -> float:
@@ -196,11 +190,11 @@ class DriftGuard:
 
     def drift(self, why: str) -> None:
         """React to drift: relearn, or only report it."""
-        self._why = why
+        self.why = why
         if self._relearns:
             self.relearn()
         else:
-            self._health = PolicyHealth.DRIFTED
+            self.health = PolicyHealth.DRIFTED
 
     def restart(self) -> None:
         """Begin with the policy's warm-up again, as if no candidate had come."""
@@ -221,12 +215,12 @@ class DriftGuard:
         self._recent.clear()
         self._known.clear()
         self._labels, self._next_fit = 0, T0
-        self._health = PolicyHealth.DRIFTED
+        self.health = PolicyHealth.DRIFTED
         self._relearning = self._policy.phase == "warmup"
 
     @property
     def _given_up(self) -> bool:
-        return not self._relearns and self._health is PolicyHealth.DRIFTED
+        return not self._relearns and self.health is PolicyHealth.DRIFTED
 
     def _more(self, rate: float) -> float:
         """Probability of an additional draw, so that the budget is spent."""
@@ -252,8 +246,8 @@ class DriftGuard:
         if self._task is None or self._task != before:
             h, bet_on = candidate.signals, decision.reason is not Reason.WARMUP
             self._untested += (h.h1, h.h2, h.h3, candidate.cost_estimate, h.n_tokens, bet_on)
-            n, rest = divmod(len(self._untested), 6 * FINE)
-            if not rest and (n >= BATCH // FINE or self._suspected):
+            n = len(self._untested)
+            if n >= (6 * FINE if self._suspected else 6 * BATCH) and not n % (6 * FINE):
                 self._test_scores()
         if not self._relearning and self._policy.phase not in UNSTEADY:
             self._pace.observe(decision.verify or decision.reason in REFUSED)
@@ -287,7 +281,7 @@ class DriftGuard:
         self._known.append(Known(raw, error, nan))
         self._labels += 1
         if self._labels >= T0 and self.phase not in ("warmup", RELEARNING):
-            self._health = PolicyHealth.VALID
+            self.health = PolicyHealth.VALID
 
     def _heed_monitor(self) -> bool:
         """React to the monitor's latest result; returns whether there is drift."""
@@ -313,8 +307,8 @@ class DriftGuard:
             "known": [[list(known.raw), known.error] for known in self._known],
             "labels": self._labels,
             "next_fit": self._next_fit,
-            "health": self._health,
-            "why": self._why,
+            "health": self.health,
+            "why": self.why,
             "relearning": self._relearning,
             "pending": dict(self._pending),
             "account": [self._after, self._verified],
@@ -337,7 +331,7 @@ class DriftGuard:
         self._recent = deque(map(_candidate_of, state["recent"]), maxlen=RECENT)
         self._known = deque((Known(Raw(*raw), y, nan) for raw, y in state["known"]), maxlen=KNOWN)
         self._labels, self._next_fit = state["labels"], state["next_fit"]
-        self._health, self._why = PolicyHealth(state["health"]), state["why"]
+        self.health, self.why = PolicyHealth(state["health"]), state["why"]
         self._relearning, self._pending = state["relearning"], dict(state["pending"])
         self._after, self._verified = state["account"]
         self._rng.bit_generator.state = state["rng"]

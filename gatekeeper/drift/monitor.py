@@ -56,7 +56,7 @@ _OF_SCORES = np.outer(SHARES, _PRIOR).ravel()
 
 
 def _bets() -> FloatArray:
-    """Of a wealth of 1, by change of the labels and change of the scores."""
+    """The bets of a wealth of 1, by change of the labels and change of the scores."""
     bets = np.zeros((1 + _OF_LABELS.size, 1 + _OF_SCORES.size))
     bets[1:, _SAME] = LABELS_ALONE * _OF_LABELS
     bets[_SAME, 1:] = SCORES_ALONE * _OF_SCORES

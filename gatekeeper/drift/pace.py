@@ -33,7 +33,9 @@ class PaceTest:
     """
 
     def __init__(self, rate: float | None) -> None:
-        self._rate = rate
+        self._begin = KNOWN if rate is None else 0  # the first output that is bet on
+        self._known = 0 if rate is None else KNOWN
+        self._known_verified = self._known * (rate or 0.0)
         self.reset()
 
     def reset(self) -> None:
@@ -47,12 +49,13 @@ class PaceTest:
         if self.underspent:
             return
         seen = self._seen
-        known, t = (0, seen - KNOWN) if self._rate is None else (KNOWN, seen)
+        t = seen - self._begin
         if t >= 0:
-            begun = PATIENCE / ((t + PATIENCE) * (t + 1 + PATIENCE))
+            later = t + 1 + PATIENCE
+            begun = PATIENCE / ((t + PATIENCE) * later)
             gain = -1.0
             if not verified:
-                p = (known * (self._rate or 0.0) + self._verified) / (known + seen)
+                p = (self._known_verified + self._verified) / (self._known + seen)
                 gain += 1.0 / (1.0 - SLOW * p)
             (a, b, c), (x, y, z) = self._wealth, STAKES  # written out: every output takes this
             a, b, c = self._wealth = (
@@ -60,7 +63,7 @@ class PaceTest:
                 (b + begun) * (1.0 + y * gain),
                 (c + begun) * (1.0 + z * gain),
             )
-            self.underspent = (PATIENCE / (t + 1 + PATIENCE) + (a + b + c) / 3.0) * ALPHA >= 1.0
+            self.underspent = (PATIENCE / later + (a + b + c) / 3.0) * ALPHA >= 1.0
         self._seen = seen + 1
         self._verified += verified
 

@@ -190,7 +190,7 @@ class GateSettings:
 
     @property
     def model(self) -> str | None:
-        """Of outputs that do not name theirs."""
+        """The model of outputs that do not name their own."""
         model = self.more.get("model")
         return model if isinstance(model, str) else None
 

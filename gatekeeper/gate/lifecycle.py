@@ -237,7 +237,7 @@ class Lifecycle:
             self._sinks.concluded(output.result())
 
     def release(self, output: Output, why: str) -> None:
-        """For exception handlers: a stopped gate must not replace their exception by another."""
+        """Release a reservation in an exception handler: a stopped gate raises nothing here."""
         with suppress(LogError):
             with self._lock, self._transaction:
                 self._verifying.discard(output.candidate.id)
@@ -245,9 +245,7 @@ class Lifecycle:
             self._log.sync()
 
     def suspend(self, output: Output) -> None:
-        """Its verification did not begin: it stays reserved, and continues when the output comes
-        again.
-        """
+        """Note that a verification did not begin: it stays reserved until the output is back."""
         self._verifying.discard(output.candidate.id)
 
     def learn(self, outputs: Iterable[Output]) -> None:

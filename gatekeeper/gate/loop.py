@@ -157,7 +157,7 @@ def _stopped(result: GateResult) -> Stopped | None:
 
 
 def _shortened(text: str, room: int) -> str:
-    """At most about `room` characters: both ends, where it is longer."""
+    """A text of at most about `room` characters: both ends, if it is longer."""
     if len(text) <= room:
         return text
     half = max((room - 5) // 2, 0)

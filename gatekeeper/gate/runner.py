@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from gatekeeper.errors import BadInputError
@@ -49,6 +50,7 @@ def run_tasks(
     tasks: Sequence[Task],
     generate: Generate,
     *,
+    ahead: int = 0,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> None:
     """Pass every task through the gate, in order, in blocks of `BLOCK`.
@@ -64,6 +66,9 @@ def run_tasks(
         With unique ids; the same tasks in the same order after an interruption.
     generate
         Called with the prompts and ids of a block; returns one Generation for each.
+    ahead
+        How many further blocks are generated while one is verified, each in a thread of its own;
+        0: none. Answers do not depend on decisions, so the run is the same.
     on_progress
         Called with the number of tasks just done.
 
@@ -73,11 +78,37 @@ def run_tasks(
         What `generate` and `VerificationGate.verify_batch` raise.
     """
     pending = {generation.id: generation for generation in gate.pending()}
-    for block in blocks_of(tasks, BLOCK):
-        new = {task["id"] for task in block if gate.find(task["id"]) is None}
-        pending |= answers_of(block, new, generate)
+    parts = ((block, _new(gate, block)) for block in blocks_of(tasks, BLOCK))
+    for block, answered in _in_order(parts, generate, ahead):
+        pending |= answered
         gate.verify_batch([(pending[task["id"]], task) for task in block if task["id"] in pending])
         on_progress(len(block))
+
+
+def _new(gate: VerificationGate, block: Sequence[Task]) -> set[str]:
+    """Ids of the tasks without an output."""
+    return {task["id"] for task in block if gate.find(task["id"]) is None}
+
+
+def _in_order(
+    parts: Iterator[tuple[Sequence[Task], set[str]]], generate: Generate, ahead: int
+) -> Iterator[tuple[Sequence[Task], dict[str, Generation]]]:
+    """Each block with its answers; those of the next `ahead` blocks are being generated then."""
+    if not ahead:
+        yield from ((block, answers_of(block, new, generate)) for block, new in parts)
+        return
+    pool = ThreadPoolExecutor(ahead)
+    begun = deque[tuple[Sequence[Task], Future[dict[str, Generation]]]]()
+    try:
+        for block, new in parts:
+            begun.append((block, pool.submit(answers_of, block, new, generate)))
+            if len(begun) > ahead:
+                first, answers = begun.popleft()
+                yield first, answers.result()
+        for block, answers in begun:
+            yield block, answers.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def answers_of(block: Sequence[Task], new: set[str], generate: Generate) -> dict[str, Generation]:

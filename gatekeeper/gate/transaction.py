@@ -9,6 +9,16 @@ from gatekeeper.errors import BadInputError, GatekeeperError, LogError, LogLocke
 
 __all__ = ["Transaction"]
 
+_process = object()  # another one after a fork: to compare them is cheaper than `getpid`
+
+
+def _forked() -> None:
+    global _process
+    _process = object()
+
+
+os.register_at_fork(after_in_child=_forked)
+
 
 class Transaction:
     """A change of policy, ledger and log together. Entered under the gate's lock, and again inside
@@ -22,7 +32,7 @@ class Transaction:
 
     def __init__(self) -> None:
         self.closed = False
-        self._pid = os.getpid()
+        self._process = _process
         self._broken: BaseException | None = None
         self._depth = 0
 
@@ -32,12 +42,12 @@ class Transaction:
         They do not after an incomplete change, and while a signal handler makes a change inside
         another one.
         """
-        return self._broken is None and self._depth == depth and os.getpid() == self._pid
+        return self._broken is None and self._depth == depth and self._process is _process
 
     def __enter__(self) -> None:
         if self.closed:
             raise GatekeeperError("this gate is closed: make a new one")
-        if os.getpid() != self._pid:
+        if self._process is not _process:
             raise LogLockedError(
                 "this gate belongs to the process that made it: after a fork, make another "
                 "with a log of its own"

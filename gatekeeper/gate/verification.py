@@ -145,7 +145,7 @@ class Verification:
         self._life.conclude(output, outcome, learn=learn)
 
     def result(self, output: Output) -> GateResult:
-        """Of an output whose verification has ended.
+        """The result of an output whose verification has ended.
 
         Raises
         ------

@@ -17,7 +17,7 @@ from aiohttp.http import SERVER_SOFTWARE
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import object_of
-from gatekeeper.gateway.calls import TASK_HEADER, read_call
+from gatekeeper.gateway.calls import TASK_HEADER, check_unread, read_call
 from gatekeeper.gateway.logprobs import endpoint_of
 from gatekeeper.gateway.metrics import CONTENT_TYPE, Metrics
 from gatekeeper.gateway.refusal import RefusalError
@@ -158,6 +158,7 @@ class Gateway:
         body = await request.read()
         value = object_of(body)
         if value is None:  # the upstream reports the error
+            check_unread(body, request.headers)
             return await self._forward(request, body)
         route = self._routes.of(value.get("model"))
         if (name := request.headers.get(TASK_HEADER)) is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -14,11 +16,17 @@ from gatekeeper.gateway.logprobs import NOTHING, Requested, requested
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
+from gatekeeper.limits import MAX_LINE
 
-__all__ = ["BODY_KEY", "TASK_HEADER", "Call", "read_call"]
+__all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "read_call"]
 
 BODY_KEY = "gatekeeper"
 TASK_HEADER = "x-gatekeeper-task"
+
+# The key as a member's name, with any of its letters escaped.
+_NAME = "".join(rf"(?:{letter}|\\u(?i:{ord(letter):04x}))" for letter in BODY_KEY)
+_MEMBER = re.compile(rf'(?<!\\)"{_NAME}"\s*:'.encode())
+_ANY_HEADER = zlib.MAX_WBITS | 32  # zlib's own or gzip's
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,32 @@ def read_call(
         _body=body,
         _value=value,
     )
+
+
+def check_unread(body: bytes, headers: Mapping[str, str]) -> None:
+    """Check a body that is forwarded as it is, because it is no JSON object that can be read here.
+
+    Raises
+    ------
+    RefusalError
+        If it has settings for the gateway: a task in them would go upstream.
+    """
+    encoding = headers.get("Content-Encoding", "identity").lower()
+    text = _expanded(body) if encoding in ("gzip", "deflate") else body
+    if _MEMBER.search(text.replace(b"\0", b"")):  # also in UTF-16
+        raise RefusalError(
+            400,
+            "gatekeeper_settings",
+            f"the body has the member {BODY_KEY!r} and cannot be read: send a JSON object in "
+            "UTF-8, not compressed",
+        )
+
+
+def _expanded(body: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(_ANY_HEADER).decompress(body, MAX_LINE)
+    except zlib.error:
+        return body
 
 
 _GATE = {field.name for field in fields(CallSettings)}

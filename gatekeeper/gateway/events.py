@@ -11,7 +11,7 @@ from gatekeeper.gateway.answer_edit import Edits, object_of
 __all__ = ["Frames", "is_last", "read_frame"]
 
 END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-DATA = re.compile(rb"(?m)^data: ?([^\r\n]*)")
+DATA = re.compile(rb"(?:^|[\r\n])data: ?([^\r\n]*)")
 DONE = b"[DONE]"
 LAST = re.compile(b'"(?:%s)"' % b"|".join(re.escape(name.encode()) for name in LAST_EVENTS))
 

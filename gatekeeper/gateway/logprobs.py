@@ -41,6 +41,7 @@ NOTHING = Requested({}, NO_EDITS, NO_EDITS)
 
 def endpoint_of(path: str) -> str | None:
     """The endpoint that a path ends with; None for one that is not gated."""
+    path = path.rstrip("/")
     for endpoint in ENDPOINTS:
         if path.endswith(endpoint):
             return endpoint
@@ -107,7 +108,7 @@ def _completions(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
 
 def _responses(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
     include, k = body.get("include"), body.get("top_logprobs")
-    if not isinstance(include, list | None):
+    if not isinstance(include, list | None) or not all(type(x) is str for x in include or ()):
         return None
     if NEEDED not in (include or ()):
         return _responses_edits(k, inside=False) if k is None or _is_few(k, least=0) else None

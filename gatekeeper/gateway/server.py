@@ -10,6 +10,7 @@ from socket import socket
 from aiohttp import web
 
 from gatekeeper.gateway.application import Gateway
+from gatekeeper.gateway.callers import MAX_HEADER, CallersRunner
 from gatekeeper.gateway.listening import BACKLOG, url_of
 from gatekeeper.gateway.termination import Termination
 
@@ -63,8 +64,10 @@ async def serve(
 
 def runner_of(gateway: Gateway) -> web.AppRunner:
     """The runner of a gateway's application, to be set up once."""
-    return web.AppRunner(
+    return CallersRunner(
         gateway.application(),
+        max_line_size=MAX_HEADER,
+        max_field_size=MAX_HEADER,
         access_log=None,
         auto_decompress=False,  # a compressed request is forwarded unchanged
         handler_cancellation=True,  # a disconnected caller ends its upstream request

@@ -56,6 +56,11 @@ class GatewaySettings:
 
     def __post_init__(self) -> None:
         url = urlsplit(self.upstream)
+        if "@" in url.netloc:  # the URL is named in errors that callers get
+            raise BadInputError(
+                f"upstream={url.scheme}://…@{url.hostname}: give the URL without a user and a "
+                "password, as callers' keys are forwarded; --upstream-key-env names one for all"
+            )
         if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
             raise BadInputError(
                 f"upstream={self.upstream!r}: give the base URL of an API, such as "

@@ -10,6 +10,7 @@ from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from gatekeeper.gateway.callers import MAX_HEADER
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import GatewaySettings
 
@@ -57,6 +58,8 @@ class Upstream:
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
             read_bufsize=1 << 18,
+            max_line_size=MAX_HEADER,
+            max_field_size=MAX_HEADER,
         )
 
     async def close(self) -> None:

@@ -126,7 +126,7 @@ PROVIDERS: dict[str, Provider] = {
         reader="gatekeeper.adapters.arrays",
     ),
 }
-"""By name. A response is read by the first provider that recognises it."""
+"""The providers, by name. A response is read by the first one that recognises it."""
 
 
 def attribute(value: Any, name: str) -> Any:

@@ -132,6 +132,7 @@ def feature_rows(features: Mapping[str, FloatArray] | None) -> Iterator[dict[str
 
 
 def table_of(rows: Iterable[Row]) -> RecordTable:
+    """The table of rows that were read."""
     columns = _Columns()
     for row in rows:
         columns.append(row)

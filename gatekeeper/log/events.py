@@ -296,7 +296,7 @@ class HealthChanged:
     id: ClassVar[str] = ""
 
     health: PolicyHealth
-    why: str  # it has drifted, in words; else ""
+    why: str  # the reason of the drift, in words; "" without drift
 
     def row(self) -> Row:
         """The event as it is stored."""

@@ -52,7 +52,7 @@ class Output:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Self:
-        """From the events of one output, of which the first is `Decided`."""
+        """The output of these events, of which the first is `Decided`."""
         decided, *later = events
         assert isinstance(decided, Decided)
         output = cls(
@@ -180,7 +180,8 @@ class LogState:
         self.decisions[decision.reason] += 1
         self.warmup_seen += event.warmup
         self.budget_exhausted += decision.reason is Reason.BUDGET_EXHAUSTED
-        missing = candidate.signals.state is SignalState.MISSING
+        signals = candidate.signals  # nearly all have h1, and `state` takes longer
+        missing = signals.h1 != signals.h1 and signals.state is SignalState.MISSING
         self.missing_signal += missing
         if not event.warmup and decision.score != decision.score:
             self.unscored += missing or decision.reason is Reason.MISSING_SIGNAL

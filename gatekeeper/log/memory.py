@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import starmap
+from itertools import chain, starmap
 from typing import Any
 
 from gatekeeper.log.events import Event, Row, decode
@@ -20,7 +20,8 @@ class MemoryLog:
         self._settings: dict[str, Any] = {}
         self._rows: list[Row] = []
         self._at: list[float] = []  # appended to first: a reader may be in another thread
-        self._by_id: dict[str, list[Row]] = {}
+        self._first: dict[str, Row] = {}  # of each id; most outputs have only one
+        self._later: dict[str, list[Row]] = {}
 
     def settings(self) -> dict[str, Any]:
         return dict(self._settings)
@@ -34,11 +35,16 @@ class MemoryLog:
             row = event.row()
             self._at.append(now)
             self._rows.append(row)
-            self._by_id.setdefault(row.id, []).append(row)
+            if self._first.setdefault(row.id, row) is not row:
+                self._later.setdefault(row.id, []).append(row)
 
     def rows(self, id_: str | None = None) -> Iterator[Row]:
         """The events as they are stored: all, or those of one output."""
-        return iter(self._rows if id_ is None else self._by_id.get(id_, []))
+        if id_ is None:
+            return iter(self._rows)
+        if id_ not in self._first:
+            return iter(())
+        return chain([self._first[id_]], self._later.get(id_, ()))
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
         return starmap(decode, self.rows(id_))

@@ -199,7 +199,7 @@ class PostgresLog:
 
     @property
     def closed(self) -> bool:
-        """Also after the connection was lost."""
+        """Whether the log is closed, or its connection was lost."""
         return self._db.closed
 
     def settings(self) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def _is_broken(text: str) -> bool:
 
 
 def of_text(text: str) -> str:
+    """The id that `as_text` has made a text of."""
     return str(json.loads(text)) if text.startswith('"') else text
 
 

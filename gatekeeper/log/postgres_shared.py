@@ -95,14 +95,14 @@ class SharedLog:
         self._asking = Link(place, "events")
         self._lock = Lock()  # protects waiting events; never held during a statement
         self._written = Condition(self._lock)
-        self._is_writing = False  # somebody, for all
+        self._is_writing = False  # whether one caller is writing the events of all
         self._merged = Merged(self._run, without=self.leases.member.writer)
         self._following = Link(place, "events")
         self._apply: Callable[[Sequence[OthersEvent]], None] | None = None
         self._status = SharedStatus(self.leases.member.writer, (), {}, 0, reachable=True)
         self._n = 0  # of the last event in the database
         self._at = 0.0  # when that was written
-        self._rows: list[tuple[str, str, str]] = []  # that are not there yet
+        self._rows: list[tuple[str, str, str]] = []  # events not in the database yet
         self._must = 0  # number of the last event for which a caller waits
         self._open: set[str] = set()  # outputs that this process selected, and has not learned from
         self._accrued = 0  # what their candidates add to the budget

@@ -34,7 +34,7 @@ class HealthChange:
 
     after: int  # outputs decided on before
     health: PolicyHealth
-    why: str  # it had drifted, in words; else ""
+    why: str  # the reason of the drift, in words; "" without drift
 
 
 @dataclass(frozen=True, repr=False)

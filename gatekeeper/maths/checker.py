@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Self
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
-from gatekeeper.maths.compare import Ladder
+from gatekeeper.maths.compare import AnswerComparer
 from gatekeeper.maths.extract import extract
 from gatekeeper.maths.normalise import MAX_LENGTH, normalise
 from gatekeeper.maths.pool import Cancellation, Limits, Pool
@@ -36,8 +36,8 @@ class MathChecker:
     Parameters
     ----------
     workers : int or None
-        Comparisons at the same time, at least 1, in at most `workers` + 1 processes; None: by the
-        number of processors.
+        How many comparisons run at once, at least 1, in at most `workers` + 1 processes. None: one
+        fewer than the machine has processors, from 1 to 4.
     soft_limit : float
         Seconds of processor time after which a comparison stops. Processor time, so that a busy
         machine does not change a verdict.
@@ -51,7 +51,7 @@ class MathChecker:
     MissingDependencyError
         Without the extra "math".
     BadInputError
-        For impossible limits.
+        If a limit is out of its range.
     """
 
     def __init__(
@@ -86,7 +86,25 @@ class MathChecker:
         return self._max_seconds
 
     def verify(self, generation: Generation, task: Any) -> Outcome:
-        """Compare `generation.text` with the task's "gold". Raises BadInputError without one."""
+        """Compare the final answer of an output with the reference answer of its task.
+
+        Parameters
+        ----------
+        generation : Generation
+            The output; only its `text` is read.
+        task : mapping
+            Its "gold" is the reference answer, in LaTeX.
+
+        Returns
+        -------
+        Outcome
+            As `check` returns it.
+
+        Raises
+        ------
+        BadInputError
+            If the task has no "gold".
+        """
         return self.check(_gold(task), generation.text)
 
     async def averify(self, generation: Generation, task: Any) -> Outcome:
@@ -203,11 +221,11 @@ def _prepare(gold: str, response: str) -> Outcome | _Case:
     if wanted is None or answer is None:
         detail = "too complex to compare: too long, too deeply nested, or code"
         return _outcome(Verdict.INFRA_ERROR, extracted, "too_complex", started, detail)
-    ladder = Ladder()
-    same = ladder.compare(wanted, answer)
+    comparer = AnswerComparer()
+    same = comparer.compare(wanted, answer)
     if same is None:
         return _Case(wanted, answer, extracted, perf_counter() - started)
-    return _outcome(Verdict.PASSED if same else Verdict.FAILED, extracted, ladder.rule, started)
+    return _outcome(Verdict.PASSED if same else Verdict.FAILED, extracted, comparer.rule, started)
 
 
 def reference(gold: str) -> tuple[str, str | None]:

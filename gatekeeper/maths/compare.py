@@ -13,11 +13,11 @@ from fractions import Fraction
 from gatekeeper.maths import exact, units
 from gatekeeper.maths.structure import Kind, Node, read
 
-__all__ = ["MAX_PAIRS", "Ladder"]
+__all__ = ["MAX_PAIRS", "AnswerComparer"]
 
 MAX_PAIRS = 400  # element comparisons between two unordered collections
 
-_RUNGS = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
+_RULES = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
 _UNORDERED = (Kind.LIST, Kind.SET)
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _CHOICE = re.compile(
@@ -33,19 +33,19 @@ _FILLER_WORDS = frozenset(("a", "an", "the"))
 Symbolic = Callable[[str, str], bool]
 
 
-class Ladder:
-    """Compares one pair; afterwards `rule` is the costliest rule that was needed."""
+class AnswerComparer:
+    """Compares one pair of answers; afterwards `rule` is the costliest rule that was needed."""
 
     def __init__(self, symbolic: Symbolic | None = None) -> None:
         self._symbolic = symbolic
-        self._rung = 0
+        self._costliest = 0
 
     @property
     def rule(self) -> str:
-        return _RUNGS[self._rung]
+        return _RULES[self._costliest]
 
     def compare(self, gold: str, answer: str) -> bool | None:
-        """True: equal. False: not. None: only symbolic algebra could decide, and there is none."""
+        """Whether the answers are equal; None if only symbolic algebra, absent here, can decide."""
         if gold == answer:
             return True
         if not answer:
@@ -55,8 +55,8 @@ class Ladder:
             return choice
         return self._nodes(read(gold), read(answer))
 
-    def _at(self, rung: str) -> None:
-        self._rung = max(self._rung, _RUNGS.index(rung))
+    def _used(self, rule: str) -> None:
+        self._costliest = max(self._costliest, _RULES.index(rule))
 
     def _nodes(self, gold: Node, answer: Node) -> bool | None:
         if gold.whole == answer.whole:
@@ -82,21 +82,21 @@ class Ladder:
             return self._vectors(gold, answer)
         scalar = gold if gold.kind is Kind.SCALAR else answer
         if scalar.kind is Kind.SCALAR and not _SET_LIKE.search(scalar.text):
-            self._at("structure")
+            self._used("structure")
             return False  # a number or an expression is neither an interval nor a matrix
         return self._algebra(gold.text, answer.text)
 
     def _differently_named(self, gold: Node, answer: Node) -> bool | None:
         """x=5 is not y=5, but y=2x may be x=y/2."""
-        self._at("structure")
+        self._used("structure")
         constant = exact.value(gold.text) is not None or exact.value(answer.text) is not None
         if constant or gold.kind is not Kind.SCALAR or answer.kind is not Kind.SCALAR:
             return False
         return self._algebra(gold.whole, answer.whole)
 
     def _unordered(self, gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool | None:
-        """As sets: each element has an equal one on the other side."""
-        self._at("structure")
+        """Compare as sets: each element needs an equal one on the other side."""
+        self._used("structure")
         if _assignments(gold) != _assignments(answer):
             return self._ordered(gold, answer)
         known_gold, known_answer = ({_key(node) for node in nodes} for nodes in (gold, answer))
@@ -115,13 +115,13 @@ class Ladder:
         if other.kind is Kind.TUPLE and not other.name:
             # "2, 3" is not "(2, 3)", but "x = 2, y = 3" is
             if not _assignments(collection.parts):
-                self._at("structure")
+                self._used("structure")
                 return False
             return self._ordered(gold.parts, answer.parts)
         if collection.kind is Kind.SET and other.kind is Kind.UNION:
             return self._algebra(gold.text, answer.text)
         if collection.kind is Kind.SET and other.kind is not Kind.SCALAR:
-            self._at("structure")
+            self._used("structure")
             return False
         mine, its = (gold.parts or (gold,)), (answer.parts or (answer,))
         if other.kind is not Kind.SCALAR:
@@ -133,7 +133,7 @@ class Ladder:
         pair = {gold.brackets, answer.brackets}
         alike = {"()", "<>"} if len(gold.parts) == 2 else {"()", "<>", "[]"}
         if len(pair) == 2 and not pair <= alike:
-            self._at("structure")
+            self._used("structure")
             return False
         return self._ordered(gold.parts, answer.parts)
 
@@ -141,7 +141,7 @@ class Ladder:
         """A column of a matrix may be written as a tuple."""
         matrix, other = (gold, answer) if gold.kind is Kind.MATRIX else (answer, gold)
         column = tuple(row.parts[0] for row in matrix.parts)
-        self._at("structure")
+        self._used("structure")
         if other.brackets not in ("()", "<>") or any(len(row.parts) > 1 for row in matrix.parts):
             return False
         if gold is matrix:
@@ -149,7 +149,7 @@ class Ladder:
         return self._ordered(gold.parts, column)
 
     def _ordered(self, gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool | None:
-        self._at("structure")
+        self._used("structure")
         if len(gold) != len(answer):
             return False
         return _every(self._nodes(x, y) for x, y in zip(gold, answer, strict=True))
@@ -165,7 +165,7 @@ class Ladder:
             if "=" in y and "=" not in x:  # a + b = 5 equals 5, but an equation does not equal 0
                 left, _, y = y.rpartition("=")
                 if exact.value(y) == 0 and exact.value(left) is None:
-                    self._at("structure")
+                    self._used("structure")
                     return False
         for decide in (self._text, self._base):
             verdict = decide(x, y)
@@ -179,14 +179,14 @@ class Ladder:
         if not wanted or not (explicit or len(gold) == 1):
             return None
         if explicit and len(answer) == 1:
-            self._at("choice")
+            self._used("choice")
             return _letter(wanted) == answer.lower()
         if not given:
             if not explicit:
                 return None
-            self._at("choice")
+            self._used("choice")
             return False
-        self._at("choice")
+        self._used("choice")
         return _letter(wanted) == _letter(given)
 
     def _text(self, gold: str, answer: str) -> bool | None:
@@ -195,14 +195,14 @@ class Ladder:
             return None
         if given is None and "\\" in answer and exact.value(answer) is None:
             return None
-        self._at("text")  # a short word may lack its \\text: up
+        self._used("text")  # a short word, such as "up", may lack its \text
         return _words(wanted[1] if wanted else gold) == _words(given[1] if given else answer)
 
     def _base(self, gold: str, answer: str) -> bool | None:
         wanted, given = _BASE.fullmatch(gold), _BASE.fullmatch(answer)
         if wanted is None and given is None:
             return None
-        self._at("base")
+        self._used("base")
         if wanted is None or given is None:
             return False
         same_digits = wanted[1].lstrip("0").lower() == given[1].lstrip("0").lower()
@@ -212,7 +212,7 @@ class Ladder:
         (x, unit_x), (y, unit_y) = units.split(gold), units.split(answer)
         if unit_x and unit_y and unit_x != unit_y:
             if unit_x.dimension != unit_y.dimension:
-                self._at("structure")
+                self._used("structure")
                 return False
             return self._values(x, _times(unit_y.factor / unit_x.factor, y))
         if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and r"\pi" in (x + y):
@@ -230,14 +230,14 @@ class Ladder:
             return True
         verdict = exact.equal(gold, answer)
         if verdict is not None:
-            self._at("exact")
+            self._used("exact")
             return verdict
         return self._algebra(gold, answer)
 
     def _algebra(self, gold: str, answer: str) -> bool | None:
         if self._symbolic is None:
             return None
-        self._at("symbolic")
+        self._used("symbolic")
         return self._symbolic(gold, answer)
 
 
@@ -274,6 +274,7 @@ def _assignments(nodes: tuple[Node, ...]) -> bool:
 
 
 def _every(verdicts: Iterable[bool | None]) -> bool | None:
+    """`all` for verdicts of which some are unknown (None)."""
     unknown = False
     for verdict in verdicts:
         if verdict is False:
@@ -283,6 +284,7 @@ def _every(verdicts: Iterable[bool | None]) -> bool | None:
 
 
 def _some(verdicts: Iterable[bool | None]) -> bool | None:
+    """`any` for verdicts of which some are unknown (None)."""
     unknown = False
     for verdict in verdicts:
         if verdict:

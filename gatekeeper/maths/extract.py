@@ -91,7 +91,7 @@ def _boxes(text: str) -> list[_Box]:
             boxes.append(_Box(start, end + 1, content))
         elif token := UNBRACED.match(text, match.end()):
             boxes.append(_Box(start, token.end(), token[1]))
-        # otherwise prose mentions the command
+        # Otherwise it is no box: prose that mentions the command.
     return boxes
 
 

@@ -117,9 +117,9 @@ def _join_commas(text: str) -> str:
 
 
 def _without_ends(tokens: list[str]) -> list[str]:
-    """Without the space at both ends, and the punctuation of the sentence at the end.
+    """Drop the space at both ends, and the punctuation of the sentence at the end.
 
-    By tokens: the comma of a last `\\,` belongs to its backslash.
+    It works on tokens, because the comma of a last `\\,` belongs to its backslash.
     """
     begin, end = 0, len(tokens)
     while begin < end and _is_space(tokens[begin]):
@@ -319,7 +319,7 @@ class _Speller:
         return rf"\sqrt{index}{{{self.argument(whole_number=whole)}}}"
 
     def text(self) -> str:
-        """A \\text{...}: a word for a symbol, mathematics in disguise, or text in lower case."""
+        """Spell a \\text{...} as the symbol that it names, as mathematics, or in lower case."""
         if self.peek() != "{":
             return self.argument()
         begin = self.at + 1
@@ -350,7 +350,7 @@ class _Speller:
 
 
 def _without_punctuation(items: list[str]) -> list[str]:
-    """Without sentence punctuation that the spelling moved to the end: 42\\text{,}"""
+    """Drop sentence punctuation that the spelling moved to the end, as in 42\\text{,}"""
     end = len(items)
     while end and not items[end - 1].strip(PUNCTUATION):
         end -= 1

@@ -27,8 +27,8 @@ Reply = dict[str, Any]
 
 START_LIMIT = 60.0  # seconds for a worker to import SymPy
 MAX_ITEMS = 1_000  # after which a worker is replaced
-MAX_RSS_MB = 300.0  # likewise: SymPy's caches never shrink
-ATTEMPTS = 3  # if a worker dies by accident, within the same hard limit
+MAX_RSS_MB = 300.0  # MiB of memory after which a worker is replaced: SymPy's caches never shrink
+ATTEMPTS = 3  # at one item, if workers die; all within its hard limit
 _UNDISTURBED = ("passed", "failed", "infra_error")  # the comparison was not interrupted
 _ENVIRONMENT = {
     "PATH": os.defpath,
@@ -59,7 +59,7 @@ class WorkerDiedError(Exception):
 
 
 class Worker:
-    """One process. Used by one thread at a time; `kill` may come from any."""
+    """One worker process. One thread at a time uses it; any thread may call `kill`."""
 
     def __init__(self, limits: Limits) -> None:
         arguments = asdict(limits) | {
@@ -91,7 +91,10 @@ class Worker:
             raise WorkerDiedError("it was too slow to start" if hello is None else hello["detail"])
 
     def ask(self, gold: str, answer: str, limit: float) -> Reply | None:
-        """The reply, None at the limit (seconds); raises WorkerDiedError."""
+        """The reply to one pair; None if it takes longer than `limit` seconds.
+
+        Raises WorkerDiedError if the process ends first.
+        """
         line = json.dumps({"gold": gold, "answer": answer}).encode() + b"\n"
         assert self._process.stdin is not None
         self.items += 1
@@ -186,7 +189,7 @@ class Pool:
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="gatekeeper-maths-starter")
 
     def ask(self, gold: str, answer: str, cancellation: Cancellation | None = None) -> Reply:
-        """Compare one pair of canonical answers; no content of them raises.
+        """Compare one pair of canonical answers, whatever their content.
 
         Raises CallCancelledError after a cancellation, RuntimeError if the pool is closed.
         """

@@ -15,7 +15,7 @@ __all__ = ["DEGREE", "PERCENT", "Unit", "split"]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """`dimension` maps base dimensions to powers, sorted; `factor` leads to the base unit."""
+    """`dimension` maps base dimensions to powers, sorted; `factor` converts to the base unit."""
 
     dimension: tuple[tuple[str, int], ...]
     factor: Fraction
@@ -51,7 +51,7 @@ _VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
 
 
 def split(text: str) -> tuple[str, Unit | None]:
-    """(value, unit) of a canonical answer; the unit is None without a known one."""
+    """(value, unit) of a canonical answer; the unit is None if it has no known unit."""
     sign = "-" if text.startswith("-") else ""
     body = text.removeprefix("-")
     if body.startswith(r"\$"):

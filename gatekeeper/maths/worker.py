@@ -73,18 +73,18 @@ def main(arguments: dict[str, Any]) -> None:
 
 def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
     """One comparison under the alarm: {"verdict", "rule", "detail"}."""
-    from gatekeeper.maths.compare import Ladder
+    from gatekeeper.maths.compare import AnswerComparer
     from gatekeeper.maths.symbolic import TooComplexError, equal
 
-    ladder = Ladder(equal)
+    comparer = AnswerComparer(equal)
     try:
         signal.setitimer(signal.ITIMER_PROF, soft_limit, _AGAIN)
         try:
-            same = ladder.compare(gold, answer)
+            same = comparer.compare(gold, answer)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
     except _TimeIsUp:
-        signal.setitimer(signal.ITIMER_PROF, 0)  # it may have come before the line above
+        signal.setitimer(signal.ITIMER_PROF, 0)  # the alarm may have interrupted `finally`
         return {"verdict": "timeout", "rule": "symbolic", "detail": "the comparison ran too long"}
     except MemoryError:
         detail = "the comparison needed too much memory"
@@ -97,7 +97,7 @@ def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
     if same is None:
         detail = "too complex to compare: too many elements"
         return {"verdict": "infra_error", "rule": "too_complex", "detail": detail}
-    return {"verdict": "passed" if same else "failed", "rule": ladder.rule, "detail": ""}
+    return {"verdict": "passed" if same else "failed", "rule": comparer.rule, "detail": ""}
 
 
 def _alarm(_signal: int, _frame: FrameType | None) -> None:
@@ -112,7 +112,7 @@ def _die_with(parent: int) -> None:
 
 
 def _resident_mb() -> float:
-    """Memory held now. Not ru_maxrss: on Linux that starts at what the parent held at most."""
+    """Resident memory in MiB. Not ru_maxrss: on Linux that starts at the parent's maximum."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:  # macOS, where ru_maxrss is this process's own, and in bytes

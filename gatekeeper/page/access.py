@@ -28,7 +28,7 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-"""Of every answer: nothing is loaded from anywhere else, and nothing is kept."""
+"""Headers of every answer: nothing is loaded from another origin, and nothing is cached."""
 
 
 class RefusedError(Exception):
@@ -103,7 +103,7 @@ class Access:
             raise RefusedError(403, "a verdict is given on the page itself")
 
     def is_token(self, given: str) -> bool:
-        """In constant time."""
+        """Whether a string is the token, compared in constant time."""
         return compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode())
 
     def admit(self, request: web.Request, response: web.StreamResponse, path: str) -> None:
@@ -114,7 +114,7 @@ class Access:
 
 
 def _cookie(request: web.Request) -> str:
-    """With the port, because browsers send cookies of one server to all servers of a machine."""
+    """The cookie's name, with the port: browsers send a cookie to all ports of a machine."""
     return f"gatekeeper-{request.url.port}"
 
 

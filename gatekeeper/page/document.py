@@ -26,7 +26,7 @@ ASSETS = {
     "page.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-"""What a page loads, with its media type: beside this page, from nowhere else."""
+"""The files that a page loads, with their media types; it loads nothing from elsewhere."""
 
 
 def asset(name: str) -> str:

@@ -113,6 +113,6 @@ class Follower:
         return None
 
     def _is_replaced(self) -> bool:
-        """Not while there is no file: it may be on its way."""
+        """Whether another file has the log's name; False while there is none: it may still come."""
         now = self._identity()
         return now is not None and now != self._file

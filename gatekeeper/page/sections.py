@@ -264,7 +264,7 @@ def reason_of(reason: Reason) -> str:
 
 
 def verdict_of(shown: ShownOutput) -> str:
-    """What is known of an output, in words."""
+    """The data of an output, in words."""
     if shown.outcome is None:
         return "verdict pending" if shown.decision.verify else "not verified"
     words = VERDICTS[shown.outcome.verdict]

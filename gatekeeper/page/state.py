@@ -51,8 +51,10 @@ class ShownOutput:
 
     @property
     def key(self) -> int:
-        """Of its row. The same in all processes that serve the page of a shared run: the numbers
-        of events are each reader's own."""
+        """The key of its row, equal in all processes that serve the page of a shared run.
+
+        (Numbers of events differ between readers.)
+        """
         return key_of(self.id)
 
 
@@ -94,7 +96,7 @@ class Figures:
         return self.rate_of(slice(None))
 
     def rate_of(self, part: slice) -> Estimates:
-        """The same of a part of the stream."""
+        """The error rate of a part of the stream, without predictions."""
         p, drawn = self.columns.propensity[part], self.drawn[part]
         if not p.size:
             return Estimates(None, None, None, 0, 0, "There are no outputs.")

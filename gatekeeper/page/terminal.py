@@ -157,5 +157,5 @@ def _last(shown: list[ShownOutput]) -> Table:
 
 
 def _text(value: str) -> Text:
-    """Of a log: no markup, and nothing that a terminal executes."""
+    """A text from a log, without markup and without characters that a terminal executes."""
     return Text(printable(value), overflow="ellipsis")

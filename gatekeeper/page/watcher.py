@@ -118,12 +118,12 @@ class Watcher:
 
     @property
     def latest(self) -> Rendered | None:
-        """What was rendered last."""
+        """The page as it was rendered last."""
         return self._rendered
 
     @property
     def fresh(self) -> Rendered | None:
-        """The same if it is not older than a second."""
+        """What was rendered last, if it is at most a second old."""
         return self._rendered if time.monotonic() < self._at + FRESH else None
 
     @property

@@ -1,4 +1,4 @@
-"""Where we differ from the paper, in words, worked out from the tables themselves."""
+"""Where we differ from the paper, in words, computed from the tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WHY = {
 
 class Figure(NamedTuple):
     table: str
-    setting: str  # "" where the row is of none
+    setting: str  # "" where the row has none
     beta: float  # NaN where the row has none
     place: str  # row and column, for people
     column: str
@@ -43,7 +43,7 @@ class Figure(NamedTuple):
 
 
 def closing(tables: Sequence[PaperTable]) -> list[str]:
-    """Paragraphs: how many figures agree, whose do not and why, what becomes of the gains."""
+    """Paragraphs: how many figures agree, which policies differ and why, which gains hold."""
     figures = [f for f in _figures(tables) if not isnan(f.cell.difference)]
     rates = [f for f in figures if f.cell.kind == "rate"]
     lines = []
@@ -93,7 +93,7 @@ def _figures(tables: Sequence[PaperTable]) -> Iterator[Figure]:
 
 
 def _by_policy(rates: Sequence[Figure]) -> Iterator[str]:
-    """The rows of policies that are off on average, with what may be behind it."""
+    """A line for each policy that differs on average, with a possible reason."""
     grid = [f for f in rates if f.table in GRIDS]
     grid.sort(key=lambda f: (f.column, f.setting))
     for policy, group in groupby(grid, key=lambda f: f.column):

@@ -144,7 +144,7 @@ def _compare(
 
 
 def _joined(parts: Sequence[Comparison]) -> Comparison:
-    """Comparisons of the same on seeds that follow each other, as one."""
+    """Comparisons of the same data set on consecutive seeds, as one."""
     first = parts[0]
     return replace(
         first,

@@ -28,7 +28,7 @@ STRATA = 4  # K of the paper: quartiles of ĉ
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One column of `PARAMETERS`; there is what each figure is and where it comes from."""
+    """One column of `PARAMETERS`, which says what each figure is and where it comes from."""
 
     name: str
     n: int

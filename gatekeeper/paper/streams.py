@@ -21,8 +21,8 @@ from gatekeeper.types import FloatArray
 
 __all__ = ["draw", "homogeneous", "oracle_signal", "synthetic_signal", "with_benefit"]
 
-# Signals are affine in the score, which the policies' scaling undoes: any level will do that keeps
-# h1 >= 0, h2 <= 0 and h3 in (0, 1] (`types.Signals`).
+# Signals are affine in the score, and the policies' scaling undoes that. So the level is free, as
+# long as h1 >= 0, h2 <= 0 and h3 is in (0, 1] (`types.Signals`).
 LEVEL = np.array([0.5, -8.0, 0.5])
 SCALE = np.array([0.05, 0.8, 0.05])
 DIMENSIONS = 5  # score, three signals' own noise, true cost

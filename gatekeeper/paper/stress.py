@@ -35,7 +35,7 @@ class Recipe:
     steps: bool = False  # the tuples are steps of equal width, not corners of lines
     signal_noise: float = 0.5  # of each signal about the score, in its standard deviations
     missing: float = 0.0  # probability with which a candidate has no signal
-    only: tuple[int, ...] = (0, 1, 2)  # signals that the provider gives at all
+    only: tuple[int, ...] = (0, 1, 2)  # indices of the signals that the provider gives
     cost_spread: float = 0.6  # standard deviation of log c, and of log ĉ
     correlation: float = 0.8  # of log ĉ and log c
     tail: float = 0.0  # > 0: costs are Pareto with this index, instead of log-normal
@@ -76,7 +76,7 @@ STREAMS: Mapping[str, Recipe] = {
 
 
 def stream_names() -> list[str]:
-    """What `make_stream` knows."""
+    """The names that `make_stream` accepts."""
     return list(STREAMS)
 
 
@@ -113,7 +113,7 @@ def _recipe(name: str | Recipe) -> Recipe:
     if isinstance(name, Recipe):
         return name
     if name not in STREAMS:
-        raise BadInputError(f"name={name!r} is no stream: choose one of {', '.join(STREAMS)}")
+        raise BadInputError(f"name={name!r} is not a stream: choose one of {', '.join(STREAMS)}")
     return STREAMS[name]
 
 

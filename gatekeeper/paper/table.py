@@ -37,7 +37,7 @@ class Cell:
         return float("nan") if self.paper is None else self.ours - self.paper
 
     def __str__(self) -> str:
-        """For example `.612 (.610, +.002)`."""
+        """Ours, the paper's, and the difference: `.612 (.610, +.002)`."""
         ours = self._one(self.ours, self.interval)
         if self.paper is None:
             return ours
@@ -63,7 +63,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """Rows of cells under the heads of their columns; `labels` head the rows' own names."""
+    """Rows of cells; `labels` are the heads of the columns that hold the rows' names."""
 
     name: str
     title: str
@@ -77,7 +77,7 @@ class PaperTable:
         self.rows.append((labels, cells))
 
     def rich(self) -> Table:
-        """For a terminal."""
+        """The table for a terminal."""
         table = Table(title=Text(self.title), title_justify="left", caption_justify="left")
         table.caption = Text(self.note) if self.note else None
         for label in self.labels:

@@ -67,7 +67,7 @@ def budgets_table(replays: Replays) -> list[PaperTable]:
 
 
 def strata_table(replays: Replays) -> list[PaperTable]:
-    """Table "cst_quartile": where the two policies look, and what they find there."""
+    """Table "cst_quartile": audit rates and hit rates of two policies by cost stratum."""
     table = PaperTable(
         "strata",
         f"CST and Threshold by cost stratum, {QWEN}, β = {BETA:.0%}",
@@ -162,7 +162,7 @@ def facts_table(replays: Replays) -> list[PaperTable]:
 
 
 def parameters_table(replays: Replays) -> list[PaperTable]:
-    """All that the synthetic streams are made of, with the reason for each figure."""
+    """All parameters of the synthetic streams, with the reason for each figure."""
     table = PaperTable(
         "parameters",
         "The free figures of the synthetic streams (gatekeeper/paper/settings.py)",

@@ -10,13 +10,13 @@ What the statement leaves open, and how it is read here:
 - *What (A3) shares.* "Prevalence and scale" is not enough: Step 3 of the proof needs one location
   of the right answers' z too (here 0). Strata whose scores are merely shifted, which is what
   dividing by different costs does, have different F_k at equal δ_k, and the bound does not
-  cover them; neither does it about different prevalences (the paper's Source B).
+  cover them. Nor does it cover different prevalences (the paper's Source B).
 - *Which densities ℓ bounds.* (A2) has "the corresponding score densities on the quantile
   neighbourhood". Step 2 uses F_k(τ) − F_k(τ_k) = F_k(τ) − F(τ), so it needs, for each k, f_k ≥ ℓ
   on the whole interval between τ and τ_k. (The mixture's density f there would do as well: then
   F(τ_k) − F(τ) = F(τ_k) − F_k(τ_k).) The densities at τ and τ_k alone are not enough: f_k may
   have two humps with a valley between them, and the proof's inequality for |τ − τ_k| is then false.
-- *p twice.* g_k = p f_k(z | y=1) holds a p already, so the bound falls as p², with ℓ fixed.
+- *p twice.* g_k = p f_k(z | y=1) contains a p already, so the bound falls as p², with ℓ fixed.
 - *ρ_k and δ_k.* δ_k concerns z = s/ĉ, while the paper's ρ_k correlates s with y. Where ĉ varies
   within a stratum they are not functions of each other.
 - Neither the sign nor the hit rate follows, and the bound is far from tight: the gains and losses
@@ -51,7 +51,7 @@ __all__ = [
     "value_stratified",
 ]
 
-_GRID = 256  # points at which an estimated density is looked at
+_GRID = 256  # points at which an estimated density is evaluated
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class LocationModel:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raises BadInputError for what is no such model."""
+        """Raises BadInputError if a value is out of its range."""
         w, delta = _strata(self.weights, self.separations)
         object.__setattr__(self, "weights", tuple(w.tolist()))
         object.__setattr__(self, "separations", tuple(delta.tolist()))
@@ -81,7 +81,7 @@ class LocationModel:
 
 @dataclass(frozen=True, slots=True)
 class BoundInputs:
-    """What `distortion_bound` takes, as estimated from records."""
+    """Arguments of `distortion_bound`, estimated from records."""
 
     weights: tuple[float, ...]  # shares of the strata
     separations: tuple[float, ...]  # δ_k, dimensionless
@@ -189,7 +189,7 @@ def delta_from_rho(rho: float, p: float, *, weak: bool = False) -> float:
 
 
 def estimate_inputs(z: ArrayLike, labels: ArrayLike, strata: ArrayLike, beta: float) -> BoundInputs:
-    """The bound's inputs from records: z (N,) scores s/ĉ, labels (N,) in {0, 1}, strata (N,).
+    """The bound's inputs, estimated from records.
 
     weights  n_k / N
     p        share of errors over all strata, though (A3) has it equal in each
@@ -199,14 +199,35 @@ def estimate_inputs(z: ArrayLike, labels: ArrayLike, strata: ArrayLike, beta: fl
     ℓ        the lowest value over all strata of the kernel density of z in k, at 256 points
              between the empirical quantiles Q_{1−β} of all z and of those in k
 
-    Point estimates: the bound made of them holds as far as (A3) does and the sample is large.
-    Raises BadInputError where a stratum has fewer than 2 records of either label, where scores do
-    not vary, and where nothing was seen between the thresholds (ℓ = 0).
+    These are point estimates: their bound holds as far as (A3) does and the sample is large.
+
+    Parameters
+    ----------
+    z
+        Scores s/ĉ, (N,), finite.
+    labels
+        (N,), in {0, 1}.
+    strata
+        The stratum of each record, (N,).
+    beta
+        The budget β in (0, 1).
+
+    Returns
+    -------
+    BoundInputs
+
+    Raises
+    ------
+    BadInputError
+        If a stratum has fewer than 2 records of either label, scores do not vary, or no score lies
+        between the thresholds (ℓ = 0).
     """
     x, y, k = (np.asarray(a) for a in (z, labels, strata))
     check_beta(beta)
     if x.ndim != 1 or not x.shape == y.shape == k.shape:
-        raise BadInputError(f"shapes {x.shape}, {y.shape}, {k.shape}: z, labels and strata pair up")
+        raise BadInputError(
+            f"shapes {x.shape}, {y.shape}, {k.shape}: give z, labels and strata of one shape, (N,)"
+        )
     if not (np.isfinite(x).all() and np.isin(y, (0, 1)).all()):
         raise BadInputError("z must be finite and labels 0 or 1: leave the other records out")
     tau = np.quantile(x, 1.0 - beta)

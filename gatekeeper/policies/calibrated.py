@@ -101,7 +101,7 @@ class Calibrated:
         self._model: ErrorModel | None = None
         self._recent: deque[Raw] = deque(maxlen=RECENT)
         self._known: deque[Known] = deque(maxlen=KNOWN)
-        self._evidence = [0.0, 0.0]  # that there are more errors than expected, and fewer
+        self._evidence = [0.0, 0.0]  # for more errors than expected, and for fewer
         self._seen = self._labels = 0
         self._next_fit = (0, 0)  # seen, labels
         self._forgotten = 0  # labels, the first ones

@@ -77,7 +77,7 @@ class CalibrationSample:
 
 @dataclass(frozen=True, slots=True)
 class GateEvidence:
-    """What the calibration found; the gate opens iff all its rule's conditions hold."""
+    """The result of the calibration; the gate opens if all conditions of its rule hold."""
 
     hit_threshold: float  # hit rate in [0, 1]; NaN where nothing was verified
     hit_cst: float

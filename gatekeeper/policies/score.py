@@ -39,14 +39,10 @@ class WarmupScore:
         self.seen: list[Seen] = []
         self.labels: dict[str, int] = {}
         self.ids: list[str] = []
+        self.active = t0 > 0  # whether the next candidate belongs to the warm-up
         self._open = True
         self.stale = True
         self._lo = self._hi = self._w = [0.0, 0.0, 0.0]
-
-    @property
-    def active(self) -> bool:
-        """Whether the next candidate belongs to the warm-up."""
-        return len(self.ids) < self.t0
 
     @property
     def costs(self) -> list[float]:
@@ -59,6 +55,7 @@ class WarmupScore:
             return
         if self.active:
             self.ids.append(candidate.id)
+            self.active = len(self.ids) < self.t0
         h = candidate.signals
         self.seen.append((h.h1, h.h2, h.h3, candidate.cost_estimate))
         waiting = len(self.labels) < self.t0 and len(self.seen) < self.t0 + LATE_LABELS
@@ -168,6 +165,7 @@ class WarmupScore:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.ids = list(state["ids"])
+        self.active = len(self.ids) < self.t0
         self.labels = dict(state["labels"])
         self.seen = [tuple(seen) for seen in state["seen"]]
         self._open = state["open"]

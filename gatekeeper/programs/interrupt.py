@@ -44,7 +44,7 @@ class Interrupt:
 
     @property
     def exit_code(self) -> int:
-        """As a shell reports a program that a signal has ended."""
+        """The exit code that a shell gives a program ended by this signal."""
         return 128 + (self.number or signal.SIGINT)
 
     @property

@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def format_usage(self) -> str:
-        """What must be given. The options are in the help."""
+        """The required arguments; the options are in the help."""
         formatter = self._get_formatter()
         needed = [a for a in self._actions if a.required or not a.option_strings]
         formatter.add_usage(self.usage, needed, [])

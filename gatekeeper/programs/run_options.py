@@ -74,6 +74,9 @@ class RunOptions:
         Verify in threads of this process, or by actors of a Ray cluster.
     address : str or None
         Address of the cluster; None: see `gatekeeper.ray.RayVerifier`.
+    generators : int or None
+        Actors that generate; None: one for each GPU of the cluster for vLLM, else none, and this
+        process generates.
     log : Path, PostgresRun or None
         SQLite file, or run in PostgreSQL, to write or to resume.
     shared : bool
@@ -111,6 +114,7 @@ class RunOptions:
     threads: int = 2
     engine: Engine = "threads"
     address: str | None = None
+    generators: int | None = None
     log: Path | PostgresRun | None = None
     shared: bool = False
     seed: int = 0
@@ -205,6 +209,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         choices=get_args(Engine),
         default=usual.engine,
         help="what verifies: threads of this process (default), or actors of a Ray cluster",
+    )
+    add(
+        "--generators",
+        type=whole(least=0),
+        metavar="N",
+        help="ray: actors that generate, each with the model (default: for vllm one for each GPU "
+        "of the cluster; otherwise 0, this process)",
     )
     add(
         "--address",
@@ -348,8 +359,9 @@ def run_options_of(args: argparse.Namespace) -> RunOptions:
                     f"a known probability, the first ones too; leave --{name} out"
                 )
         usual |= {"warmup": 0, "explore": 0.0}
-    if "address" in given and given.get("engine") != "ray":
-        raise BadInputError(f"--address {args.address}: it is for --engine ray; give that too")
+    for name in ("address", "generators"):
+        if name in given and given.get("engine") != "ray":
+            raise BadInputError(f"--{name} {given[name]}: it is for --engine ray; give that too")
     if "log" in given:
         given["log"] = place_given(given["log"], args)
     elif "run_name" in given:

@@ -6,10 +6,8 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from inspect import signature
-from typing import Any
 
 from gatekeeper.analysis.advice import advise
 from gatekeeper.analysis.estimates import estimate
@@ -17,7 +15,7 @@ from gatekeeper.analysis.score import estimate_score
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
-from gatekeeper.features import features_of, samples_of, with_agreement
+from gatekeeper.features import features_of, samples_of
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gate.resume import differences
 from gatekeeper.gate.runner import (
@@ -29,7 +27,6 @@ from gatekeeper.gate.runner import (
     run_tasks,
 )
 from gatekeeper.gate.shared_runner import run_shared_tasks
-from gatekeeper.io.providers import generator_names, generator_of
 from gatekeeper.io.records import records_of_log
 from gatekeeper.io.tasks import Task
 from gatekeeper.log import Log, MemoryLog, PostgresRun
@@ -42,12 +39,13 @@ from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.run_plan import RunPlan, print_plan
 from gatekeeper.programs.run_report import RunReport
 from gatekeeper.programs.standard_output import result_alone
-from gatekeeper.programs.task_verifier import pool_of, verifier_of
+from gatekeeper.programs.task_cluster import on_cluster
+from gatekeeper.programs.task_generator import check_generator, make_sampler, with_samples
+from gatekeeper.programs.task_verifier import verifier_of
 from gatekeeper.programs.telemetry import EVENTS, sinks_of
-from gatekeeper.programs.values import key_of
 from gatekeeper.protocols import Sink, Verifier
-from gatekeeper.ray import RayVerifier
-from gatekeeper.types import GateResult, Generation, PolicyHealth, Record
+from gatekeeper.ray import RayGenerator
+from gatekeeper.types import GateResult, PolicyHealth, Record
 from gatekeeper.verifiers import ByKind
 
 __all__ = ["run"]
@@ -78,16 +76,16 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
             f"give {EVENTS}, or `gatekeeper export` the log"
         )
     if options.engine == "ray" and not options.dry_run:
-        _check_generator(options)
-        with result_alone(), _pool(tasks, options) as pool:
-            report = _run(tasks, budget, pool, replace(options, threads=BLOCK))
+        check_generator(options)
+        with result_alone(), on_cluster(tasks, options) as (pool, sampler):
+            report = _run(tasks, budget, pool, sampler, replace(options, threads=BLOCK))
     else:
         verifier = _verifier(tasks, options)
-        _check_generator(options)
+        check_generator(options)
         if options.dry_run:
             return _dry_run(tasks, budget, verifier, options)
         with result_alone():
-            report = _run(tasks, budget, verifier, options)
+            report = _run(tasks, budget, verifier, make_sampler(options)(), options)
     if options.json:
         print(json.dumps(report.as_json(), indent=2))
     else:
@@ -96,11 +94,16 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
 
 
 def _run(
-    tasks: Sequence[Task], budget: Budget, verifier: Verifier, options: RunOptions
+    tasks: Sequence[Task],
+    budget: Budget,
+    verifier: Verifier,
+    sampler: Sampler,
+    options: RunOptions,
 ) -> RunReport:
     """Open the gate, pass the tasks through it and report."""
-    # Before the log: an unavailable model leaves no log behind.
-    generate = _with_samples(tasks, options)
+    # The sampler is made before the log: an unavailable model leaves no log behind.
+    generate = with_samples(sampler, tasks, options)
+    ahead = sampler.actors if isinstance(sampler, RayGenerator) else 0
     with ExitStack() as stack:
         sinks = stack.enter_context(sinks_of(options.telemetry))
         try:
@@ -111,7 +114,7 @@ def _run(
         known = gate.status().seen
         print(f"gatekeeper: {RunPlan(len(tasks), known, budget, options)}", file=sys.stderr)
         try:
-            _generate_and_verify(gate, tasks, generate, verifier, options)
+            _generate_and_verify(gate, tasks, generate, verifier, options, ahead=ahead)
         except GeneratorUnavailableError as e:
             raise GeneratorUnavailableError(
                 f"{e}; stopped after {_stopped(gate.status().seen, len(tasks), options)}"
@@ -196,17 +199,24 @@ def _generate_and_verify(
     generate: Generate,
     verifier: Verifier,
     options: RunOptions,
+    *,
+    ahead: int,
 ) -> None:
-    def interruptible(prompts: Sequence[str], ids: Sequence[str]) -> Sequence[Generation]:
+    def note_where() -> None:
         stopped = _stopped(gate.status().seen, len(tasks), options)
         set_interrupt_message(f" after {stopped}")
-        return generate(prompts, ids)
 
+    note_where()
     with _gate_progress(gate, f"{options.policy}: answer, decide, verify", len(tasks)) as advance:
+
+        def note(done: int) -> None:
+            advance(done)
+            note_where()
+
         if options.shared:
-            _run_shared(gate, tasks, interruptible, options, on_progress=advance)
+            _run_shared(gate, tasks, generate, options, on_progress=note)
         else:
-            run_tasks(gate, tasks, interruptible, on_progress=advance)
+            run_tasks(gate, tasks, generate, ahead=ahead, on_progress=note)
     if options.check_all:
         status = gate.status()
         known = status.verified + status.warmup_verified + status.external_verdicts
@@ -236,70 +246,6 @@ def _run_shared(
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
     kinds = {task["kind"] for task in tasks}
     return verifier_of(kinds, sandbox=options.sandbox, maths=options.maths_checker)
-
-
-def _pool(tasks: Sequence[Task], options: RunOptions) -> AbstractContextManager[RayVerifier]:
-    return pool_of(
-        {task["kind"] for task in tasks},
-        sandbox=options.sandbox,
-        maths=options.maths_checker,
-        address=options.address,
-    )
-
-
-def _check_generator(options: RunOptions) -> None:
-    """Raises BadInputError if the options do not fit the generator."""
-    takes = signature(generator_of(options.generator)).parameters
-    if options.base_url and "base_url" not in takes:
-        raise BadInputError(
-            f"--base-url {options.base_url}: generator {options.generator!r} has no endpoint; "
-            "choose one that has, such as openai"
-        )
-    if bool(options.model) != ("model" in takes):
-        others = [n for n in generator_names() if "model" in signature(generator_of(n)).parameters]
-        raise BadInputError(
-            f"--model {options.model}: it is for --generator {' or '.join(others)}"
-            if options.model
-            else f"--generator {options.generator} needs --model, the model's name or folder"
-        )
-
-
-def _with_samples(tasks: Sequence[Task], options: RunOptions) -> Generate:
-    """The generator, with the agreement of further samples where that is asked for."""
-    samples = samples_of(options.features)
-    sampler = _generate(options)
-    if not samples:
-        return sampler
-    kinds = {task["id"]: task["kind"] for task in tasks}
-    return with_agreement(sampler, samples, kinds=kinds, seed=options.seed)
-
-
-def _generate(options: RunOptions) -> Sampler:
-    """The generator, with those of the options that it takes."""
-    make = generator_of(options.generator)
-    takes = signature(make).parameters
-    available: dict[str, Any] = {
-        "model": options.model,
-        "base_url": options.base_url,
-        "concurrency": options.concurrency,
-        "temperature": options.temperature,
-        "seed": options.seed,
-        "max_tokens": options.max_tokens,
-    }
-    if "api_key" in takes:
-        available["api_key"] = _api_key(options)
-    made: Sampler = make(**{name: value for name, value in available.items() if name in takes})
-    return made
-
-
-def _api_key(options: RunOptions) -> str:
-    key = key_of(options.api_key_env)
-    if not key and not options.base_url:
-        raise BadInputError(
-            f"no key in {options.api_key_env}: set it, or give the --base-url of a server that "
-            "needs none"
-        )
-    return key or "none"
 
 
 @contextmanager

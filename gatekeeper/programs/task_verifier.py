@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Collection
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.protocols import Verifier
-from gatekeeper.ray import RayVerifier
 from gatekeeper.verifiers import ByKind, make_verifier
 
-__all__ = ["pool_of", "verifier_of"]
+__all__ = ["chosen_sandbox", "verifier_of"]
 
 
 def verifier_of(kinds: Collection[str], *, sandbox: str | None, maths: str = "math") -> ByKind:
@@ -31,36 +28,14 @@ def verifier_of(kinds: Collection[str], *, sandbox: str | None, maths: str = "ma
     """
     verifiers: dict[str, Verifier] = {}
     if "code" in kinds:
-        verifiers["code"] = make_verifier(_chosen(sandbox))
+        verifiers["code"] = make_verifier(chosen_sandbox(sandbox))
     if "math" in kinds:
         verifiers["math"] = make_verifier(maths)
     return ByKind(verifiers)
 
 
-@contextmanager
-def pool_of(
-    kinds: Collection[str], *, sandbox: str | None, maths: str, address: str | None
-) -> Iterator[RayVerifier]:
-    """A pool on a Ray cluster of what `verifier_of` makes; afterwards Ray is left.
-
-    Raises
-    ------
-    BadInputError
-        For kind "code" without a sandbox.
-    GatekeeperError
-        As of `RayVerifier`.
-    """
-    if "code" in kinds:
-        _chosen(sandbox)
-    make = partial(verifier_of, sorted(kinds), sandbox=sandbox, maths=maths)
-    with RayVerifier(make, address=address) as pool:
-        yield pool
-    import ray
-
-    ray.shutdown()  # it prints what happens on the cluster for as long as this process is there
-
-
-def _chosen(sandbox: str | None) -> str:
+def chosen_sandbox(sandbox: str | None) -> str:
+    """The name of a sandbox. Raises BadInputError where none was chosen."""
     if sandbox is None:
         raise BadInputError(
             "there are tasks of kind 'code': choose what runs the model's code, for example "

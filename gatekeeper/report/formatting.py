@@ -28,21 +28,26 @@ TINY = 1e-9  # an interval below this width is a known value
 
 
 def share(part: float, whole: float) -> str:
+    """A part as a percentage of the whole."""
     return f"{part / whole:.1%}" if whole else "–"
 
 
 def percent(value: float) -> str:
+    """A rate in [0, 1] as a percentage."""
     return "–" if isnan(value) else f"{value:.1%}"
 
 
 def percent_and_margin(value: Interval) -> str:
+    """A rate as a percentage, with the margin of its interval unless that is negligible."""
     shown = percent(value.value)
     return f"{shown} ± {100 * value.margin:.1f}" if value.margin >= 0.0005 else shown
 
 
 def rate_interval(value: Interval | None) -> str:
-    """A rate whose interval need not be symmetric: the interval first, then the estimate. Rates
-    below 10 % with a decimal; what is known without an interval."""
+    """A rate as text: the interval, which may be asymmetric, then the estimate.
+
+    Rates below 10 % have a decimal; a known rate has no interval.
+    """
     if value is None or isnan(value.value):
         return "–"
     if value.high - value.low < TINY:
@@ -53,18 +58,19 @@ def rate_interval(value: Interval | None) -> str:
 
 
 def count_interval(value: Interval) -> str:
-    """The same of a difference of counts."""
+    """A difference of counts as text: the interval, then the estimate."""
     if value.high - value.low < TINY:
         return f"{value.value:+.0f}".replace("-", "−")
     return f"{value.low:+.0f} to {value.high:+.0f} ({value.value:+.0f})".replace("-", "−")
 
 
 def points_interval(value: Interval) -> str:
-    """The same of a difference of rates, in percentage points."""
+    """A difference of rates as text, in percentage points."""
     return count_interval(Interval(100 * value.value, 100 * value.low, 100 * value.high))
 
 
 def decimals(value: float, digits: int = 3) -> str:
+    """A number with a fixed number of decimals."""
     return "–" if isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
@@ -76,24 +82,29 @@ def difference(gain: Interval) -> str:
 
 
 def p_value(value: float) -> str:
+    """A p-value with three decimals."""
     return "–" if isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def count(value: float | None) -> str:
+    """A count, or an expected one with a decimal; empty for None."""
     if value is None:
         return ""
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def spread(values: FloatArray) -> str:
+    """The least, the median and the largest of some costs."""
     if not values.size:
         return "–"
     return " – ".join(map(cost, np.quantile(values, (0.0, 0.5, 1.0)).tolist()))
 
 
 def cost(value: float) -> str:
+    """A cost with three significant digits, or as a whole number from 100 on."""
     return f"{value:,.0f}" if 100.0 <= value < 1e9 else f"{value:.3g}"
 
 
 def budget(beta: float) -> str:
+    """A budget β as a percentage."""
     return f"{100 * beta:.3g}%"

@@ -49,6 +49,7 @@ class Section(Markup):
 
 
 def section(title: str, *children: Markup) -> Section:
+    """A section with its heading, which `contents` links to."""
     id_ = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     made = Section(element("section", element("h2", title), *children, id=id_))
     made.heading, made.anchor = title, id_
@@ -101,19 +102,24 @@ def table(
 
 
 def definitions(pairs: Iterable[tuple[str, str]], *, class_: str = "facts") -> Markup:
+    """A list of names and values."""
     items = (element("div", element("dt", name), element("dd", value)) for name, value in pairs)
     return element("dl", *items, class_=class_)
 
 
 def figure(svg: str, *, label: str, caption: str, values: Markup | None = None) -> Markup:
-    """`svg` is trusted: the result of `gatekeeper.report.figures.inline_svg`. `values` is a table
-    of what it shows, for readers without a mouse."""
+    """A figure with its caption.
+
+    `svg` is trusted: the result of `gatekeeper.report.figures.inline_svg`. `values` is a table of
+    the values that it shows, for readers without a pointer.
+    """
     drawing = element("div", Markup(svg), class_="drawing", role="img", aria_label=label)
     twin = () if values is None else (folded("Values of this figure", values),)
     return element("figure", drawing, element("figcaption", caption), *twin)
 
 
 def page(title: str, *children: Markup) -> str:
+    """A whole page, with the style sheet."""
     head = element(
         "head",
         Markup('<meta charset="utf-8">'),
@@ -134,7 +140,7 @@ def stylesheet() -> str:
 
 
 def printable(text: str) -> str:
-    """With a replacement for what no page can contain: control characters, lone surrogates."""
+    """A text in which control characters and lone surrogates are replaced: no page has them."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )

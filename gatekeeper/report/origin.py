@@ -14,7 +14,7 @@ __all__ = ["Origin", "call_of", "name_of", "origin_of"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Of one page."""
+    """The input and the command of one page."""
 
     file: str
     sha256: str  # of the file; "" while a gate writes it, as what is read is not all in that file,

@@ -37,10 +37,11 @@ __all__ = [
 ]
 
 RECENT, KNOWN = 1024, 2048  # candidates, and outcomes, to remember
-AT_MOST = 250  # labels after which a fit is old
+AT_MOST = 250  # new labels after which the model is fitted again
 STRATA, HALVES = 4, 8
 SCALED = 512  # candidates of which features get their scale
-FEW, MOST = 0.1, 48  # least probability of an effect with which a feature's column is kept; most
+LEAST_PROBABILITY = 0.1  # of an effect: columns of features below it are left out
+MOST_COLUMNS = 48  # of features
 FARTHEST = 30.0  # bound of log odds, and of log costs about the typical one
 
 # Columns of the design: the intercept; u, the mean of the signals there are, and how each differs
@@ -107,9 +108,9 @@ class ErrorModel:
         weights: FloatArray,
         terms: FeatureTerms = NO_TERMS,
     ) -> None:
-        """`edges` and `middle` are of log ĉ; `weights` (2 + m, WIDTH + columns of the terms) are
-        coefficients of the log odds, of log cost, and of what the log odds may be off by, along m
-        independent directions, by one standard deviation each."""
+        """`edges` and `middle` are of log ĉ. `weights` (2 + m, WIDTH + columns of the terms) are
+        coefficients: of the log odds, of log cost, and of errors of the log odds of one standard
+        deviation in m independent directions."""
         self._terms = terms
         self._scales, self._edges, self._middle = list(scales), list(edges), middle
         self._weights = weights
@@ -134,11 +135,20 @@ class ErrorModel:
     ) -> ErrorModel:
         """Fit to outcomes.
 
-        `recent` candidates, at least one, give the scale of signals and costs; `known` ones the
-        outcomes. `cautious`: P(error) is its mean over the posterior, not its value at the mode, so
-        that a poorly known one is nearer to even odds. The mean of σ(a) is about
-        σ(a / √(1 + π s² / 8)), where the log odds a have variance s² (MacKay 1992, "The evidence
-        framework applied to classification networks").
+        Parameters
+        ----------
+        recent
+            Candidates that set the scale of signals and costs, at least one.
+        known
+            Candidates with known outcomes.
+        cautious
+            Whether P(error) is its mean over the posterior instead of its value at the mode, so
+            that a poorly known one is nearer to even odds. The mean of σ(a) is about
+            σ(a / √(1 + π s² / 8)), where the log odds a have variance s².
+
+        References
+        ----------
+        MacKay (1992), "The evidence framework applied to classification networks".
         """
         return cls.fit_table(
             RawTable.of(recent),
@@ -211,7 +221,7 @@ class ErrorModel:
         return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(sum(map(mul, cost, f))), k // 2
 
     def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
-        """P(error) and E[cost] of many at once, (n,) each."""
+        """P(error) and E[cost] of many candidates, (n,) each."""
         return self.of_table(RawTable.of(recent))
 
     def of_table(self, table: RawTable) -> tuple[FloatArray, FloatArray]:
@@ -262,11 +272,11 @@ def _with_features(
     probability, variance, mean = inclusion(
         x, y, fitted, more, slab=slab, kinds=terms.kinds, features=len(terms)
     )
-    kept = probability > FEW
-    kept[np.argsort(-probability)[MOST:]] = False
+    kept = probability > LEAST_PROBABILITY
+    kept[np.argsort(-probability)[MOST_COLUMNS:]] = False
     if not kept.any():
         return NO_TERMS, fitted
-    # The other coefficients keep the variances that they have without features: few rounds.
+    # The other coefficients keep the variances that they have without features, to save rounds.
     groups = [
         replace(group, variance=v, weight=inf)
         for group, v in zip(ERROR, fitted.variance.tolist(), strict=True)

@@ -33,7 +33,7 @@ class _Term(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a feature adds to a weighted sum of its columns, by its value."""
+    """The weighted sum of a feature's columns, as a function of its value."""
 
     name: str
     values: list[float]  # ascending: from values[i - 1] on, pieces[i] holds
@@ -93,14 +93,16 @@ class FeatureTerms:
         return row
 
     def effects(self, coefficients: FloatArray) -> list[Effect]:
-        """What each feature adds to the sum of the columns (m,) weighted by coefficients (m,):
-        several times as fast as the columns, one by one."""
+        """What each feature adds to the sum of its columns weighted by coefficients (m,).
+
+        Several times as fast as computing the columns of one output after the other.
+        """
         weights, found = iter(coefficients.tolist()), []
         for name, scale, kinds in self._terms:
             weight = {kind: next(weights) for kind in kinds}
             line, curve = weight.get(LINE, 0.0), weight.get(CURVE, 0.0)
             values, scores = scale.values, scale.scores
-            rises = [0.0]  # of z, per unit of the value: none below all values, nor above
+            rises = [0.0]  # slopes of z per unit of the value: 0 below all values and above
             for i in range(1, len(values)):
                 rises.append((scores[i] - scores[i - 1]) / (values[i] - values[i - 1]))
             rises.append(0.0)

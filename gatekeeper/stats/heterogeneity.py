@@ -19,11 +19,23 @@ PERFECT = 1.0 - 1e-9  # a correlation of 1 has no Fisher z
 
 
 def correlation(s: FloatArray, y: FloatArray, w: FloatArray, n: float) -> tuple[float, float]:
-    """Weighted Pearson correlation, 0 for a constant score, and the variance of that estimate.
+    """Weighted Pearson correlation of scores and labels, with its variance.
 
-    s, y, w (m,), of `n` effective observations. The variance is the larger of the normal theory's,
-    (1 - ρ²)² / (n - 3), and that of the influence function z_s z_y - ρ (z_s² + z_y²) / 2. The
-    first is too small for skewed scores, the second for few labels.
+    Parameters
+    ----------
+    s, y, w
+        Scores, labels in {0, 1} and weights > 0, (m,) each.
+    n
+        Effective number of observations, > 0.
+
+    Returns
+    -------
+    rho
+        In (-1, 1); 0 for a constant score.
+    variance
+        The larger of the normal theory's, (1 - ρ²)² / (n - 3), and that of the influence function
+        z_s z_y - ρ (z_s² + z_y²) / 2. The first is too small for skewed scores, the second for few
+        labels.
     """
     free = max(n - 3, 1.0)
     if np.ptp(s) == 0.0:
@@ -39,8 +51,8 @@ def correlation(s: FloatArray, y: FloatArray, w: FloatArray, n: float) -> tuple[
 def dispersion(rho: Sequence[float], variance: Sequence[float]) -> tuple[float, float, float]:
     """H = Var_k(ρ_k); H without sampling noise; p of "all ρ_k are equal". NaN where undefined.
 
-    K estimates that differ by noise alone disperse by (K - 1) / K of their mean variance: that is
-    taken off. The test is Cochran's Q on Fisher's z against χ² with K - 1 degrees of freedom.
+    K estimates that differ by noise alone disperse by (K - 1) / K of their mean variance, which is
+    subtracted. The test is Cochran's Q on Fisher's z against χ² with K - 1 degrees of freedom.
     Permuting strata would test more than equal ρ_k: equal error rates and score distributions
     too.
     """

@@ -11,7 +11,7 @@ __all__ = ["Histogram"]
 
 
 class Histogram:
-    """How many durations were at most so long.
+    """Counts of durations between fixed bounds.
 
     Parameters
     ----------
@@ -21,9 +21,9 @@ class Histogram:
     Attributes
     ----------
     counts : list of int
-        Between one bound and the next; the last of what is above all.
+        How many durations lie between one bound and the next; the last: above all bounds.
     total : float
-        Seconds, of all together.
+        Sum of all durations, seconds.
     """
 
     def __init__(self, bounds: Sequence[float]) -> None:
@@ -37,5 +37,5 @@ class Histogram:
         self.total += seconds
 
     def cumulative(self) -> tuple[tuple[float, int], ...]:
-        """For each bound, infinity last: how many durations were at most so long."""
+        """Each bound, infinity last, with the number of durations that are at most as long."""
         return tuple(zip((*self.bounds, inf), accumulate(self.counts), strict=True))

@@ -19,7 +19,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.stats.shrinkage import FLIPPED, Fit, chances
+from gatekeeper.stats.shrinkage import FLIPPED, Fit, probabilities
 from gatekeeper.types import FloatArray
 
 __all__ = ["inclusion"]
@@ -62,7 +62,7 @@ def inclusion(
     mean
         That mean, (m,), as if the column were the only further one: where to begin a fit.
     """
-    p, seen = chances(x, fitted.coefficients)
+    p, seen = probabilities(x, fitted.coefficients)
     slope = (1.0 - 2.0 * FLIPPED) * p * (1.0 - p)
     per = slope / (seen * (1.0 - seen))
     score = more.T @ (per * (y - seen))

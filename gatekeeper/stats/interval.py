@@ -11,7 +11,7 @@ from gatekeeper.types import FloatArray
 
 __all__ = ["LEVEL", "NORMAL", "TAIL", "UPPER", "Interval"]
 
-LEVEL = 0.95  # of every interval; what follows are its quantiles
+LEVEL = 0.95  # of every interval; the next three constants follow from it
 TAIL = 0.025  # probability on either side
 UPPER = 0.975  # the quantile on the upper side
 NORMAL = 1.96  # half-width in standard errors
@@ -43,7 +43,7 @@ class Interval:
 
     @classmethod
     def of_draws(cls, draws: FloatArray, n: int = 0) -> Interval:
-        """The mean of draws (n,) of a posterior, and the quantiles about it; of NaN alone, NaN."""
+        """The mean of posterior draws (n,) and their quantiles; NaN if all draws are NaN."""
         defined = draws[~np.isnan(draws)]
         if not defined.size:
             return cls(nan, nan, nan, n)
@@ -58,5 +58,5 @@ class Interval:
 
     @property
     def complement(self) -> Interval:
-        """The same of the other outcome: of a rate of errors, the rate of right outputs."""
+        """The interval of 1 - value: of an error rate, the share of right outputs."""
         return Interval(1.0 - self.value, 1.0 - self.high, 1.0 - self.low, self.n)

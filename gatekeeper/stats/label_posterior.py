@@ -38,11 +38,11 @@ from gatekeeper.types import FloatArray
 __all__ = ["DRAWS", "LabelPosterior"]
 
 DRAWS = 1000
-CELLS = 2_000_000  # labels drawn at a time: memory
+CELLS = 2_000_000  # labels drawn at a time, to bound memory
 LEAST_SCALE = 0.3  # of predicted log odds; below it they hardly predict
-DIFFER = 0.15  # prior guess of τ²: rates near 1/2 differ by 0.1 (standard deviation)
-HOLD, SLOPE = 0.85, 0.15  # prior mean and variance of b: of a fit to the same labels, below 1
-GUESS = 4.0  # how many parts the guess counts for
+SLOPE_MEAN, SLOPE_VARIANCE = 0.85, 0.15  # prior of b, below 1: the fit has seen the same labels
+EFFECT_VARIANCE = 0.15  # prior guess of τ²: rates near 1/2 differ by 0.1 (standard deviation)
+EFFECT_WEIGHT = 4.0  # how many parts the guess counts for
 
 Indices = NDArray[np.intp]
 
@@ -58,7 +58,7 @@ class LabelPosterior:
         *,
         seed: int = 0,
     ) -> None:
-        """Fit.
+        """Fit the regression to the known labels.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class LabelPosterior:
         plain = [np.ones(label.size), (predicted - predicted.mean()) / scale]
         groups = [
             Group((0,), variance=25.0, weight=inf),
-            Group((1,), mean=HOLD * scale, variance=SLOPE, weight=inf),
+            Group((1,), mean=SLOPE_MEAN * scale, variance=SLOPE_VARIANCE, weight=inf),
         ]
         for of in partitions:
             parts = np.unique(of[of >= 0]).tolist()
@@ -91,7 +91,7 @@ class LabelPosterior:
             plain += [(of == part).astype(np.float64) for part in parts]
             if parts:
                 columns = tuple(range(first, len(plain)))
-                groups.append(Group(columns, variance=DIFFER, weight=GUESS))
+                groups.append(Group(columns, variance=EFFECT_VARIANCE, weight=EFFECT_WEIGHT))
         self._design = np.column_stack(plain)
         known = self._known
         self._mode, covariance, _ = shrunk_fit(

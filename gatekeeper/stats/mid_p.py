@@ -12,8 +12,8 @@ def midp_interval(rate: float, n: float) -> Interval:
 
     It holds the rates q at which P(X > x) + P(X = x)/2 and P(X < x) + P(X = x)/2 are at least
     `TAIL`, for X ~ Binomial(n, q) and x = n `rate`; neither x nor n need be whole (Korn & Graubard
-    1998). Averaged over q it covers in 95.6 % of all samples of 40, in 97 % of those of 10: a
-    normal interval would cover in too few, an exact one in more still.
+    1998). Averaged over q it covers in 95.6 % of all samples of 40, in 97 % of those of 10. A
+    normal interval covers in too few samples, an exact one in even more.
     """
     from scipy.optimize import brentq
     from scipy.special import betainc

@@ -71,17 +71,17 @@ class RunningQuantile:
         return a + (b - a) * t if t < 0.5 else b - (b - a) * (1.0 - t)
 
     def values(self) -> list[float]:
-        """All values, ascending: what rebuilds an equal one."""
+        """All values, ascending: `RunningQuantile(q, values)` equals this object."""
         return sorted([-v for v in self._low] + self._high)
 
 
 def expanding_quantile(values: FloatArray, q: float) -> FloatArray:
     """Quantile of values[: t + 1] for every t, as `numpy.quantile` to the last bit: (n,).
 
-    What `RunningQuantile` gives value by value, in O(n log n); the fast path of replays
-    (benchmarks/replay.py; held against numpy in tests/stats/test_quantile.py). It goes backwards:
-    a linked list holds all values in ascending order, each step removes the newest, and the order
-    statistic in question is at most one place from the last one.
+    The same results as `RunningQuantile` after each value, in O(n log n). This is the fast path of
+    replays: benchmarks/replay.py measures it, tests/stats/test_quantile.py compares it with numpy.
+    It works backwards: a linked list holds all values in ascending order, each step removes the
+    newest, and the order statistic sought is at most one place from the previous one.
     """
     n = values.size
     if not n:

@@ -43,6 +43,6 @@ class RankScale:
         return v if v != v else scores[0] if i == 0 else scores[-1]
 
     def of_rows(self, column: FloatArray) -> FloatArray:
-        """The same for many at once, (n,)."""
+        """The scores of many values at once, (n,)."""
         z = np.interp(column, self.values, self.scores)
         return np.where(np.isnan(column), np.nan, z)

@@ -34,8 +34,8 @@ class SequentialDraws:
 
     def __init__(self, seed: int | tuple[int, ...]) -> None:
         self._rng = np.random.default_rng(seed)
-        self._filled = 0.0  # of the present stratum, by the outputs so far
-        self._served = False  # its draw is made
+        self._filled = 0.0  # probability in the present stratum so far
+        self._served = False  # whether an output of that stratum was drawn
 
     def __call__(self, p: float) -> bool:
         """Whether to draw the next output, of probability p in [0, 1]."""

@@ -15,10 +15,10 @@ import numpy as np
 
 from gatekeeper.types import FloatArray
 
-__all__ = ["FLIPPED", "Fit", "Group", "as_seen", "chances", "shrunk_fit"]
+__all__ = ["FLIPPED", "Fit", "Group", "as_seen", "probabilities", "shrunk_fit"]
 
 Family = Literal["logistic", "normal"]
-ChanceT = TypeVar("ChanceT", float, FloatArray)
+FloatT = TypeVar("FloatT", float, FloatArray)
 ROUNDS, CLOSE = 20, 1e-3  # at most; it ends earlier once no coefficient moves by more than this
 HALVINGS, SLACK = 8, 1e-9  # of a step that lowers the posterior, by more than rounding
 LEAST_NOISE = 1e-6  # least residual variance of a normal fit
@@ -52,13 +52,25 @@ def shrunk_fit(
     flipped: float = FLIPPED,
     start: FloatArray | None = None,
 ) -> Fit:
-    """Coefficients for design x (n, d) and responses y (n,).
+    """Fit coefficients to a design and responses. Deterministic; at most 20 rounds of O(n d²).
 
-    "logistic" takes y in {0, 1} and gives log odds of the true label, a share `flipped` of those
-    seen being the other one. (The share is not identifiable: it looks like a flatter slope.)
-    Without rows the prior comes back. `start` (d,) are coefficients to begin with; default: the
-    prior means.
-    Deterministic; at most 20 rounds of O(n d²).
+    Parameters
+    ----------
+    x, y
+        Design (n, d) and responses (n,). Without rows the fit is the prior.
+    groups
+        Coefficients that are shrunk together.
+    family
+        "normal"; or "logistic": y in {0, 1}, and the log odds of the true label are modelled.
+    flipped
+        Share of the labels that are false, in [0, 0.5); for "logistic". It is not identifiable: it
+        has the effect of a flatter slope.
+    start
+        First coefficients, (d,); default: the prior means.
+
+    Returns
+    -------
+    Fit
     """
     columns = np.array([j for group in groups for j in group.columns])
     member = np.repeat(np.arange(len(groups)), [len(group.columns) for group in groups])
@@ -71,11 +83,11 @@ def shrunk_fit(
     variance, w = guess.copy(), mean.copy() if start is None else start[columns]
     noise = max(float(y.var()), LEAST_NOISE) if y.size else 1.0
     gram, xy = x.T @ x, x.T @ y
-    at = _Place(w, *chances(x, w, flipped))
+    at = _Point(w, *probabilities(x, w, flipped))
     for _ in range(ROUNDS):
         if family == "logistic":
             _, p, seen = at
-            slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # of what is seen, by log odds
+            slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # d seen / d log odds
             per = slope / (seen * (1.0 - seen))
             weighted = x * np.sqrt(slope * per)[:, None]
             precision = weighted.T @ weighted  # Fisher's; symmetric, so half the products
@@ -86,7 +98,7 @@ def shrunk_fit(
         covariance = np.linalg.inv(precision + np.diag(prior))
         before, w = w, covariance @ (right + prior * mean)
         if family == "logistic":
-            at = _uphill(x, y, at, w, mean, prior, flipped)
+            at = _ascend(x, y, at, w, mean, prior, flipped)
             w = at.w
         spread = np.bincount(member, weights=(w - mean) ** 2 + np.diag(covariance))
         variance = np.where(fixed, guess, (spread + weight * guess) / (size + weight))
@@ -102,49 +114,49 @@ def shrunk_fit(
     return fit
 
 
-def as_seen(p: ChanceT, flipped: float = FLIPPED) -> ChanceT:
-    """Probability that the label is an error, from P(error): some labels are wrong."""
+def as_seen(p: FloatT, flipped: float = FLIPPED) -> FloatT:
+    """Probability of an error label, from P(error): a share `flipped` of the labels is false."""
     return flipped + (1.0 - 2.0 * flipped) * p
 
 
-def chances(
+def probabilities(
     x: FloatArray, w: FloatArray, flipped: float = FLIPPED
 ) -> tuple[FloatArray, FloatArray]:
-    """P(error) and the chance that an error is seen, (n,) each."""
+    """P(error) and the probability of an error label, (n,) each."""
     p = 1.0 / (1.0 + np.exp(-np.clip(x @ w, -30.0, 30.0)))
     return p, as_seen(p, flipped)
 
 
-class _Place(NamedTuple):
-    """Coefficients, and what they give each row."""
+class _Point(NamedTuple):
+    """Coefficients, and the two probabilities that they give each row."""
 
     w: FloatArray
-    p: FloatArray  # as of `chances`
+    p: FloatArray  # as `probabilities` returns them
     seen: FloatArray
 
 
-def _uphill(
+def _ascend(
     x: FloatArray,
     y: FloatArray,
-    at: _Place,
+    at: _Point,
     to: FloatArray,
     mean: FloatArray,
     prior: FloatArray,
     flipped: float,
-) -> _Place:
-    """`to`, or as far towards it as the posterior density does not fall.
+) -> _Point:
+    """`to`, or a point between it and `at`, where the posterior density is no lower than at `at`.
 
     Labels that may be flipped carry little information once all of them agree; scoring steps then
     overshoot.
     """
 
-    def log_density(place: _Place) -> float:
-        likelihood = np.log(np.where(y == 1.0, place.seen, 1.0 - place.seen)).sum()
-        return float(likelihood - 0.5 * (prior * (place.w - mean) ** 2).sum())
+    def log_density(point: _Point) -> float:
+        likelihood = np.log(np.where(y == 1.0, point.seen, 1.0 - point.seen)).sum()
+        return float(likelihood - 0.5 * (prior * (point.w - mean) ** 2).sum())
 
     least = log_density(at) - SLACK
     for _ in range(HALVINGS):
-        there = _Place(to, *chances(x, to, flipped))
+        there = _Point(to, *probabilities(x, to, flipped))
         if log_density(there) >= least:
             return there
         to = 0.5 * (at.w + to)

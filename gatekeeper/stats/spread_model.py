@@ -64,14 +64,17 @@ class SpreadModel:
         return cls(design, found.intercept, found.slope, mean)
 
     def __call__(self, raw: Raw) -> float:
-        """Relative to the mean over recent outputs, above 0; 1 where nothing is learned."""
+        """The standard deviation relative to the mean over recent outputs, above 0.
+
+        1 where nothing is learned.
+        """
         z = self._design(raw)
         variance = self._intercept + sum(map(mul, self._slopes, z))
         deviation = sqrt(min(max(variance, LEAST), MOST))
         return (CONSTANT + (1.0 - CONSTANT) * deviation) / self._mean
 
     def of_rows(self, table: RawTable) -> FloatArray:
-        """The same for many at once, (n,)."""
+        """The relative standard deviations of many outputs at once, (n,)."""
         variance = self._intercept + self._design.of_rows(table).z @ self._slope
         deviation: FloatArray = np.sqrt(variance.clip(LEAST, MOST))
         return (CONSTANT + (1.0 - CONSTANT) * deviation) / self._mean

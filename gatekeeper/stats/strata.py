@@ -40,5 +40,5 @@ class CostStrata:
         return bisect_left(self.edges, cost_estimate)
 
     def of(self, cost_estimates: FloatArray) -> NDArray[np.intp]:
-        """The stratum of each of them: (N,)."""
+        """The stratum of each cost, (N,)."""
         return np.searchsorted(np.array(self.edges), cost_estimates, side="left")

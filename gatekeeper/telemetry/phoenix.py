@@ -23,7 +23,7 @@ class PhoenixAnnotations(ClientSink):
     """
 
     def send(self, scores: Sequence[Score]) -> None:
-        """In one request."""
+        """Send the scores in one request."""
         self._client.spans.log_span_annotations(
             span_annotations=[
                 {

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gatekeeper.types.quick_init import quick_init
 from gatekeeper.types.scores import log_probabilities_of_scores
 from gatekeeper.types.values import (
     MASKED,
@@ -25,6 +26,7 @@ __all__ = ["Generation"]
 _FLOAT64 = np.dtype(np.float64)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
     """One model output with its token log-probabilities, as far as known.

@@ -20,6 +20,7 @@ __all__ = ["GateResult", "Outcome", "Undecided"]
 _to_json = json.JSONEncoder(allow_nan=False).encode
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of a verification.

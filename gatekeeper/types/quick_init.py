@@ -31,6 +31,8 @@ def quick_init(cls: type[T]) -> type[T]:
             value = f"make_{name}() if {name} is absent else {name}"
         parameters.append(f"{name}{default}")
         lines.append(f"    set_{name}(self, {value})\n")
+    if hasattr(cls, "__post_init__"):
+        lines.append("    self.__post_init__()\n")
     exec(f"def __init__(self, {', '.join(parameters)}):\n{''.join(lines)}", scope)
     cls.__init__ = update_wrapper(scope["__init__"], cls.__init__)  # type: ignore[method-assign]
     return cls

@@ -3,11 +3,10 @@
     for n in range(100_000):
         assert f(n) == n % 7
 
-Only where it makes no difference: a loop over a `range` whose body makes one call of something
-that is not built in, whatever else happens, with arguments that depend on the loop's variable and
-on nothing that the body changes. The first calls are made one by one, so short loops stay as they
-are. tests/sandbox/test_sandbox_batching.py compares both ways; `benchmarks/sandbox.py` shows what
-it saves.
+Only where it makes no difference: a loop over a `range` whose body always makes one call of a
+function that is not built in, with arguments that depend on the loop's variable and on nothing
+that the body changes. The first calls are made one by one, so short loops stay as they are.
+tests/sandbox/test_sandbox_batching.py compares both ways; benchmarks/sandbox.py measures the gain.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["BATCHER", "Batcher", "batched"]
 
 BATCHER, _NEXT = "__gatekeeper_calls__", "__gatekeeper_next__"  # names in the test program
 FIRST = 64  # calls that are made one by one
-CHUNK = 256  # calls at a time after them
+CHUNK = 256  # calls per question after those
 _NONE: tuple[tuple[bool, Any], ...] = ()
 _PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List)
 _PLAIN_PARTS = (ast.operator, ast.unaryop, ast.expr_context)
@@ -39,12 +38,12 @@ _BRANCHES = (
 
 
 class Batcher:
-    """What a changed loop runs over: its numbers, each with a function that gives its call's value.
+    """The iterable of a changed loop: its numbers, each with a function for the call's value.
 
     Parameters
     ----------
     peer
-        The tests' end of the conversation.
+        The tests' end of the connection.
     """
 
     def __init__(self, peer: Any) -> None:
@@ -112,7 +111,7 @@ def _change(loop: ast.For, call: ast.Call) -> None:
 
 
 def _the_call(loop: ast.For) -> ast.Call | None:
-    """The one call of the loop's body that can be made beforehand; None where there is none."""
+    """The one call of the loop's body that can be made in advance; None if there is none."""
     over = loop.iter
     is_range = isinstance(over, ast.Call) and isinstance(over.func, ast.Name)
     if not (is_range and over.func.id == "range" and isinstance(loop.target, ast.Name)):  # type: ignore[attr-defined]
@@ -138,6 +137,6 @@ def _the_call(loop: ast.For) -> ast.Call | None:
 
 
 def _is_own(call: ast.Call) -> bool:
-    """A call of something built in, or of ours."""
+    """Whether a call is of a built-in function, or of one of ours."""
     name = getattr(call.func, "id", "")
     return hasattr(builtins, name) or name.startswith("__gatekeeper")

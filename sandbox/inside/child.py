@@ -1,20 +1,20 @@
-"""What a sandboxed process does with its job, once it is locked in.
+"""A sandboxed process does its job, once it is confined.
 
-Nothing in here knows what a test expects, except in the process of the judge: values go away as
-plain data, to be compared where the candidate cannot look.
+Only in the process of the judge does code know what a test expects: elsewhere values are sent as
+plain data, and compared where the candidate cannot look.
 
 Job, on the process's socket: 8 bytes of length (little endian) of what follows, then texts, each
 as 8 bytes of length and UTF-8 (surrogates let through). The first text is the kind of job:
 
     literal     candidate, imports, then one call expression for each test
-    in_process  candidate, setup, nonce, what the host read of the tests, then the tests
+    in_process  candidate, setup, nonce, the host's reading of the tests, then the tests
     script      candidate; the descriptor that came along is its standard input
     serve       candidate, imports; the descriptor is the stream to the judge
-    judge       what the host read of the tests, setup, then the tests; likewise
+    judge       the host's reading of the tests, setup, then the tests; likewise
 
 `imports` are the import statements of the tests' setup, which a candidate may rely on. Nothing else
-of the tests is ever in a candidate's process but the calls that it has to answer, except by
-`in_process`, whose name says it.
+of the tests is ever in a candidate's process, except the calls that it must answer, and, with
+`in_process`, the tests.
 
 Answers, frames on the same socket (the judge's are in `judge.py`):
 
@@ -23,7 +23,7 @@ Answers, frames on the same socket (the judge's are in `judge.py`):
     M  memory ran out; text
     L  a value is too large to send; text
     P  in_process only: the next test passed; the nonce
-    D  the candidate's code came to its end
+    D  the candidate's code has ended
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def work(connection: socket.socket) -> None:
 
 
 def _receive(connection: socket.socket) -> tuple[str, list[str], int]:
-    """The job and the descriptor that came with it, -1 where none did."""
+    """The job and the descriptor that came with it, -1 if there is none."""
     room = socket.CMSG_SPACE(array.array("i").itemsize)
     data, control, *_ = connection.recvmsg(1 << 16, room)
     descriptor = -1
@@ -95,9 +95,9 @@ def _receive(connection: socket.socket) -> tuple[str, list[str], int]:
 
 
 def _module(name: str = "candidate") -> types.ModuleType:
-    """A module of its own, so that dataclasses, pickle and typing find the candidate's classes.
+    """A new module, so that dataclasses, pickle and typing find the candidate's classes.
 
-    Not "__main__", except for scripts, so that a demonstration at the end does not run.
+    Not "__main__", except for scripts: a demonstration at the end of the code must not run.
     """
     module = types.ModuleType(name)
     sys.modules[name] = module
@@ -178,7 +178,7 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
                 raise
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
-        atexit._run_exitfuncs()  # as at the end of any program: they may print
+        atexit._run_exitfuncs()  # these may print, as at the end of any program
         sys.stdout.flush()
         send(b"D", b"")
     except MemoryError:
@@ -188,7 +188,7 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
 
 
 def serve(connection: socket.socket, candidate: str, imports: str) -> None:
-    """Run the candidate when the judge asks for it, then answer what it asks."""
+    """Run the candidate when the judge asks for it, then answer the judge's questions."""
     module = _module()
 
     def start(module: types.ModuleType) -> dict[str, str | None]:
@@ -208,7 +208,7 @@ def serve(connection: socket.socket, candidate: str, imports: str) -> None:
 
 
 def _origin(item: object) -> str | None:
-    """Where a global comes from: its module's name, with "=" behind it for a module itself."""
+    """The module that a global comes from; for a module itself, its name with "=" at the end."""
     if isinstance(item, types.ModuleType):
         return f"{item.__name__}="
     module = getattr(item, "__module__", None)

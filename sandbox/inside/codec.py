@@ -51,7 +51,7 @@ class Opaque:
 
 
 def opaque(item: object) -> Parts:
-    """What stands for an item that is no plain data and does not travel."""
+    """The placeholder for an item that is not plain data and is not sent."""
     name = f"{type(item).__name__}".encode("utf-8", "replace")[:MAX_NAME]
     return head(b"o", len(name)) + (b"\1" if item else b"\0") + name, ()
 
@@ -67,26 +67,26 @@ def encode(
 ) -> bytes:
     """Plain data as bytes; instances of subclasses as their nearest base that is plain.
 
-    It has a stack of its own, so no depth is a danger; cycles end at `MAX_DEPTH`.
+    It has its own stack, so no depth exhausts Python's; cycles end at `MAX_DEPTH`.
 
     Parameters
     ----------
     value
-        What to write.
+        The value to write.
     limit
-        Bytes, at most.
+        Most bytes.
     other
-        Writes what is not plain data; and the whole value, where it is too deep or its sets and
-        dicts have more than `max_hashed` entries.
+        Writes an item that is not plain data; and the whole value, if it is too deep or its sets
+        and dicts have more than `max_hashed` entries.
     instance
-        May write an instance of a subclass otherwise; None: as its nearest plain base.
+        May write an instance of a subclass in another way; None: as its nearest plain base.
     max_hashed, max_items
-        Entries of sets and dicts, and items, at most.
+        Most entries of sets and dicts, and most items.
 
     Raises
     ------
     TooLargeError
-        Beyond `limit` bytes, or `max_items`.
+        If it has more than `limit` bytes or `max_items` items.
     """
     out = bytearray()
     hashed = items = 0
@@ -104,11 +104,11 @@ def encode(
         else:
             write = next((_WRITERS[b] for b in kind.__mro__ if b in _WRITERS), other)
             named = issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
-            if named and other is not opaque:  # its fields matter to a judge only
+            if named and other is not opaque:  # only a judge looks at its fields
                 write = library_values.named_tuple
             tag, parts = write(item)
         if parts and depth >= MAX_DEPTH and other is not opaque:
-            out += _whole(item, other)  # stays where it is, from here on down
+            out += _whole(item, other)  # this item and all below it stay here
             continue
         out += tag
         if parts:
@@ -117,7 +117,7 @@ def encode(
                 return _whole(value, other)
             stack += zip(reversed(parts), itertools.repeat(depth + 1))
         items += len(parts)
-        # Whatever is on the stack takes a byte or more.
+        # Each item on the stack takes a byte or more.
         if len(out) + len(stack) > limit or items > max_items:
             raise TooLargeError
     return bytes(out)
@@ -162,8 +162,8 @@ def _listing(tag: bytes, base: type) -> Callable[[Any], Parts]:
     return write
 
 
-_ENTRIES = {b"d": 1, b"S": 2, b"Z": 2}  # halves of an entry that each part stands for
-_SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}  # refused before copied
+_ENTRIES = {b"d": 1, b"S": 2, b"Z": 2}  # half entries per part: a key, a value, or an element
+_SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}  # refused before a copy
 _CONSTANTS = {None: b"N", True: b"T", False: b"F", Ellipsis: b"."}
 _WRITERS: dict[type, Callable[[Any], Parts]] = {
     **{type(c): (lambda item: (_CONSTANTS[item], ())) for c in _CONSTANTS},
@@ -188,26 +188,26 @@ def decode(
     max_hashed: int = MAX_HASHED,
     max_items: int = MAX_ITEMS,
 ) -> Any:
-    """Read what `encode` has written.
+    """The value that `encode` has written.
 
     Parameters
     ----------
     data
         The bytes. They may come from a hostile process.
     other
-        Makes the object of an id and a description; None: there must be none.
+        Makes an object from an id and a description; None: objects are malformed.
     max_hashed, max_items
-        Entries of sets and dicts, and items, at most.
+        Most entries of sets and dicts, and most items.
 
     Returns
     -------
     Any
-        The value; `Opaque` for what is not plain data.
+        The value; `Opaque` for items that are not plain data.
 
     Raises
     ------
     MalformedError
-        `encode` does not write that, or it is beyond a limit.
+        `encode` does not write such bytes, or they exceed a limit.
     """
     try:
         return _Reader(data, other, max_hashed, max_items).value()
@@ -236,7 +236,7 @@ class _Reader:
     ) -> None:
         self._data, self._at, self.other = data, 0, other
         self._hashed, self._items_left = max_hashed, max_items
-        # Where entries are not counted, the time is that of whoever sent them.
+        # If entries are not limited, only the sender's own time is at risk.
         self._compared = MAX_COMPARED if max_hashed <= MAX_HASHED else None
 
     def value(self) -> Any:
@@ -260,7 +260,7 @@ class _Reader:
         return self._data[start:end]
 
     def item(self, depth: int) -> Any:
-        # This keeps the recursion, and hashing, within bounds; 4 are a handle's description.
+        # This bounds the recursion, and hashing; the 4 are for the description of a handle.
         if depth > MAX_DEPTH + 4:
             raise MalformedError("the value is too deep")
         at = self._at
@@ -275,7 +275,7 @@ class _Reader:
         return list(map(self.item, itertools.repeat(depth + 1, self._number())))
 
     def entries(self, depth: int, each: int = 1) -> list[Any]:
-        """Of a set; with `each` 2, keys and values of a dict."""
+        """The entries of a set; with `each` 2, the keys and values of a dict."""
         start, before = self._at, self._compared
         n = self._number(each)
         self._hashed -= n
@@ -290,7 +290,7 @@ class _Reader:
         return items
 
     def _number(self, each: int = 1) -> int:
-        """How many items, or entries of so many items, come next."""
+        """The number of the items, or entries of `each` items, that come next."""
         n = int.from_bytes(self.take(4), "little")
         self._items_left -= n * each
         if n * each > len(self._data) or self._items_left < 0:

@@ -1,4 +1,4 @@
-"""What a test program defines to be run: `check(candidate)`, test functions, classes, unittest's.
+"""The tests that a program defines: `check(candidate)`, test functions, classes, unittest's.
 
 Where pytest's own marks and fixtures are used, pytest itself runs the tests.
 """
@@ -27,17 +27,17 @@ def items(
     names: dict[str, Any],
     candidate: tuple[str, Any] | None,
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What has to be run after a test program was executed, each with its name.
+    """The tests to run after a test program was executed, each with its name.
 
     Parameters
     ----------
     program, nodes
-        The program: what it defines counts, in this order. All nodes of it, as written.
+        The program, whose definitions count in this order; and all its nodes, as written.
     names
         Its global names.
     candidate
-        The name of a function that checks what it is given, and what it is given; None where the
-        program has none.
+        The name of a function that checks its argument, and the argument; None if the program has
+        no such function.
     """
     if candidate is not None:
         check = names[candidate[0]]
@@ -62,15 +62,15 @@ def items(
 def check(
     program: ast.Module, candidate: Callable[[str], Any], facts: Mapping[str, Any]
 ) -> tuple[str, Any] | None:
-    """`check`, where a program defines it, and the candidate's function that it gets.
+    """`check`, if a program defines it, and the candidate's function that it gets.
 
     Parameters
     ----------
     program
         The tests.
     candidate
-        Finds an object of the candidate's by name, also where the tests define one of that name:
-        the function under test may itself be called `check`.
+        Finds an object of the candidate by name, even if the tests define one of that name: the
+        function under test may itself be called `check`.
     facts
         `Reading.for_judge` of sandbox/reading.py.
 
@@ -166,7 +166,7 @@ def wants_fixtures(program: ast.Module) -> bool:
 
 
 def _finish(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
-    """Call a test, and have what it gives run to its end: a coroutine, a generator."""
+    """Call a test, and run its result to the end, if that is a coroutine or a generator."""
     made = function(*arguments, **keywords)
     if made is None:
         return
@@ -233,7 +233,7 @@ def _cases(function: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _unittest(kind: type[unittest.TestCase]) -> None:
-    # Asked by name: the class itself takes asyncio along.
+    # By name, because importing the class would import asyncio.
     if all(base.__name__ != "IsolatedAsyncioTestCase" for base in kind.__mro__):
         kind = type(kind.__name__, (kind,), {"_callTestMethod": lambda self, test: _finish(test)})
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(kind)
@@ -253,7 +253,7 @@ def _is_skipped(test: Any) -> bool:
 
 
 def _run_pytest(names: dict[str, Any]) -> None:
-    """Have pytest collect and run what these names hold."""
+    """Let pytest collect and run the objects of these names."""
     pytest = importlib.import_module("pytest")
     module = types.ModuleType("tests")
     module.__dict__.update(names)
@@ -286,10 +286,10 @@ def _run_pytest(names: dict[str, Any]) -> None:
             crash = getattr(report.longrepr, "reprcrash", None)
             why = getattr(crash, "message", str(report.longrepr)).strip().splitlines()[0]
             raise AssertionError(f"{where}: {why}")
-    # One that skips itself while it runs may do so for what the candidate did.
+    # A test that skips itself while it runs may do so because of the candidate.
     if any(r.skipped and r.when == "call" and not hasattr(r, "wasxfail") for r in reports):
         raise AssertionError("a test skipped itself")
-    if code not in (0, 5):  # 5: none was found
+    if code not in (0, 5):  # 5: pytest found no test
         raise AssertionError(f"pytest was interrupted: {code!r}")
     if not any(report.passed and report.when == "call" for report in reports):
         raise AssertionError("no test ran")

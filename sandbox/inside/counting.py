@@ -1,6 +1,6 @@
 """Which assertions a test program has, and how many of them a run has reached.
 
-A test that asserts nothing would hold for every candidate: no verdict without a count.
+A test that asserts nothing would pass every candidate: without a count there is no verdict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds 
 
 
 class Count:
-    """What of the tests has really run.
+    """Counts which assertions of the tests have run.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Count:
         self.reached += 1
 
     def body(self, function: Any) -> Any:
-        """The function, with note taken of how it ends."""
+        """The function, wrapped so that its end is recorded."""
         name = function.__qualname__
         self.bodies[name] = False
         if inspect.iscoroutinefunction(function):
@@ -65,7 +65,7 @@ class Count:
         return noted
 
     def check(self) -> None:
-        """Raises AssertionError where a decorated test did not run to its end."""
+        """Raises AssertionError if a decorated test did not run to its end."""
         for name, ended in self.bodies.items():
             if not ended:
                 raise AssertionError(f"{name}: the candidate's decorator kept it from ending")
@@ -82,7 +82,7 @@ def _excusing() -> Iterator[None]:
 
 
 def asserts(node: ast.AST) -> bool:
-    """Whether that is an assertion: an `assert`, or a call such as `self.assertEqual(…)`."""
+    """Whether a node is an assertion: an `assert`, or a call such as `self.assertEqual(…)`."""
     if isinstance(node, ast.Assert):
         return True
     if isinstance(node, ast.Raise):
@@ -95,14 +95,14 @@ def asserts(node: ast.AST) -> bool:
 
 
 def swallows(node: ast.AST) -> bool:
-    """Whether an assertion that fails inside of it goes by unnoticed."""
+    """Whether an assertion that fails inside this node would be swallowed."""
     if isinstance(node, ast.With):
         managers = (item.context_expr for item in node.items)
         calls = [m for m in managers if isinstance(m, ast.Call)]
         return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
     if not isinstance(node, ast.Try):
         return False
-    leaves = (ast.Return, ast.Break, ast.Continue)  # out of `finally`, which drops what was raised
+    leaves = (ast.Return, ast.Break, ast.Continue)  # in `finally` these drop the exception
     if any(isinstance(inner, leaves) for part in node.finalbody for inner in walk(part)):
         return True
     for handler in node.handlers:
@@ -114,14 +114,14 @@ def swallows(node: ast.AST) -> bool:
 
 
 def _broad(*kinds: ast.expr) -> bool:
-    """Whether one of these exceptions is a failed assertion; of none given, all are meant."""
+    """Whether these exceptions include a failed assertion; without any, all are caught."""
     names = {ast.unparse(kind) for kind in kinds}
     names |= {ast.unparse(e) for kind in kinds if isinstance(kind, ast.Tuple) for e in kind.elts}
     return not kinds or bool(names & {"AssertionError", "Exception", "BaseException"})
 
 
 def _notes(handler: ast.excepthandler) -> bool:
-    """Whether a handler does more than go on: it may keep what it caught, to be looked at."""
+    """Whether a handler does more than continue: it may keep the exception for a later check."""
     quiet = (ast.Pass, ast.Continue, ast.Break)
     return not all(
         isinstance(n, quiet) or (isinstance(n, ast.Expr) and "print" in ast.unparse(n))
@@ -130,11 +130,11 @@ def _notes(handler: ast.excepthandler) -> bool:
 
 
 def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
-    """Have a program count what runs. `nodes` are all of it, `theirs` the candidate's names.
+    """Make a program count. `nodes` are all its nodes, `theirs` the candidate's names.
 
-    A call of the counter goes before the first statement of a block that asserts something itself:
-    whoever gets to another one of the block has been there. Test functions that are decorated with
-    names of `theirs` have their end noted.
+    A call of the counter is put before the first statement of a block that asserts by itself: a run
+    that reaches a later one has passed there. The end of test functions that are decorated with
+    names of `theirs` is recorded.
     """
     for node in nodes:
         if isinstance(node, ast.Lambda):
@@ -148,12 +148,12 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
                 _count_in(getattr(node, field, []))
 
 
-_BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # what may have statements inside
-_INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # what runs by itself
+_BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # nodes that contain statements
+_INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # nodes that are counted alone
 
 
 def _counting(node: ast.expr | ast.stmt) -> ast.Call:
-    """A call of the counter, at the place of that node."""
+    """A call of the counter, with the position of a node."""
     name = ast.copy_location(ast.Name(COUNTER, ast.Load()), node)
     return ast.copy_location(ast.Call(name, [], []), node)
 
@@ -176,7 +176,7 @@ def _count_in(block: list[ast.stmt]) -> None:
 
 
 def _decides(statement: ast.AST) -> bool:
-    """Whether a branch of it can do nothing but fail: not to get there is what is asserted."""
+    """Whether a branch of a statement can only fail: then not reaching it is the assertion."""
     if not isinstance(statement, ast.If | ast.Match | ast.Try):
         return False
     parts = [statement, *getattr(statement, "cases", ()), *getattr(statement, "handlers", ())]

@@ -1,8 +1,8 @@
-"""What the candidate's process reports of its objects: what they are, not what they answer.
+"""Facts that the candidate's process reports about its objects: their type, not their answers.
 
 Types, attributes and flags are read without running a line of the candidate's code. A hostile
-candidate controls this process and can report what it likes; the tests' side believes no more than
-what it could bring about by honest means, too: that an object has a certain class (`standins.py`).
+candidate controls this process and can report anything; the tests' side accepts only facts that the
+candidate could also cause honestly: that an object has a certain class (`standins.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gatekeeper.sandbox.inside.operations import OPERATIONS as _COMMON
 
 __all__ = ["FORWARDED", "OPERATIONS", "UNNAMED", "class_facts", "exact", "object_facts"]
 
-# Special methods whose presence decides what can be done with an object.
+# Special methods whose presence decides which operations an object supports.
 FORWARDED = frozenset(
     f"__{name}__"
     for name in """
@@ -31,7 +31,7 @@ FORWARDED = frozenset(
     irshift iand ior ixor
     """.split()  # noqa: SIM905
 )
-IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> the same value, of exactly this type
+IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> makes the same value of exactly this type
     str: lambda v: str.__getitem__(v, slice(None)),
     int: lambda v: int.__add__(v, 0),
     float: lambda v: float.__mul__(v, 1.0),
@@ -66,7 +66,7 @@ def exact(item: Any) -> Any:
 
 
 def object_facts(item: Any) -> tuple[Any, ...]:
-    """How an object is described, by its class alone."""
+    """The description of an object, from its class alone."""
     kind = type(item)
     if standard(kind):
         return "shared", kind.__module__, kind.__qualname__
@@ -76,7 +76,7 @@ def object_facts(item: Any) -> tuple[Any, ...]:
 
 
 def standard(kind: type) -> bool:
-    """Whether a class is Python's own, and every process finds it under its name."""
+    """Whether a class is Python's own, so that every process finds it under its name."""
     module, name = kind.__module__, kind.__qualname__
     if type(module) is not str or module.partition(".")[0] not in sys.stdlib_module_names:
         return False
@@ -115,13 +115,13 @@ def class_facts(kind: type) -> tuple[Any, ...]:
 
 
 def _first(kind: type, name: str) -> Any:
-    """What a class defines under that name, itself or by inheritance."""
+    """The attribute of a class by its name, its own or an inherited one."""
     found = (vars(base)[name] for base in type.mro(kind) if name in vars(base))
     return next(found, None)
 
 
 def _code(function: Any) -> tuple[Any, ...] | None:
-    """What `inspect` reads of a function's code, without the code."""
+    """The attributes that `inspect` reads of a function's code, without the code."""
     code = getattr(function, "__code__", None)
     if not inspect.iscode(code):
         return None
@@ -130,7 +130,7 @@ def _code(function: Any) -> tuple[Any, ...] | None:
 
 
 def _signature(function: Any) -> list[tuple[Any, ...]]:
-    """(name, kind, default, annotation) of each parameter, then of what is returned."""
+    """(name, kind, default, annotation) of each parameter, then of the return value."""
     found = inspect.signature(function)
     empty = inspect.Signature.empty
 
@@ -145,7 +145,7 @@ def _signature(function: Any) -> list[tuple[Any, ...]]:
 
 
 class _Loop:
-    """One event loop for all that is awaited: what is bound to it stays usable."""
+    """One event loop for every await, so that objects bound to it stay usable."""
 
     loop: Any = None
 
@@ -181,7 +181,7 @@ _SCALARS = frozenset({int, float, bool, str, type(None)})
 def _calls(function: Any, rows: list[tuple[Any, ...]]) -> tuple[tuple[bool, Any], ...]:
     """(whether it failed, value or exception) of one call after the other.
 
-    To the first that fails, or that gives more than a number or a text: that may be large.
+    Up to the first call that fails, or returns anything but a number or text: that may be large.
     """
     found: list[tuple[bool, Any]] = []
     for arguments in rows:
@@ -210,4 +210,4 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "aenter": _asynchronous("__aenter__"),
     "aexit": _asynchronous("__aexit__"),
 }
-"""What the tests may ask of a candidate's object, by name."""
+"""The operations that tests may request on a candidate's object, by name."""

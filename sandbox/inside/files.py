@@ -1,4 +1,4 @@
-"""Removes what a candidate left on a disk."""
+"""Removes files that a candidate left on a disk."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import time
 
 __all__ = ["remove"]
 
-BATCH = 1000  # entries looked at in one go: a directory may have millions
+BATCH = 1000  # entries read at a time: a directory may have millions
 
 
 def remove(directory: str, seconds: float = math.inf) -> bool:
-    """Remove a directory, bringing inner ones to the top: a chain may be deeper than any stack.
+    """Remove a directory. Returns whether it is gone; False if that takes longer than `seconds`.
 
-    Whether it is gone; not where it takes longer than `seconds`.
+    Inner directories are moved to the top, because a chain of them may be deeper than any stack.
     """
     patience = time.monotonic() + seconds
     with contextlib.suppress(OSError):
@@ -28,7 +28,7 @@ def remove(directory: str, seconds: float = math.inf) -> bool:
 
 
 def _thin_out(directory: str, patience: float) -> bool:
-    """Remove some entries, and levels of inner directories; whether there were any."""
+    """Remove some entries, and levels of inner directories. Returns whether there were any."""
     for entry in (found := _some(directory)):
         if time.monotonic() > patience:
             break

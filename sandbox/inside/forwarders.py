@@ -1,7 +1,7 @@
 """The special methods of stand-ins: operators, conversions, containers, iteration, `with`.
 
-A class of stand-ins has those of the class that it stands for. What of their answers is believed,
-and which data of the tests they may hand over, is said at the head of `standins.py`.
+A class of stand-ins has those of the class that it stands for. The head of `standins.py` says which
+of their answers are accepted, and which data of the tests they may send.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
 
 
 def _number(name: str) -> Callable[..., Any]:
-    """A conversion to plain data that an informed object is not asked for."""
+    """A conversion to plain data; refused for an informed object."""
 
     def convert(self: Any, *arguments: Any) -> Any:
         trust = inner(self).trust
@@ -106,7 +106,7 @@ async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
 
 
 def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
-    """A function that is found in a class of the tests is a method of its objects."""
+    """Bind a function that is an attribute of a class of the tests, as a method of its objects."""
     return self if owner is None else types.MethodType(self, owner)
 
 
@@ -119,7 +119,7 @@ def _iterate(self: Any) -> Iterator[Any]:
 
 
 def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
-    """The steps; a container that has a length must yield as many."""
+    """The steps of an iteration; a container that has a length must yield as many."""
     count = 0
     with contextlib.suppress(StopIteration):
         while True:
@@ -163,4 +163,4 @@ FORWARDERS: dict[str, Any] = {
     "__exit__": _exit,
     "__aexit__": _aexit,
 }
-"""The special methods of stand-ins, by name; a class of them has those of what it stands for."""
+"""The special methods of stand-ins, by name; a class has those of the class it stands for."""

@@ -1,4 +1,4 @@
-"""What the side with the tests lets a candidate do to the tests' objects."""
+"""Decides what a candidate may do with objects of the tests."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ _TEXTS = {
 
 
 class RefusedError(AttributeError):
-    """The other side must not do this to an object of ours."""
+    """The candidate must not do this with an object of the tests."""
 
 
 class Guard:
-    """Refuses what leads from an object of the tests to anything that hangs on it.
+    """Refuses operations that lead from an object of the tests to other objects.
 
-    Everything Python code reaches through an object (its function's globals, a generator's frame)
-    hangs on attributes; so the limits are set on attributes. Calls, iteration and indexing are
-    free: a candidate may use what it was given.
+    Python code reaches other objects through attributes (a function's globals, a generator's
+    frame), so the limits are set on attributes. Calls, iteration and indexing are allowed: a
+    candidate may use the objects that it was given.
 
     Parameters
     ----------
     module
-        Name of the module that the tests run in; objects of its classes are open.
+        Name of the module that the tests run in; attributes of its classes' objects are allowed.
     """
 
-    # Of the standard library's objects; all others can be called, iterated, indexed, and no more.
+    # Classes of the standard library whose attributes are allowed; objects of others can only be
+    # called, iterated and indexed.
     _OPEN = frozenset(
         {
             *(("_io", "StringIO"), ("_io", "BytesIO"), ("random", "Random")),
@@ -42,7 +43,7 @@ class Guard:
             ("unittest.mock", "AsyncMock"),
         }
     )
-    files = frozenset({"test.py", "setup.py"})  # of the tests' own code
+    files = frozenset({"test.py", "setup.py"})  # file names of the tests' own code
     _GENERATOR = frozenset({"send", "throw", "close"})
     _NAMES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
 
@@ -52,7 +53,7 @@ class Guard:
         self.asserting: frozenset[int] = frozenset()  # lines of the running test that assert
 
     def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:
-        """Raises RefusedError."""
+        """Raises RefusedError if the candidate must not do this."""
         if operation in _TEXTS and not self._shows(target, _TEXTS[operation]):
             raise RefusedError(f"the text of the tests' {type(target).__name__} is not accessible")
         if operation not in ("get", "set", "delete"):
@@ -64,9 +65,9 @@ class Guard:
             )
 
     def _shows(self, target: Any, names: tuple[str, ...]) -> bool:
-        """Whether the text of an object says only what the tests themselves wrote.
+        """Whether the text of an object comes from code of the tests.
 
-        What is made for it, such as a dataclass's `repr`, shows all that it holds.
+        A generated text, such as a dataclass's `repr`, would show every value that it contains.
         """
         if isinstance(
             target, BaseException | types.FunctionType | types.BuiltinFunctionType | type
@@ -88,7 +89,7 @@ class Guard:
         if operation == "get":
             named = (kind.__module__, kind.__qualname__)
             return own or named in self._OPEN or isinstance(target, BaseException)
-        # Data of an instance may change; what it, or its class, does may not.
+        # Data of an instance may be changed, but not its methods or its class.
         if isinstance(target, type) or not (own or isinstance(target, types.SimpleNamespace)):
             return False
         does = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
@@ -98,7 +99,7 @@ class Guard:
         return not callable(getattr(target, name, None))
 
     def swallows(self, error: BaseException | None, trace: types.TracebackType | None) -> bool:
-        """Whether a candidate's context manager may swallow that: not what an assertion raised."""
+        """Whether a candidate's context manager may not swallow an error: one of an assertion."""
         lines = set()
         while trace is not None:
             if trace.tb_frame.f_globals.get("__name__") == self._module:

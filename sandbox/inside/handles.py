@@ -1,8 +1,7 @@
-"""The candidate's side of the conversation: its own objects, and handles of the tests' objects.
+"""The candidate's side of the connection: its own objects, and handles of the tests' objects.
 
-A handle behaves as the object would: whatever is done to it is asked of the tests' process, whose
-`Guard` decides. What a candidate does to its own handles is its own affair; nothing here protects
-the tests from it.
+A handle behaves as the object would: each operation on it is requested from the tests' process,
+whose `Guard` decides. A candidate may change its own handles: the tests do not rely on this side.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ __all__ = ["CandidatePeer", "Handle"]
 
 
 class CandidatePeer(Peer):
-    """The candidate's end.
+    """The candidate's end of the connection.
 
     Parameters
     ----------
     connection
         The stream to the tests' process.
     more
-        Operations that only this side can be asked for, by name.
+        Operations that only this side has, by name.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class CandidatePeer(Peer):
         self._operations = {**facts.OPERATIONS, **(more or {})}
         self._kinds = dict(_KINDS)
         self._described: set[int] = set()  # numbers of the classes that the tests know
-        self._lent: deque[Any] = deque(maxlen=LOANS)  # the last ones
+        self._lent: deque[Any] = deque(maxlen=LOANS)  # the last loans
         self._lendings = 0
 
     def _stand_in(self, number: int, description: Any) -> Any:
@@ -108,7 +107,7 @@ class CandidatePeer(Peer):
                 found.append((number, lent))
 
     def _loan(self, number: int) -> Any:
-        """A value that was lent; None where that is long ago."""
+        """A value that was lent; None if it is no longer kept."""
         at = number - 1 - self._lendings  # from the end
         return self._lent[at] if -len(self._lent) <= at < 0 else None
 
@@ -188,9 +187,9 @@ for _name in ("setitem", "delitem", "next", "reversed", "dir", "enter"):
 
 
 def _handle_kind(name: str) -> type[Handle]:
-    """A class of handles that has the name of what they stand for."""
+    """A class of handles with the name of the objects that they stand for."""
     return type(name, (Handle,), {"__slots__": ()})
 
 
-# Made before the fork: a class of so many methods takes its time.
+# Made before the fork, because making a class of so many methods is slow.
 _KINDS = {name: _handle_kind(name) for name in ("function", "method", "module", "type")}

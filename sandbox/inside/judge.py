@@ -1,4 +1,4 @@
-"""The process of the tests: runs them against a candidate that lives in another process.
+"""The process of the tests: runs them against a candidate in another process.
 
 The candidate's functions and classes appear in the tests' namespace as stand-ins. Answers, frames
 on the socket to the host:
@@ -7,7 +7,7 @@ on the socket to the host:
     E  a test failed, or the candidate's code did; text
     I  the tests cannot be run here at all, whatever the candidate does; text
     M  memory ran out; text
-    G  the candidate's process ended, or broke off the conversation; text
+    G  the candidate's process ended, or closed the connection; text
     D  done: all tests passed
 """
 
@@ -37,7 +37,7 @@ __all__ = ["describe", "judge"]
 
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
-_TAME = frozenset(  # modules of which nothing runs a text or bytes that it is given
+_TAME = frozenset(  # modules whose functions never execute text or bytes from their arguments
     """
     abc collections collections.abc contextlib dataclasses datetime decimal enum fractions
     functools io itertools numbers string typing
@@ -46,10 +46,10 @@ _TAME = frozenset(  # modules of which nothing runs a text or bytes that it is g
 
 
 def describe(error: BaseException) -> str:
-    """`Type: message`, whatever the exception does when it is asked."""
+    """`Type: message`, even if the methods of the exception fail."""
     try:
         text = str(error)
-    except BaseException:  # a hostile __str__ hurts only its own message
+    except BaseException:  # a hostile __str__ affects only its own message
         text = "(no message)"
     name = type(error).__name__
     return (f"{name}: {text}" if text else name)[:MAX_TEXT]
@@ -66,8 +66,8 @@ class _Names(dict[str, Any]):
         peer.begin("start", self.module)
 
     def started(self) -> None:
-        """Wait until the candidate's code has run; raises what it raised."""
-        # The candidate's names; for what it imported, where that came from (`child.py`).
+        """Wait until the candidate's code has run; raises the exception that it raised."""
+        # The candidate's names; imported objects with the module that they are from (`child.py`).
         self._bound = dict(self.peer.finish("start", self.module))
 
     def __missing__(self, name: str) -> Any:
@@ -81,7 +81,7 @@ class _Names(dict[str, Any]):
         if name not in self._bound:
             raise KeyError(name)
         found = self.find(name)
-        if is_stand_in(found):  # other values may change: ask next time
+        if is_stand_in(found):  # other values may change, so they are not kept
             self[name] = found
         return found
 
@@ -89,7 +89,7 @@ class _Names(dict[str, Any]):
         return name in self._bound or super().__contains__(name)
 
     def find(self, name: str) -> Any:
-        """The candidate's object of that name; Python's own where that is one of `_TAME`.
+        """The candidate's object of that name; Python's own if it is from one of `_TAME`.
 
         Raises AttributeError.
         """
@@ -104,10 +104,10 @@ class _Names(dict[str, Any]):
 
 
 def _of_python(name: str, origin: object) -> Any:
-    """What a candidate imported under that name, by its own word; None: ask the candidate.
+    """The object that a candidate says it imported under that name; None: use the candidate's.
 
-    Only classes and decorators make a difference here. Any other function is asked of the
-    candidate, as one of its own is: `pickle.loads` would run what it is given in this process.
+    Only classes and decorators make a difference here. Any other function runs in the candidate's
+    process, like its own functions: `pickle.loads` would execute its argument in this process.
     """
     if type(origin) is not str:
         return None
@@ -140,7 +140,7 @@ class _Candidate(types.ModuleType):
             setattr(module, name, value)
 
     def __delattr__(self, name: str) -> None:
-        """Take back what was set: mocks do that, who find no such name in the module itself."""
+        """Undo a setting: mocks do that, as they find no such name in the module itself."""
         module = vars(self)["_names"].module
         if name in vars(self)["_originals"]:
             setattr(module, name, vars(self)["_originals"].pop(name))
@@ -149,7 +149,7 @@ class _Candidate(types.ModuleType):
 
 
 class _Importer:
-    """Finds the modules that are the candidate; none of them exists."""
+    """Finds the modules that stand for the candidate; none of them exists as a file."""
 
     def __init__(self, names: _Names, modules: Sequence[str]) -> None:
         self._names, self._modules = names, modules
@@ -157,7 +157,7 @@ class _Importer:
     def find_spec(
         self, name: str, path: object = None, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
-        loader: Any = self  # of the right shape; the base class takes too long to import
+        loader: Any = self  # it has the methods of a loader, whose base class is slow to import
         return importlib.machinery.ModuleSpec(name, loader) if name in self._modules else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
@@ -175,7 +175,7 @@ def judge(
     setup: str,
     tests: Sequence[str],
 ) -> None:
-    """Run the tests in their order; the first that does not hold ends the run.
+    """Run the tests in their order; the first failure ends the run.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def judge(
     send
         Sends an answer to the host: its kind and a text.
     reading
-        What the host found in the tests, as JSON: `Reading.for_judge` of sandbox/reading.py.
+        The host's reading of the tests, as JSON: `Reading.for_judge` of sandbox/reading.py.
     setup, tests
         Programs.
     """
@@ -204,13 +204,13 @@ def judge(
         def prepared(source: str, file: str) -> _Program:
             return ahead.pop(0) if ahead else _Program(source, file, guard, theirs)
 
-        # While the candidate's code runs: on two processors it saves a tenth of a task's time.
-        with contextlib.suppress(Exception):  # which is raised again in its turn
+        # Meanwhile the candidate's code runs: on two processors it saves a tenth of a task's time.
+        with contextlib.suppress(Exception):  # the same exception is raised again below
             if setup.strip():
                 ahead.append(_Program(setup, "setup.py", guard, theirs))
             ahead.append(_Program(tests[0], TEST_FILE, guard, theirs))
         names.started()
-        peer.evidence = False  # that it starts is no evidence
+        peer.evidence = False  # the start alone is no evidence
         where = "in the setup code"
         unseen = Unseen(text, peer.matters)
         if setup.strip():
@@ -233,7 +233,7 @@ def judge(
                 send(b"P", "")
         unseen.finish()
         if not count.reached:
-            # Where it gave nothing it has no part in that.
+            # Without any evidence from the candidate, it is not the candidate's failure.
             raise AssertionError(_NEVER) if peer.evidence else _NotHereError(_NEVER)
         if not peer.evidence:
             raise AssertionError(_NOTHING)
@@ -255,7 +255,7 @@ def judge(
 
 
 class _NotHereError(Exception):
-    """The tests do not test."""
+    """The tests test nothing here."""
 
 
 _NOTHING = "the candidate gave no value to judge, only objects that would judge themselves"
@@ -263,14 +263,14 @@ _NEVER = "no assertion was reached"
 
 
 def _is_missing(error: BaseException) -> bool:
-    """Whether the tests import what is not here; the candidate's names are not meant."""
+    """Whether the tests import a module that is not installed; not the candidate's modules."""
     return isinstance(error, ImportError) and not isinstance(
         sys.modules.get(error.name or ""), _Candidate
     )
 
 
 def _line(error: BaseException, test: str) -> str:
-    """The line of the test that raised it, where that is known."""
+    """The line of the test that raised the error, if that is known."""
     trace, number = error.__traceback__, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == TEST_FILE:
@@ -281,7 +281,7 @@ def _line(error: BaseException, test: str) -> str:
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_ASSERTIONS = (ast.Assert, ast.Raise, ast.Call)  # what may be one: `counting.asserts`, or a helper
+_ASSERTIONS = (ast.Assert, ast.Raise, ast.Call)  # nodes that may assert, themselves or by a helper
 
 
 class _Program:
@@ -290,9 +290,9 @@ class _Program:
     Attributes
     ----------
     tree
-        What is run: counted and batched.
+        The program to run: counted and batched.
     nodes
-        Those of the program as it is written.
+        The nodes of the program as it is written.
     """
 
     def __init__(self, source: str, file: str, guard: Guard, theirs: frozenset[str]) -> None:
@@ -306,7 +306,7 @@ class _Program:
         batching.batched(self.nodes)
         try:
             self._code = compile(self.tree, file, "exec", dont_inherit=True)
-        except SyntaxError as error:  # a `return` in no function: the parser lets it through
+        except SyntaxError as error:  # a `return` outside a function, which the parser accepts
             raise _NotHereError(f"the tests cannot be run: {describe(error)}") from None
 
     def run(self, names: _Names, guard: Guard) -> None:
@@ -315,7 +315,7 @@ class _Program:
 
 
 def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[int]:
-    """Lines that assert, and those of a `with` before one: nobody may leave from there unseen."""
+    """Lines that assert, and those of a `with` before one: errors there must not be swallowed."""
 
     def asserts(node: ast.AST) -> bool:
         function = node.func if isinstance(node, ast.Call) else None

@@ -75,7 +75,7 @@ _NUMBERS = re.compile(r"[<>|][biufcSUmM]\d{1,9}(\[\w{1,3}\])?")  # dtypes that h
 
 
 def array(item: Any) -> Parts | None:
-    """A numpy array or scalar: its type, shape and bytes; None for what else numpy has."""
+    """A numpy array or scalar: its type, shape and bytes; None for other objects of numpy."""
     numpy = sys.modules["numpy"]
     if type(item) is not numpy.ndarray and not isinstance(item, numpy.generic):
         return None
@@ -99,7 +99,7 @@ def _from_array(kind: str, shape: tuple[int, ...] | None, data: bytes) -> Any:
 
 
 def _of(part: type, build: Callable[..., Any]) -> Callable[..., Any]:
-    """`build`, of a part that is what `encode` writes: a range would be walked to its end."""
+    """`build` for a first part of the right type: another one, such as a range, may be endless."""
 
     def checked(first: Any, *others: Any) -> Any:
         if type(first) is not part:
@@ -120,7 +120,7 @@ def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
     return collections.namedtuple(name, fields)
 
 
-# Values of the standard library: type, its parts, and how it is made of them.
+# Values of the standard library: type, how to get its parts, and how to make it from them.
 _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., Any]]] = {
     "Fraction": (fractions.Fraction, _ratio, _from_ratio),
     "Decimal": (decimal.Decimal, lambda v: (decimal.Decimal.__str__(v),), _from_text),
@@ -188,4 +188,4 @@ def named_tuple(item: Any) -> Parts:
 
 
 WRITERS = {kind: _known(name, dissect) for name, (kind, dissect, _) in _KNOWN.items()}
-"""How values are written: type -> a function that gives their tag and parts."""
+"""How values are written: type -> a function that returns their tag and parts."""

@@ -21,6 +21,7 @@ import sys
 from dataclasses import dataclass
 
 __all__ = [
+    "NOBODY",
     "Limits",
     "adopt_orphans",
     "confine",

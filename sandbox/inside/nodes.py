@@ -1,6 +1,6 @@
 """Walks syntax trees: as `ast.walk` does, in the same order, in half of its time.
 
-Every test is walked more than once, and each time by a process that just began.
+Every test is walked more than once, each time by a new process without caches.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["children", "walk"]
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes that a node is made of; what `ast.iter_child_nodes` yields."""
+    """The child nodes of a node, as `ast.iter_child_nodes` yields them."""
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
@@ -25,6 +25,6 @@ def children(node: ast.AST) -> list[ast.AST]:
 def walk(root: ast.AST) -> list[ast.AST]:
     """A node and all below it, the upper ones first."""
     found = [root]
-    for node in found:  # which grows meanwhile
+    for node in found:  # the list grows during the loop
         found += children(node)
     return found

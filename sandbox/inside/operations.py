@@ -1,4 +1,4 @@
-"""What one side may ask of an object of the other's, and what both sides find by name."""
+"""Operations that one side may request on the other's objects, and objects that both sides have."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "enter": lambda o: type(o).__enter__(o),
     "exit": lambda o, *error: type(o).__exit__(o, *error),
 }
-"""What one side may ask of an object of the other's, by name."""
+"""The operations that one side may request on an object of the other, by name."""
 
 BUILTIN_TYPES = {
     name: kind
     for name, kind in vars(builtins).items()
     if isinstance(kind, type) and not issubclass(kind, BaseException)
 } | {"NoneType": type(None)}
-_NOISY = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "test"}  # do things at import
+_NOISY = {"antigravity", "this", "idlelib", "turtle", "turtledemo", "test"}  # act when imported
 
 
 def importable(module: str, name: str) -> Any:
@@ -89,7 +89,7 @@ def importable(module: str, name: str) -> Any:
 
 
 def update(old: Any, new: Any) -> None:
-    """Give a mutable object the contents of its changed copy, inner ones in place too."""
+    """Give a mutable object the contents of its changed copy; inner objects in place, too."""
     if isinstance(old, list):
         if len(old) == len(new):
             for number, (mine, theirs) in enumerate(zip(old, new, strict=True)):

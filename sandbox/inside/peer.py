@@ -1,4 +1,4 @@
-"""One end of the conversation between the process of the tests and that of the candidate.
+"""One end of the connection between the process of the tests and that of the candidate.
 
 Plain data travels by value (`codec.py`); everything else stays where it is and is referred to by a
 number. Frames:
@@ -8,17 +8,17 @@ number. Frames:
        number of the loan that the value is, changed loans)
     X  its answer: an exception; (classes, arguments, attributes, its number, its text, printed)
 
-Of all but the arguments, None says that there is nothing.
+None stands for an absent field, except in the arguments.
 
-While a peer waits for an answer it answers questions: callbacks. What an argument's list, dict or
-set became is sent back, so that changing it in place is seen. A list, dict or set that the tests
-are given is a loan: what they do to it, as in `cart.items.append(x)`, goes along with the next
-question, and what the candidate does to it with the answer. `surroundings` is what the tests
-changed around them that a candidate sees in one process (`surroundings.py`), `printed` what it
-wrote to streams that the tests replaced.
+While a peer waits for an answer it answers questions: callbacks. The final contents of a list, dict
+or set of the arguments are sent back, so that a change in place is seen. A list, dict or set that
+the tests receive is a loan: their changes to it, as in `cart.items.append(x)`, are sent with the
+next question, and the candidate's changes with the answer. `surroundings` are changes of the tests
+to their process that a candidate would see in one process (`surroundings.py`); `printed` is the
+text that the candidate wrote to streams that the tests replaced.
 
-Every process is forked with this loaded, so it imports nothing that has to be put in order after
-a fork: threading, random, asyncio.
+Every process is forked with this loaded, so it imports no module that must be reset after a fork:
+threading, random, asyncio.
 """
 
 from __future__ import annotations
@@ -35,59 +35,59 @@ from gatekeeper.sandbox.inside.wire import frame
 
 __all__ = ["LOANS", "GoneError", "Peer"]
 
-_CHUNKS = 1 << 12, 1 << 20  # bytes that are read at a time, at least and at most
+_CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
 LOANS = 32  # mutable values that the tests may still change
 
 
 class GoneError(BaseException):
-    """The other process ended. Not an Exception: no test should take it for the candidate's."""
+    """The other process ended. Not an Exception, so that no test takes it for the candidate's."""
 
 
 class Peer(References):
-    """One end of a stream: asks, answers, and keeps what was lent up to date.
+    """One end of a stream: asks, answers, and keeps loans up to date.
 
     Parameters
     ----------
     connection
-        A stream socket; both of its ends are of the same version.
+        A stream socket; both ends run the same version of this code.
     """
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__()
         self._connection = connection
-        self._received = bytearray()  # and not read yet
+        self._received = bytearray()  # bytes received and not read yet
         self._lock = _thread.RLock()  # threads of a candidate take turns
         self.gone = False
 
-    # What the two sides do differently
+    # Methods that differ between the two sides
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         """The value of an operation on an object of ours."""
         return OPERATIONS[operation](target, *arguments, **keywords)
 
     def _surroundings(self) -> Any:
-        """What a question takes along."""
+        """The surroundings to send with a question."""
         return None
 
     def _surrounded(self, surroundings: Any) -> contextlib.AbstractContextManager[list[Any]]:
-        """Around the answer to a question; gives what is printed meanwhile, by stream."""
+        """A context for answering a question; yields the text printed in it, by stream."""
         return _NOTHING
 
     def _repeat(self, printed: list[Any]) -> None:
-        """What the other side wrote while it answered."""
+        """Write here the text that the other side wrote while it answered."""
 
     def _lend(self, value: Any) -> int:
         """The number under which a mutable value may be changed from the other side; 0: none."""
         return 0
 
     def _borrow(self, number: int, value: Any) -> None:
-        """Take note of a value that the other side has lent."""
+        """Record a value that the other side has lent."""
 
     def _loans(self) -> tuple[list[tuple[int, Any]], list[int]] | None:
-        """Of the values that were borrowed, those that are different now; and all still in use.
+        """The borrowed values that have changed, and the numbers of all that are still in use.
 
-        None where there are none.
+        None if there are none.
         """
         return None
 
@@ -95,24 +95,24 @@ class Peer(References):
         """Give borrowed values the contents that the other side gave them."""
 
     def _lending(self, loans: Any) -> contextlib.AbstractContextManager[list[tuple[int, Any]]]:
-        """Around the answer to a question: `_loans` of the other side, and what changes of them."""
+        """A context for answering a question with the other side's `_loans`; yields the changes."""
         return _NOTHING
 
     # Questions and answers
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
-        """Have the other side do something; its exceptions are raised here."""
+        """Request an operation from the other side; its exceptions are raised here."""
         with self._lock:
             self.begin(operation, *arguments, **keywords)
             return self.finish(operation, *arguments, **keywords)
 
     def begin(self, operation: str, /, *arguments: Any, **keywords: Any) -> None:
-        """The first half of `ask`: what follows it runs while the other side works."""
+        """The first half of `ask`: the caller continues while the other side works."""
         question = (operation, arguments, keywords or None, self._surroundings(), self._loans())
         self._send(b"Q", question)
 
     def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
-        """The second half, of the same question; nothing else may be asked before it."""
+        """The second half of `ask`, for the same question; no other may be asked in between."""
         while True:
             kind, payload = self._receive()
             if kind == b"Q":
@@ -136,8 +136,8 @@ class Peer(References):
                 raise self.received(operation, self._error(*described))
 
     def received(self, operation: str, error: BaseException) -> BaseException:
-        """What to raise for an exception of the other side's."""
-        # It would end a loop of ours as if there were no more to check.
+        """The exception to raise here for one of the other side."""
+        # A StopIteration would end a loop of the tests as if there were no more items to check.
         if isinstance(error, StopIteration) and operation not in ("next", "send", "throw"):
             raised = RuntimeError(f"the candidate raised {error!r}")
             raised.__cause__ = error
@@ -159,7 +159,7 @@ class Peer(References):
         try:
             operation, arguments, keywords, surroundings, loans = question
             keywords = keywords or {}
-            # Arguments of many calls are made for them alone: nobody sees what becomes of them.
+            # Arguments of "calls" exist only for these calls, so their changes need not be sent.
             given = [*arguments, *keywords.values()] if operation != "calls" else []
             before = [self._trace(item) for item in given]
             with self._lending(loans) as changed, self._surrounded(surroundings) as printed:
@@ -182,7 +182,7 @@ class Peer(References):
             self._send(b"X", (*self._error_parts(error), printed or None))
 
     def _trace(self, item: object) -> bytes | None:
-        """What a mutable argument is now; None for others."""
+        """The present contents of a mutable argument as bytes; None for other arguments."""
         if type(item) not in (*MUTABLE, tuple) and type(item).__module__ != "numpy":
             return None
         return self._encode(item)
@@ -203,13 +203,13 @@ class Peer(References):
                 raise EOFError
             payload = self._read(size)
             return start[:1], decode(payload, other=self.meant, **UNBOUNDED)
-        except (OSError, EOFError, ValueError):  # nothing but nonsense can be expected from it
+        except (OSError, EOFError, ValueError):  # the stream has ended, or is no longer valid
             self.gone = True
             raise GoneError from None
 
     def _read(self, size: int) -> bytes:
-        """As many bytes of the stream. Raises EOFError."""
-        # A file over the socket would do this, and take 0.2 ms of each task to be made.
+        """Read `size` bytes of the stream. Raises EOFError."""
+        # Not `socket.makefile`, which would take 0.2 ms of each task.
         while (missing := size - len(self._received)) > 0:
             chunk = self._connection.recv(max(min(missing, _CHUNKS[1]), _CHUNKS[0]))
             if not chunk:

@@ -19,7 +19,7 @@ __all__ = [
     "waited",
 ]
 
-MANY = 1000  # processes that are looked at, however fast they fork
+MANY = 1000  # most processes that are looked at, however fast they fork
 CGROUPS = {  # version 2, then 1
     "current": ("pids.current", "pids/pids.current"),
     "used": ("cpu.stat", "cpuacct/cpuacct.usage"),
@@ -29,7 +29,7 @@ CGROUPS = {  # version 2, then 1
 
 
 def _threads(pid: int) -> list[str]:
-    """Their directories; none of a process that is gone."""
+    """The directories of a process's threads; none if the process has ended."""
     try:
         return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
     except OSError:
@@ -45,7 +45,7 @@ def children(pid: int) -> set[int]:
 
 
 def tree(roots: set[int]) -> set[int]:
-    """Processes and all that they started, except those whose parents are gone."""
+    """These processes and all that they started, except those whose parents have ended."""
     found: set[int] = set()
     new = roots
     while new and len(found) < MANY:
@@ -55,7 +55,7 @@ def tree(roots: set[int]) -> set[int]:
 
 
 def _read(path: str) -> str:
-    """A small file of the kernel's, without what `open` costs. Raises OSError."""
+    """The text of a small file of the kernel, faster than `open`. Raises OSError."""
     file = os.open(path, os.O_RDONLY)
     try:
         return os.read(file, 1 << 16).decode()
@@ -64,7 +64,7 @@ def _read(path: str) -> str:
 
 
 def open_first(paths: tuple[str, ...]) -> int | None:
-    """The first of these files of the cgroup that there is, open for `reread`."""
+    """The first of these cgroup files that exists, open for `reread`."""
     found = (f"/sys/fs/cgroup/{path}" for path in paths)
     path = next((path for path in found if os.path.exists(path)), None)
     return None if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -75,7 +75,7 @@ def reread(file: int) -> str:
 
 
 def count(file: int | None, name: str) -> int:
-    """A counter of a cgroup's file of names and numbers; 0 where there is none."""
+    """A counter in a cgroup's file of names and numbers; 0 if it is absent."""
     if file is None:
         return 0
     pairs = (line.split() for line in reread(file).splitlines())
@@ -83,7 +83,7 @@ def count(file: int | None, name: str) -> int:
 
 
 def used(file: int | None) -> float:
-    """Processor seconds of a cgroup so far; 0 where nobody counts."""
+    """Processor seconds of a cgroup so far; 0 if they are not counted."""
     if file is None:
         return 0.0
     text = reread(file)  # version 1 has nanoseconds and no more
@@ -91,10 +91,10 @@ def used(file: int | None) -> float:
 
 
 def waited(where: str) -> float:
-    """Seconds a thread, or a process's first, was ready to run and had no processor."""
+    """Seconds in which a thread, or a process's first one, was ready to run without a processor."""
     try:
         return int(_read(f"{where}/schedstat").split()[1]) / 1e9
-    except (OSError, IndexError):  # it is gone; nobody counts
+    except (OSError, IndexError):  # the thread has ended, or the kernel does not count
         return 0.0
 
 

@@ -19,8 +19,8 @@ from gatekeeper.sandbox.inside.wire import Parts
 __all__ = ["LIMIT", "UNBOUNDED", "References", "reference"]
 
 LIMIT = 32 << 20  # bytes of one message
-UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # bytes are limit enough
-_BUILTIN_NAMES = {id(kind): name for name, kind in BUILTIN_TYPES.items()}  # types never end
+UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # `LIMIT` is enough
+_BUILTIN_NAMES = {id(kind): name for name, kind in BUILTIN_TYPES.items()}  # ids stay valid
 
 
 def reference(number: int) -> bytes:
@@ -29,20 +29,20 @@ def reference(number: int) -> bytes:
 
 
 class References:
-    """What one side has of the other's objects, and the other of its own.
+    """The references of one side: to objects of the other, and of the other to its own.
 
-    Subclasses say what stands here for an object of the other side.
+    Subclasses make the objects that stand here for those of the other side.
     """
 
     def __init__(self) -> None:
-        self._owned: list[object] = []  # what the other side refers to; its index + 1 is its number
+        self._owned: list[object] = []  # objects that the other side refers to, by index + 1
         self._ids: dict[int, int] = {}  # id() of an owned object -> its number
-        self._theirs: dict[int, Any] = {}  # number -> what stands here for their object
+        self._theirs: dict[int, Any] = {}  # number -> the object that stands here for theirs
 
-    # What the two sides do differently
+    # Methods that differ between the two sides
 
     def _stand_in(self, number: int, description: Any) -> Any:
-        """What stands here for the other side's object of that number."""
+        """The object that stands here for the other side's object of that number."""
         raise NotImplementedError
 
     def _number_of(self, item: Any) -> int | None:
@@ -76,8 +76,8 @@ class References:
         return id(item) in self._ids
 
     def meant(self, number: int, description: Any) -> Any:
-        """What a reference means here. Raises ValueError where it means nothing."""
-        if number < 0:  # one of ours comes home
+        """The object that a reference means here. Raises ValueError if there is none."""
+        if number < 0:  # a reference to one of our own objects
             return self._owned[-number - 1]
         if number == 0:
             module, name = description
@@ -120,7 +120,7 @@ class References:
             if isinstance(own, type) and issubclass(own, BaseException):
                 return own
         shared = getattr(sys.modules.get(module), name, None)
-        # unittest's own say that a test is skipped: not for a candidate to say.
+        # unittest's own exceptions skip a test, which a candidate must not do.
         standard = module.partition(".")[0] in sys.stdlib_module_names - {"unittest"}
         if standard and isinstance(shared, type) and issubclass(shared, BaseException):
             return shared
@@ -138,7 +138,7 @@ class References:
     def _error_parts(self, error: BaseException) -> Any:
         """(classes, arguments, attributes, number, text) of an exception of ours.
 
-        The last two only where its class is no other side's to know: 0 and None.
+        Number and text only if the other side does not know its class; else 0 and None.
         """
         kind = type(error)
         state = dict(vars(error))
@@ -153,7 +153,7 @@ class References:
         described = (self.exception_chain(kind), error.args, state, number, text)
         try:
             self._encode(described)
-        except BaseException:  # hostile arguments hurt only their own message
+        except BaseException:  # hostile arguments affect only their own message
             return (self.exception_chain(kind), (), {}, 0, None)
         return described
 
@@ -162,8 +162,8 @@ class References:
     ) -> BaseException:
         kind = self.exception_class([tuple(c) for c in classes])
         error = kind.__new__(kind, *arguments)
-        # Python's own need it: CPython reads fields of a StopIteration that only this one sets.
-        # What others' arguments mean nobody knows.
+        # Python's own classes need it: CPython reads fields of a StopIteration that only `__init__`
+        # sets. The meaning of arguments of other classes is unknown.
         if type(kind.__init__) is types.WrapperDescriptorType:
             with contextlib.suppress(Exception):
                 kind.__init__(error, *arguments)

@@ -1,4 +1,4 @@
-"""The tests' side of the conversation: makes the stand-ins of the candidate's objects."""
+"""The tests' side of the connection: makes the stand-ins of the candidate's objects."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
 __all__ = ["JudgePeer"]
 
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
-LOAN_BYTES = 1 << 14  # of a borrowed value: it is written out at each question
+LOAN_BYTES = 1 << 14  # most bytes of a borrowed value, which is encoded at each question
 _RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
-# What an object answers about itself: by itself it is no evidence (`JudgePeer.evidence`).
+# Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir"})
 
 
 class JudgePeer(Peer):
-    """The tests' end.
+    """The tests' end of the connection.
 
     Parameters
     ----------
     connection
         The stream to the candidate's process.
     guard
-        What the candidate may do to objects of the tests.
+        Decides what the candidate may do with objects of the tests.
     observer
-        What the tests change around the candidate.
+        Notices what the tests change around the candidate.
 
     Attributes
     ----------
     evidence
-        Whether the candidate has given anything that a test could judge: a value, an exception, a
-        function. An object that only has opinions of itself is none.
+        Whether the candidate has returned anything that a test could judge: a value, an exception,
+        a function. Answers of an object about itself (`_OPINIONS`) do not count.
     raised
         The last exception that came from the candidate.
     failed
@@ -80,7 +80,7 @@ class JudgePeer(Peer):
         super().__init__(connection)
         self.guard = guard
         self._observer = observer or Observer("")
-        self.stranger = object()  # nothing that a candidate's object could know
+        self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
         self.evidence = False
         self.raised: BaseException | None = None
@@ -103,7 +103,7 @@ class JudgePeer(Peer):
         return self.raised
 
     def matters(self, error: BaseException) -> bool:
-        """Whether an error that ended something of the tests says anything about the candidate."""
+        """Whether an error that ended a thread or task of the tests counts as a failure."""
         return isinstance(error, AssertionError) or _RAISED in vars(error)
 
     def refer(self, item: Any) -> Parts:
@@ -118,7 +118,7 @@ class JudgePeer(Peer):
         return None
 
     def _instance(self, item: Any) -> Parts | None:
-        # Any stand-in, not only of a plain value: each question has one, and `refer` is slower.
+        # For every stand-in, not only one of a plain value, because `refer` is slower.
         if is_stand_in(item) and (known := inner(item)).peer is self:
             return reference(-known.number), (None,)
         return None
@@ -130,14 +130,14 @@ class JudgePeer(Peer):
         return type(item).__name__, classes
 
     def _shared(self, module: str, name: str) -> Any:
-        # Of the candidate's only a built-in type is taken at its word.
+        # The candidate may name a built-in type and no other object.
         if module == "builtins" and name in BUILTIN_TYPES:
             return BUILTIN_TYPES[name]
         raise ValueError(f"{module}.{name}")
 
     def _error_parts(self, error: BaseException) -> Any:
         if isinstance(error, AssertionError) and error is not self.raised:
-            # An assertion that failed has failed, whoever catches it. Its message is not sent.
+            # A failed assertion counts even if it is caught. Its message is not sent.
             if EXCUSED not in vars(error):
                 self.failed = self.failed or error
             return self.exception_chain(type(error)), (), {}, 0, None
@@ -163,7 +163,7 @@ class JudgePeer(Peer):
         changed = []
         for _ in range(len(self._borrowed)):
             number, value, before = self._borrowed.popleft()
-            held = sys.getrefcount(value) > 2  # by more than this function and the call
+            held = sys.getrefcount(value) > 2  # referenced outside this function and the call
             now = self._written(value)
             if now != before:
                 changed.append((number, value))
@@ -179,14 +179,14 @@ class JudgePeer(Peer):
                     self._borrowed[at] = (number, value, self._written(value))
 
     def _written(self, value: Any) -> bytes:
-        """A borrowed value as bytes; none where it is too large to look at each time."""
+        """A borrowed value as bytes; empty if it is too large to encode each time."""
         try:
             return self._encode(value, LOAN_BYTES)
         except TooLargeError:
             return b""
 
     def _new_exception(self, name: str, base: type[BaseException]) -> type[BaseException]:
-        """One whose instances the candidate makes, and whose own attributes it is asked for."""
+        """A class whose instances the candidate makes, and whose attributes it is asked for."""
 
         class Meta(type(base)):  # type: ignore[misc]
             def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
@@ -280,7 +280,7 @@ class JudgePeer(Peer):
         if type(more.get("fields")) is list:
             _as_dataclass(made, more["fields"])
         if plain is not None and not value:
-            # `isinstance(x, list)` asks for `__class__`.
+            # `isinstance(x, list)` reads `__class__`.
             kind.shown = _new_class(name, (made, plain), {})
             type.__setattr__(kind.shown, "__gatekeeper__", kind)
         for module, abc in abstract:
@@ -290,7 +290,7 @@ class JudgePeer(Peer):
 
 
 def _text_of(error: BaseException) -> str:
-    """`str` of an exception of the candidate's: its own text, where its class makes one."""
+    """`str` of an exception of the candidate: its own text, if its class defines one."""
     text: str | None = vars(error).get("__gatekeeper__", (None, None))[1]
     kinds = (k for k in type(error).__mro__ if vars(k).get("__str__", _text_of) is not _text_of)
     own: Any = next(kinds)
@@ -298,7 +298,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def _attribute_of(error: BaseException, name: str) -> Any:
-    """An attribute that an exception of the candidate's gets from its class."""
+    """An attribute that an exception of the candidate gets from its class."""
     original = vars(error).get("__gatekeeper__", (None,))[0]
     if original is None or name.startswith("__"):
         raise AttributeError(name)
@@ -316,7 +316,7 @@ def _instance(kind: Any, known: Inner) -> Any:
 
 
 def _as_dataclass(made: type, fields: list[Any]) -> None:
-    """Have `dataclasses` see the fields: it reads their values from the object itself."""
+    """Set the fields that `dataclasses` reads; their values come from the object itself."""
     names = [name for name in fields if type(name) is str and name.isidentifier()]
     like = dataclasses.make_dataclass("like", names)
     for attribute in ("__dataclass_fields__", "__dataclass_params__"):
@@ -331,11 +331,11 @@ _LIBRARY: dict[tuple[str, str], Any] = {}
 
 
 def _library_class(module: str, name: str) -> Any:
-    """Stand-ins of the instances of a class of Python's own. Raises ValueError."""
+    """The class of stand-ins for instances of a class of Python's own. Raises ValueError."""
     made = _LIBRARY.get((module, name))
     if made is None:
         real = UNNAMED.get((module, name)) or importable(module, name)
-        # Containers stay where they are from a depth on (`codec.py`); other data never does.
+        # Containers that are too deep are not sent (`codec.py`); other data is always sent.
         plain = issubclass(real, tuple(_PLAIN - _CONTAINERS)) if isinstance(real, type) else True
         if plain or real is type:
             raise ValueError(f"{module}.{name}")
@@ -354,7 +354,7 @@ for _name in ("function", "method", "module", "generator"):
 
 
 def _of_the_library(item: Any) -> tuple[str, str] | None:
-    """Where a function or class of the standard library is found by every process."""
+    """Module and name by which every process finds a function or class of the standard library."""
     if is_stand_in(item):
         return None
     module, name = getattr(item, "__module__", None), getattr(item, "__qualname__", None)

@@ -1,4 +1,4 @@
-"""Rebuilds what `inspect` reads of a function, from the description in `facts.py`."""
+"""Rebuilds the attributes of a function that `inspect` reads, from the facts of `facts.py`."""
 
 from __future__ import annotations
 

@@ -1,22 +1,20 @@
-"""What stands in the tests' process for the candidate's objects, and what is believed of them.
+"""Stand-ins in the tests' process for the candidate's objects, and which answers are accepted.
 
-Plain data is here by value, and the tests judge it themselves. Everything else is a stand-in that
-asks the candidate's process. A candidate can answer what it likes, so of an answer only this much
-may decide a test:
+Plain data is here by value, and the tests judge it themselves. Every other object is a stand-in
+that asks the candidate's process. A candidate can give any answer, so only these may decide a test:
 
-- *Values.* What a call, an attribute, iteration or a conversion yields: the candidate had to find
+- *Values.* The result of a call, an attribute, iteration or a conversion: the candidate had to find
   it without knowing what is expected.
 - *Kinds.* Class, special methods, signature: as read from the object's class (`facts.py`), never
-  by the object itself. A stand-in has the special methods that the class has, and no other.
-- *Objects among themselves.* `==`, `<` and `in` between two of the candidate's objects are asked
-  of it, which gives it no information. One that is also equal to a stranger is not believed.
+  from its own answers. A stand-in has the special methods that the class has, and no other.
+- *Comparisons of its own objects.* `==`, `<` and `in` between two of the candidate's objects are
+  computed by it, which gives it no information. An object that also equals `stranger` is refused.
 
-Never: whether an object equals or exceeds data of the tests, or, of one that a function returned,
-contains it. Data goes into an operator (`Money(3) + 2`) only of an object that the tests made
-themselves of a class under test, and what comes out must be an object again, whose number is then
-not asked for. Methods by which
-text, numbers and collections compare themselves with other data (`COMPARING`) are not asked of an
-object that a function returned: such an object poses as a value.
+Never: whether an object equals or exceeds data of the tests, or whether one that a function
+returned contains it. An operator (`Money(3) + 2`) gets data of the tests only if the tests made the
+object themselves of a class under test; the result must be an object again, and is not converted to
+a number. Methods by which text, numbers and collections compare themselves with other data
+(`COMPARING`) are not called on an object that a function returned: it may imitate a value.
 """
 
 from __future__ import annotations
@@ -76,18 +74,18 @@ REFUSED = "{}: the candidate's object must not answer a question about data of t
 
 
 class Trust:
-    """Where an object comes from.
+    """The origin of an object.
 
-    RETURNED by a function; INSTANCE of a class under test, made by the tests, or given by such an
-    object; INFORMED: made by an operator of such an object and data of the tests, so that it may
-    know what is expected.
+    RETURNED by a function; INSTANCE of a class under test, made by the tests or returned by such an
+    object; INFORMED: made by an operator from such an object and data of the tests, so that it may
+    know the expected value.
     """
 
     RETURNED, INSTANCE, INFORMED = range(3)
 
 
 class Inner(NamedTuple):
-    """What a stand-in knows: who to ask, the object's number there, and its `Trust`."""
+    """The data of a stand-in: the peer to ask, the object's number there, and its `Trust`."""
 
     peer: Any
     number: int
@@ -95,19 +93,19 @@ class Inner(NamedTuple):
 
 
 class Kind:
-    """What a class of stand-ins knows of the class that it stands for (`facts.py`)."""
+    """The data of a class of stand-ins about the class that it stands for (`facts.py`)."""
 
     __slots__ = ("ancestors", "evasive", "hashable", "inner", "plain", "shown", "special", "tested")
 
     def __init__(self, inner: Inner | None, special: frozenset[str], *, shown: type) -> None:
         self.inner = inner  # None: a class of the standard library, which both sides have
         self.special = special  # names of the special methods that it defines or inherits
-        self.shown = shown  # what `__class__` is
+        self.shown = shown  # the value of `__class__`
         self.ancestors: frozenset[type] = frozenset()
         self.plain: type | None = None  # the plain type that it extends, such as list
         self.hashable = True
-        self.evasive = False  # it has `__getattr__`, and so perhaps every attribute
-        self.tested = False  # the tests use it as a class: see `Trust`
+        self.evasive = False  # whether it has `__getattr__`, and so maybe every attribute
+        self.tested = False  # whether the tests use it as a class: see `Trust`
 
 
 def kind_of(item: type) -> Kind:
@@ -117,7 +115,7 @@ def kind_of(item: type) -> Kind:
 
 def is_stand_in(item: object) -> bool:
     """Whether an object, or a class, stands for one of the candidate's."""
-    # `isinstance` would look for the `__class__` that a stand-in shows.
+    # Not `isinstance`, which would use the `__class__` that a stand-in shows.
     return issubclass(type(item), (Remote, RemoteClass))
 
 
@@ -131,13 +129,13 @@ def inner(item: Any) -> Inner:
 
 
 def mark(item: Any, trust: int) -> None:
-    """Say where an object comes from, unless that is known."""
+    """Set the origin of an object, unless it is known."""
     if issubclass(type(item), Remote) and (known := inner(item)).trust is None:
         object.__getattribute__(item, "__dict__")["gatekeeper"] = known._replace(trust=trust)
 
 
 def theirs(peer: Peer, item: object) -> bool:
-    """Whether that is the candidate's: a question about it gives no information."""
+    """Whether an object is the candidate's, so that a question about it gives no information."""
     kind = type(item)
     if issubclass(kind, RemoteClass):
         return True
@@ -145,7 +143,7 @@ def theirs(peer: Peer, item: object) -> bool:
 
 
 class RemoteClass(type):
-    """Stands for a class of the candidate's; its instances are stand-ins of its instances."""
+    """Stands for a class of the candidate; its instances stand for instances of that class."""
 
     def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
         peer = inner(cls).peer
@@ -207,7 +205,7 @@ class RemoteClass(type):
 
 
 class Remote:
-    """Stands for an object of the candidate's. Subclasses have the special methods it has."""
+    """Stands for an object of the candidate. Subclasses have the special methods of its class."""
 
     def __getattribute__(self, name: str) -> Any:
         if not _special(name):
@@ -277,9 +275,9 @@ class Remote:
 
 
 class Value(Remote):
-    """An instance of a candidate's subclass of text, a number, a tuple …: the value is here.
+    """An instance of a candidate's subclass of text, a number, a tuple …, with its value.
 
-    All that the plain type can do is done here, with the value; only other attributes are asked.
+    Operations of the plain type use the value here; only other attributes come from the candidate.
     """
 
     def __getattribute__(self, name: str) -> Any:
@@ -306,9 +304,9 @@ class Value(Remote):
 
 
 def _alike(item: Value, operation: str, other: object) -> Any:
-    """`==` and `!=` of a value: its own only between objects of classes under test.
+    """`==` and `!=` of a value; the candidate's own only between objects of classes under test.
 
-    One that a function returned is what it was when it came: it must not be another each time.
+    A value that a function returned stays as it arrived: it must not differ at each use.
     """
     name = f"__{operation}__"
     defined = has(type(item), "__eq__") or has(type(item), name)
@@ -337,7 +335,7 @@ def ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
 
 
 def given(giver: Any, item: Any) -> Any:
-    """What an object gave comes from where the object comes from."""
+    """A result of an object, with the origin of that object."""
     trust = inner(giver).trust
     for part in item if type(item) in (list, tuple) else (item,):
         mark(part, Trust.RETURNED if trust is None else trust)
@@ -361,7 +359,7 @@ def _attribute(item: Any, name: str) -> Any:
 
 
 def _evades(item: Any) -> bool:
-    """Whether an object has an attribute that nobody can know of."""
+    """Whether an object claims to have an attribute with a random name."""
     if not kind_of(type(item)).evasive:
         return False
     peer = inner(item).peer
@@ -373,18 +371,18 @@ def _evades(item: Any) -> bool:
 
 
 def _called_by_name(item: Any, name: str) -> Callable[[Any], bool]:
-    """`x.__eq__(y)` decides as `x == y` does: NotImplemented would count as true."""
+    """A method such that `x.__eq__(y)` is `x == y`: NotImplemented would count as true."""
     import operator
 
     return lambda other: bool(getattr(operator, _COMPARED[name])(item, other))
 
 
 def believed(item: Any, operation: str, other: Any) -> bool:
-    """A yes, unless the object gives the same answer for a stranger."""
+    """Whether the object answers True about `other`, but not about `stranger`, too."""
     peer = inner(item).peer
     if peer.ask(operation, item, other) is not True:
         return False
     try:
         return peer.ask(operation, item, peer.stranger) is not True
-    except Exception:  # as an honest object may, which knows nothing of strangers
+    except Exception:  # an honest object may raise for an object of another type
         return True

@@ -40,6 +40,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import child, procfs
 from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.inside.lockdown import (
+    NOBODY,
     Limits,
     adopt_orphans,
     confine,
@@ -178,11 +179,7 @@ class Supervisor:
         directory = self._tmp
         if self._level != "namespaces":  # where each process has a /tmp of its own
             directory = self._directories[number] = f"{self._tmp}/{number}"
-            os.mkdir(directory, 0o700)
-            if self._level == "docker":  # where root may not change owners
-                os.chmod(directory, 0o777)
-            elif os.geteuid() == 0:
-                os.chown(directory, self._uid(number), self._uid(number))
+            self._make_directory(directory, self._uid(number))
         pid = _fork(new_pid_namespace=self._level == "namespaces")
         if not pid:
             self._live(number, theirs, out_end, error_end, directory)
@@ -191,6 +188,21 @@ class Supervisor:
         os.close(out_end)
         os.close(error_end)
         return number, (ours.detach(), out, error)
+
+    def _make_directory(self, directory: str, uid: int) -> None:
+        """One that the user's process may write to, and no other candidate's."""
+        if self._level != "docker":
+            os.mkdir(directory, 0o700)
+            if os.geteuid() == 0:
+                os.chown(directory, uid, uid)
+            return
+        try:  # there root may not change an owner, but may be in any group
+            os.setegid(uid)
+        except OSError:  # the user does not exist here, and its process becomes NOBODY
+            os.setegid(NOBODY)
+        os.mkdir(directory, 0o700)
+        os.setegid(0)
+        os.chmod(directory, 0o770)
 
     def _uid(self, number: int) -> int:
         return self._first_uid + number % UIDS

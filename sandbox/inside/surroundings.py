@@ -1,8 +1,8 @@
-"""What tests change around a candidate: standard streams, the environment, seeds, mocks.
+"""Changes that tests make around a candidate: standard streams, the environment, seeds, mocks.
 
 In one process a candidate sees such a change by itself. Here the tests' side notices it and sends
-it along with each question; the candidate's side has it in force while it answers. Nothing of it
-is a secret: it is input that the tests prepared.
+it with each question; the candidate's side applies it while it answers. None of it is secret: it is
+input that the tests prepared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 __all__ = ["REPLACEABLE", "Observer", "applied", "repeat"]
 
-REPLACEABLE = {  # functions that a test may put a mock in the place of, by module
+REPLACEABLE = {  # functions that a test may replace by a mock, by module
     "builtins": ("input", "print", "open"),
     "time": ("sleep", "time", "perf_counter", "monotonic"),
     "random": (
@@ -35,7 +35,7 @@ REPLACEABLE = {  # functions that a test may put a mock in the place of, by modu
     ),
 }
 _OUTPUTS = ("stdout", "stderr")
-# What tests that change something mention; by its name, what is to be recorded for them.
+# Words in tests that change something; the name of the group is what must be recorded.
 _MENTIONS = re.compile(
     r"(?P<logs>assertLogs|assertNoLogs|caplog|getLogger)|(?P<warnings>[wW]arn)"
     r"|patch|environ|setenv|setattr|seed|redirect|capsys|sys\.std|input"
@@ -43,7 +43,7 @@ _MENTIONS = re.compile(
 
 
 class Observer:
-    """The tests' side: what differs from how it was found."""
+    """The tests' side: finds differences from the state at the start."""
 
     def __init__(self, source: str) -> None:
         self.active = _MENTIONS.search(source) is not None
@@ -73,7 +73,7 @@ class Observer:
         random.seed = noticed  # type: ignore[attr-defined]
 
     def changes(self) -> dict[str, Any] | None:
-        """What a question has to take along; None where nothing differs."""
+        """The changes to send with a question; None if there are none."""
         if not self.active:
             return None
         found: dict[str, Any] = {}
@@ -108,10 +108,10 @@ class Observer:
 
 @contextlib.contextmanager
 def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
-    """The candidate's side: have that in force.
+    """The candidate's side: apply the changes.
 
-    Yields what is printed, logged and warned of meanwhile, as far as it is asked for; `repeat`
-    takes it on the tests' side.
+    Yields the text printed, logged and warned of in the context, as far as it is requested;
+    `repeat` takes it on the tests' side.
     """
     for name, value in around.get("environ", {}).items():
         if value is None:
@@ -140,7 +140,7 @@ def applied(around: dict[str, Any]) -> Iterator[list[tuple[str, Any]]]:
 
 @contextlib.contextmanager
 def _logged(records: list[tuple[str, Any]]) -> Iterator[None]:
-    """All that is logged, whatever its level: the tests' loggers decide on that."""
+    """Record every log record of any level: the tests' own loggers filter them."""
     logging = importlib.import_module("logging")
     handler, root = logging.Handler(), logging.getLogger()
     handler.emit = lambda r: records.append(("log", (r.name, r.levelno, r.getMessage())))
@@ -166,7 +166,7 @@ def _warned(records: list[tuple[str, Any]]) -> Iterator[None]:
 
 
 def repeat(kind: str, record: Any) -> None:
-    """The tests' side: do here what the candidate did there. Raises ValueError."""
+    """The tests' side: print, log or warn here as the candidate did there. Raises ValueError."""
     match kind, record:
         case "stdout" | "stderr", str(text):
             getattr(sys, kind).write(text)

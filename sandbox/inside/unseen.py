@@ -1,7 +1,7 @@
 """Errors that end a thread, a future or a task of the tests, and that no code retrieves.
 
-Python goes on without them, so the tests would hold although an assertion of theirs failed, or
-although the candidate raised before they could assert anything.
+Python ignores them, so the tests would pass although an assertion failed, or although the candidate
+raised before they could assert anything.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Unseen:
         All programs of the tests. They name each module that starts something beside them, so the
         modules that they do not name need not be looked at.
     counts
-        Whether an error matters: a failed assertion, or an exception of the candidate's. A thread
-        of the tests may end with an error of its own, as one that waits for more work does.
+        Whether an error matters: a failed assertion, or an exception of the candidate. A thread of
+        the tests may end with an error of its own, for example one that waits for more work.
     """
 
     def __init__(self, text: str, counts: Callable[[BaseException], bool]) -> None:
         self._counts = counts
         self._error: BaseException | None = None
-        self._futures: dict[int, Any] = {}  # that ended with an error, by their id
+        self._futures: dict[int, Any] = {}  # futures that ended with an error, by their id
         self._threads = any(name in text for name in ("thread", "Thread", "futures", "asyncio"))
         sys.unraisablehook = lambda args: self._note(args.exc_value)  # callbacks, `_thread`
         if self._threads:
@@ -44,9 +44,9 @@ class Unseen:
             self._watch_tasks()
 
     def check(self) -> None:
-        """Raises AssertionError where there was such an error."""
+        """Raises AssertionError if there was such an error."""
         if self._tasks:
-            gc.collect()  # only then asyncio reports an error that was not retrieved
+            gc.collect()  # only after that does asyncio report an error that was not retrieved
         for future in self._futures.values():
             self._note(future._exception)
         self._futures.clear()

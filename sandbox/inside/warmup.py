@@ -1,9 +1,9 @@
-"""Has the supervisor judge a candidate of its own a few times, before it forks any process.
+"""Lets the supervisor judge a candidate of its own a few times, before it forks any process.
 
-Python changes a function's code as it first runs (caches, specialised instructions), and what a
-process changes it has to copy first. What is changed before the fork all of them share: that saves
-a page in ten, and more of the time, of both processes of a judged task (the rows of "judge" in
-benchmarks/sandbox.py).
+Python changes a function's code when it first runs (caches, specialised instructions), and a
+process must copy each page that it changes. Pages changed before the fork are shared by all
+processes: that saves a page in ten, and more of the time, of both processes of a judged task (the
+rows of "judge" in benchmarks/sandbox.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def test_f():
     assert f([1.5, (2, 3)], {3}) == [1.5, (2, 3)]
     assert f({1: None}, 1) == {1: None}
 """
-READING = {  # what the host would read in it
+READING = {  # the host's reading of the test
     "asked": [],
     "real": {},
     "classes": [],
@@ -39,7 +39,7 @@ READING = {  # what the host would read in it
 
 
 def warm_up() -> bool:
-    """Take each part in turn, and leave nothing behind; whether the tests passed."""
+    """Play each part in turn, and leave nothing behind. Returns whether the tests passed."""
     path, last = [*sys.meta_path], [b""]
 
     def test(connection: socket.socket) -> None:
@@ -62,7 +62,7 @@ def warm_up() -> bool:
 def _converse(
     here: Callable[[socket.socket], None], there: Callable[[socket.socket], None]
 ) -> None:
-    """Take one part in this process, the other in a new one."""
+    """Run one part in this process, the other in a new one."""
     pairs = [socket.socketpair() for _ in range(TURNS)]
     pid = os.fork()
     try:

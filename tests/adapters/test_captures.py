@@ -1,8 +1,8 @@
-"""What a real vLLM server and engine answered, replayed through the real client and the readers.
+"""Recorded answers of a real vLLM server and engine, replayed through the real client and readers.
 
-tests/live/capture.py recorded it: the same generation over every route. What is true of each is
-worked out here, position by position, from the offline dict lists. A reader may then know less
-of a generation where its route carries less, and says so; it may never know anything else.
+tests/live/capture.py recorded them: the same generation over every route. The truth is computed
+here, position by position, from the offline dict lists. Where a route carries less, a reader may
+leave values unknown, and must report that; it must never give another value.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def truths(scenario: str) -> list[Truth]:
 
 
 def assert_same(generation: Generation, truth: Truth) -> None:
-    """The whole truth: Must hold, to 1e-6."""
+    """Assert that a generation has every true value, to 1e-6."""
     signals = signals_of(generation)
     assert generation.text == truth.text
     assert generation.token_coverage == 1.0
@@ -91,7 +91,7 @@ def assert_same(generation: Generation, truth: Truth) -> None:
 
 
 def assert_nothing_else(generation: Generation, truth: Truth) -> None:
-    """Position by position the truth or NaN; masked is -inf or less than -9998."""
+    """Assert that each value is the true one or NaN; masked is -inf or less than -9998."""
     for name in ("logprob", "top1", "top2"):
         seen = getattr(generation, name)
         true = np.maximum(getattr(truth, name)[: len(seen)], -9999.0)
@@ -105,7 +105,7 @@ def assert_nothing_else(generation: Generation, truth: Truth) -> None:
 
 
 def in_pieces(body: str) -> Iterator[bytes]:
-    """As a network brings it: cut anywhere, also within an event or a character."""
+    """A body in the pieces of a network: cut anywhere, even within an event or a character."""
     data = body.encode()
     return (data[i : i + 97] for i in range(0, len(data), 97))
 
@@ -118,7 +118,7 @@ def answer(capture: Json, request: httpx2.Request, content: Any) -> httpx2.Respo
 
 
 def call(client: Any, path: str, request: Json) -> Any:
-    """The call that makes the request; what OpenAI does not know goes in `extra_body`."""
+    """The call that makes the request; fields that OpenAI does not have go in `extra_body`."""
     create = {
         "/v1/chat/completions": client.chat.completions.create,
         "/v1/completions": client.completions.create,
@@ -292,7 +292,7 @@ def test_async_json_and_sync_read_alike(capture: Json) -> None:
         assert same_generations(read(json.loads(capture["body"])), found)
 
 
-# Where a route does not carry the second most probable token of each position, or not each one.
+# Routes that lack the second most probable token of some or all positions.
 POOR = {
     ("sampled", "chat-k1"),
     ("sampled", "chat-k2"),
@@ -384,7 +384,7 @@ def test_async_llm_reads_as_the_beginning(scenario: str, shape: str, kind: str) 
 
 
 def test_chat_at_k_2_loses_rank_2_where_the_sampled_token_is_another() -> None:
-    """Sampled first, cut at k: where it is not rank 1, nobody can tell if it is rank 2."""
+    """The sampled token comes first and the list is cut at k: its rank may be 2 or any other."""
     (truth,) = truths("sampled")
     assert (truth.logprob < truth.top2).sum() >= len(truth.logprob) / 2
     known = truth.logprob == truth.top1
@@ -486,7 +486,7 @@ def test_forced_tokens_are_skipped_over_all_routes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["chat-k3", "chat-stream-k3"])
-def test_reasoning_is_told_from_the_answer(name: str) -> None:
+def test_reasoning_is_separated_from_the_answer(name: str) -> None:
     everything = read_one("reasoned", name, scope="all")
     reasoning = read_one("reasoned", name, scope="reasoning")
     content = read_one("reasoned", name, scope="content")
@@ -533,7 +533,7 @@ def test_half_a_request_gives_no_margin(name: str, state: SignalState) -> None:
         ("chat-unknown-model", openai.NotFoundError),
     ],
 )
-def test_what_the_server_refuses(name: str, error: type[openai.APIStatusError]) -> None:
+def test_refusals_of_the_server(name: str, error: type[openai.APIStatusError]) -> None:
     with pytest.raises(error):
         replay(CAPTURES["errors"][name])
 

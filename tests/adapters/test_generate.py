@@ -1,4 +1,4 @@
-"""What answers the prompts: an endpoint, vLLM, the bundled model."""
+"""The generators of answers: an endpoint, vLLM, the bundled model."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_refusal_that_comes_after_another_was_noticed_is_a_refusal() -> None:
     assert [answer.text for answer in answers] == ["four", "four"]
 
 
-def test_what_is_not_answered_is_said_in_one_line() -> None:
+def test_an_error_of_the_endpoint_is_one_line() -> None:
     with serving() as client:
         url = str(client.base_url).rstrip("/")
         unknown = openai_generator("other", base_url=url, api_key="none")
@@ -196,7 +196,7 @@ def server_process(port: str = "0") -> Iterator[tuple[subprocess.Popen[str], str
 
 
 def test_an_endpoint_that_goes_down_loses_nothing(tmp_path: Path) -> None:
-    """One line, exit code 2; when it is up again the same command ends as if nothing had been."""
+    """One line, exit code 2; later the same command ends as an uninterrupted run does."""
     tasks = tmp_path / "tasks.jsonl"
     lines = gatekeeper.bundled.TASKS.read_text().splitlines(keepends=True)
     tasks.write_text("".join(lines[:N]))

@@ -1,5 +1,4 @@
-"""The plug-ins for lm-eval and EvalPlus as far as they go without these: docs and the real ones are
-in tests/harness."""
+"""The plug-ins for lm-eval and EvalPlus without these packages; tests/harness has the real ones."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ class Text(str):
 
 
 class Task:
-    """What a generating task of lm-eval's has that the gate touches."""
+    """The parts of a generating task of lm-eval that the gate uses."""
 
     OUTPUT_TYPE = "generate_until"
 
@@ -146,14 +145,14 @@ def test_a_resumed_run_scores_nothing_again(tmp_path: Path) -> None:
     options = GateOptions(budget=0.4, log=tmp_path / "run.db")
     first, metrics = gated(Task(), options)
     again = Task()
-    for request in again.instances[50:]:  # drawn anew, and other than the log has it
+    for request in again.instances[50:]:  # generated again, with another text than the log's
         request.resps = [Text(request.resps[0])]
     second, same = gated(again, options)
     assert again.scored == []
     assert (second, same) == (first, metrics)
 
 
-def test_what_decides_can_be_chosen() -> None:
+def test_the_metric_that_decides_can_be_chosen() -> None:
     results, _ = gated(Task(), GateOptions(budget=1.0), metric="other", passing=0.25)
     assert results["gatekeeper"]["tasks"]["t"]["wrong"] == 0
     with pytest.raises(BadInputError, match=r"--gate_metric f1: .*acc, other"):
@@ -166,8 +165,8 @@ def test_what_decides_can_be_chosen() -> None:
         Session(GateOptions(), Grading(), settings={}).adopt({"t": Task(0)})
 
 
-def test_what_the_metrics_raise_ends_the_run() -> None:
-    """As it does without the gate; it is no verdict."""
+def test_an_error_of_a_metric_ends_the_run() -> None:
+    """As it does without the gate: it is not a verdict."""
     task = Task()
     task.process_results = lambda doc, results: {}["acc"]  # type: ignore[method-assign]
     with pytest.raises(KeyError):

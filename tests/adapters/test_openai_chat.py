@@ -78,7 +78,7 @@ def test_the_order_of_top_logprobs_does_not_matter(read: Any, raw: bool) -> None
 
 
 def test_a_sampled_token_outside_the_list_counts_among_the_candidates(read: Any) -> None:
-    """Where it is the second or the first by value it makes the margin, else it does not."""
+    """It changes the margin if it is the first or the second by value."""
     found = read(
         completion(
             [
@@ -110,7 +110,7 @@ def test_a_sampled_token_in_the_list_is_not_counted_twice(read: Any) -> None:
 
 
 def test_one_alternative_gives_no_margin(read: Any) -> None:
-    """k = 1, greedy: nothing is known of a second token, and none is made up."""
+    """k = 1, greedy: the second token is unknown, so there is no margin."""
     found = read(completion([position("a", -0.2, ("a", -0.2)), position("b", -0.3, ("b", -0.3))]))
     assert_arrays(found, (-0.2, -0.2, nan), (-0.3, -0.3, nan))
     signals = signals_of(found)
@@ -119,7 +119,7 @@ def test_one_alternative_gives_no_margin(read: Any) -> None:
 
 
 def test_no_alternatives_at_all(read: Any) -> None:
-    """`logprobs=True` without `top_logprobs`: the sampled token is all there is."""
+    """`logprobs=True` without `top_logprobs`: only the sampled token has a value."""
     found = read(completion([position("a", -0.2)]))
     assert_arrays(found, (-0.2, -0.2, nan))
     assert found.k_seen == 0
@@ -187,8 +187,8 @@ def test_an_id_that_is_not_text_is_refused(id: object) -> None:
 
 
 @pytest.mark.parametrize("response", [None, 7, "four", b"four", ["four"], {}, {"id": "x"}, object])
-def test_what_is_no_response_is_refused(response: object) -> None:
-    """By the name of its type."""
+def test_an_object_that_is_not_a_response_is_refused(response: object) -> None:
+    """The message names its type."""
     with pytest.raises(BadInputError, match=type(response).__name__):
         as_generation(response)
 
@@ -244,7 +244,7 @@ def choices(*contents: list[Position]) -> dict[str, Any]:
 
 
 def test_several_choices_are_several_outputs() -> None:
-    """Each its own length and name; the usage is that of all together, so nobody's."""
+    """Each has its own length and name; the usage is the sum, so no output gets it."""
     a, b = position("a", -0.1, ("b", -2.0)), position("b", -0.7, ("a", -0.9))
     first, second = as_generations(choices([a], [b, a]))
     assert (first.id, second.id) == ("chatcmpl-1/0", "chatcmpl-1/1")
@@ -284,7 +284,7 @@ def test_vllm_cuts_the_list_at_k_after_the_sampled_token(read: Any, marker: str)
 
 def test_token_ids_in_place_of_texts_are_tokens_of_their_own() -> None:
     """With `return_tokens_as_token_ids` the chosen token's bytes are those of its text, and an
-    alternative's those of the placeholder: one token all the same."""
+    alternative's those of the placeholder: they are compared as one token."""
     chosen = {"token": "token_id:7", "logprob": -0.1, "bytes": [97]}
     same = {"token": "token_id:7", "logprob": -0.1, "bytes": list(b"token_id:7")}
     other = {"token": "token_id:8", "logprob": -2.0, "bytes": list(b"token_id:8")}
@@ -306,7 +306,7 @@ def test_logits_are_flagged(read: Any) -> None:
 
 
 def test_all_zero_logprobs_are_missing(read: Any) -> None:
-    """A server that does not compute them is not certain."""
+    """A server that does not compute them is not taken for a certain model."""
     zero = position("a", 0.0, ("a", 0.0), ("b", 0.0))
     assert signals_of(read(completion([zero] * 3))).state is SignalState.MISSING
 
@@ -392,7 +392,7 @@ def test_scope_splits_reasoning_from_the_answer(
 
 
 def test_tokens_that_do_not_spell_the_texts_are_of_no_scope(read: Any) -> None:
-    """Which of them are the answer's cannot be known: missing, not wrong."""
+    """It is unknown which of them are the answer's: the values are missing."""
     data = thought(["token_id:1", "token_id:2"], "because", "15")
     for entry in data["choices"][0]["logprobs"]["content"]:
         entry["bytes"] = None

@@ -88,7 +88,7 @@ def test_a_text_completion_with_k_1_has_no_margins(read_legacy: Any) -> None:
 
 
 def test_echo_puts_the_prompt_first(read_legacy: Any) -> None:
-    """Its tokens are no output; where nobody says how many they are, none is known."""
+    """Its tokens are not the output; if their number is unknown, no position is known."""
     rows = [
         ("What", None, None),
         ("?", -8.0, {"?": -8.0, "!": -1.0}),

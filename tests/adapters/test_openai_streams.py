@@ -1,4 +1,4 @@
-"""Streams of OpenAI's APIs as Generations, and any entries as their definition has them."""
+"""Streams of OpenAI's APIs as Generations; any entries are read as the plain definition does."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_stream(request: pytest.FixtureRequest) -> Any:
     return read
 
 
-def test_a_stream_is_the_response_it_is_parts_of(read_stream: Any) -> None:
+def test_a_stream_is_read_as_the_whole_response(read_stream: Any) -> None:
     """With `choices: []`, without a delta, null logprobs, tokens without text: all tolerated."""
     (found,) = read_stream(STREAM, strict=True)
     assert_arrays(found, (-0.1, -0.1, -4.0), (-0.2, -0.2, -4.0), (-0.3, -0.3, -4.0))
@@ -91,7 +91,7 @@ def test_a_streamed_refusal_keeps_its_text(read_stream: Any) -> None:
 
 
 def test_a_stream_whose_chunks_differ_in_kind_is_read(read_stream: Any) -> None:
-    """Most chunks are alike and are read quickly; none of what others have is lost."""
+    """Most chunks are alike and take the fast path; no field of the others is lost."""
     first = chunk(delta(0, "a", [A])) | {"id": "", "model": ""}
     usage = chunk(delta(0, "c", [C]), usage=USAGE)
     extra = delta(0, "b", [B]) | {"delta": {"content": "b", "reasoning": "hm"}}
@@ -106,7 +106,7 @@ def test_a_stream_whose_chunks_differ_in_kind_is_read(read_stream: Any) -> None:
 
 
 def test_chunks_are_read_when_they_come_and_not_kept() -> None:
-    """What a caller does to a chunk afterwards changes nothing."""
+    """A caller may change a chunk afterwards."""
     reader = StreamReader(strict=True)
     for data in STREAM:
         made = chat_types.ChatCompletionChunk.construct(**copy.deepcopy(data))

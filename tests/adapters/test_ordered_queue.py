@@ -1,4 +1,4 @@
-"""Outputs that arrive at the same time are decided on as if they had come one after the other."""
+"""Outputs that arrive at once get the decisions that they would get one after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N = 150
 
 
 def outputs() -> list[Generation]:
-    """The doubtful ones are more often wrong."""
+    """Uncertain outputs are more often wrong."""
     rng = np.random.default_rng(0)
     made = []
     for i in range(N):
@@ -68,7 +68,7 @@ def summary(results: list[GateResult]) -> list[tuple[object, ...]]:
 
 
 class Scoring:
-    """Everybody at once, in random order, as long as a verification takes."""
+    """All outputs at once, in random order; each waits as long as a verification takes."""
 
     def __init__(self, queue: OrderedQueue, seed: int) -> None:
         self.queue = queue
@@ -117,7 +117,7 @@ def test_whatever_the_order_of_arrival(scoring: Scoring) -> None:
 
 @pytest.mark.parametrize("stop_after", [0, 7, 40, 55, 70])
 def test_interrupted_and_run_again(tmp_path: Path, stop_after: int) -> None:
-    """The second run ends where one run would have, and verifies anew only what was under way."""
+    """The second run ends as one run would, and verifies again only what was under way."""
     verified: Counter[str] = Counter()
     for stop in (stop_after, N):
         with gate(tmp_path / "run.db") as one:
@@ -135,7 +135,7 @@ def test_interrupted_and_run_again(tmp_path: Path, stop_after: int) -> None:
     assert sum(verified.values()) <= len(selected) + BLOCK
 
 
-def test_those_that_fail_hold_up_nobody(scoring: Scoring) -> None:
+def test_outputs_that_fail_block_no_other(scoring: Scoring) -> None:
     scoring.failing = {f"s{i:03}" for i in range(0, 40, 3)}
     raised = [error for error in asyncio.run(scoring.all()) if error]
     assert sorted(map(str, raised)) == sorted(scoring.failing)
@@ -146,7 +146,7 @@ def test_those_that_fail_hold_up_nobody(scoring: Scoring) -> None:
     assert not scoring.queue.gate.status().unresolved
 
 
-def test_those_that_are_cancelled_hold_up_nobody(scoring: Scoring) -> None:
+def test_outputs_that_are_cancelled_block_no_other(scoring: Scoring) -> None:
     async def cancel_some() -> list[BaseException | None]:
         tasks = [asyncio.ensure_future(scoring.one(generation)) for generation in outputs()]
         await asyncio.sleep(0.015)

@@ -284,7 +284,7 @@ def test_gatekeeper_signals_reads_them_all(
     ],
     ids=str,
 )
-def test_what_cannot_be_read_is_said(response: Any, said: str) -> None:
+def test_unreadable_responses_are_named(response: Any, said: str) -> None:
     with pytest.raises(BadInputError) as caught:
         as_generation(response)
     assert said in str(caught.value)
@@ -349,7 +349,7 @@ def test_scores_give_the_models_own_values(model: BundledModel) -> None:
 
 
 def test_masked_scores() -> None:
-    """-inf of a processor is a token that cannot be: it has no share, and no margin's end."""
+    """-inf of a processor is an impossible token: it has no probability and makes no margin."""
     inf = np.inf
     steps = [[[1.0, 0.0, -inf]], [[2.0, -inf, -inf]], [[-inf, -inf, -inf]], [[0.5, 0.5, np.nan]]]
     found = Generation.from_scores("t", steps, [[9, 0, 0, 2, 1]], model="m", finish_reason="stop")
@@ -363,7 +363,7 @@ def test_masked_scores() -> None:
 
 
 class Tensor:
-    """What a tensor of torch on a device does: numpy does not take it as it is."""
+    """Like a tensor of torch on a device, which numpy refuses."""
 
     def __init__(self, values: Any, *, on: str = "cuda") -> None:
         self.values, self.on = np.asarray(values), on

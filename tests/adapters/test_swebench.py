@@ -49,7 +49,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
 
 
 def known_resolved(place: Path) -> dict[str, bool]:
-    """By another way: what the reports say, and False for everything without one."""
+    """Computed independently: the reports' results, and False for everything without one."""
     found = {}
     for line in (place / "predictions.jsonl").read_text().splitlines():
         id_ = json.loads(line)["instance_id"]
@@ -140,7 +140,7 @@ def test_an_empty_folder_is_of_a_run_to_come(
     assert rate["low"] < rate["point"] < rate["high"] < rate["low"] + 0.35
 
 
-def test_what_is_not_known_is_not_unresolved(
+def test_an_instance_without_a_report_is_not_unresolved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Budget 1, reports missing: bounds, an estimate among patches alone, and exit code 1."""

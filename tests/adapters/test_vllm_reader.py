@@ -146,8 +146,8 @@ def test_flat_repeats_the_sampled_token() -> None:
 
 
 def test_flat_whose_ranks_are_none_is_read_by_value() -> None:
-    """With `logprob_token_ids` ranks are positions in that list; and what was appended dict by
-    dict repeats nothing."""
+    """With `logprob_token_ids` ranks are positions in that list; entries appended dict by dict do
+    not repeat the sampled token."""
     odd = FlatLogprobs(
         [0, 4], [4, 7], [2, 2, 1, 0, 0, 1, 2], [-4.0, -4.0, -1.5, -0.4, -0.1, -3.0, -4.0]
     )
@@ -156,7 +156,7 @@ def test_flat_whose_ranks_are_none_is_read_by_value() -> None:
     assert_arrays(found, (-4.0, -0.4, -1.5), (-0.1, -0.1, -3.0))
 
 
-def test_a_rank_is_not_trusted_where_values_tell() -> None:
+def test_values_have_precedence_over_ranks() -> None:
     """Under `logprob_token_ids` it is the position in that list."""
     dicts = as_dicts(ROWS, 2)
     for each in dicts:
@@ -265,7 +265,7 @@ def test_streams_of_async_llm(shape: Any, delta: bool) -> None:
 
 
 def test_prepared_raises_and_never_lowers() -> None:
-    """On a clone. `False` is an explicit no, and `logprob_token_ids` allow no k of one's own."""
+    """On a clone. `False` stays, and with `logprob_token_ids` no k can be set."""
     cases = {None: 2, 0: 2, 1: 2, 2: 2, 5: 5, -1: -1}
     for asked, given_ in cases.items():
         params = SamplingParams(asked)
@@ -293,7 +293,7 @@ def test_prepared_raises_and_never_lowers() -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_output_is_bad_input(bad: Any) -> None:
+def test_an_object_that_is_not_an_output_is_bad_input(bad: Any) -> None:
     with pytest.raises(BadInputError):
         generations_of(bad)
 

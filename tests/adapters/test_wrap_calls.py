@@ -119,7 +119,7 @@ def test_every_client(server: Server, kind: str, stream: bool) -> None:
 
 
 def test_several_outputs(client: OpenAI, gate: VerificationGate) -> None:
-    """n > 1: one result for each, of ids that tell them apart, plainly and interleaved."""
+    """n > 1: one result for each, with different ids, in one piece and interleaved."""
     wrapped = gate.wrap(client)
     for stream in (False, True):
         prompt = f"several {stream}"

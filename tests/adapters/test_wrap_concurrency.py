@@ -29,8 +29,8 @@ from gatekeeper.types import Undecided, UndecidedState
 def test_patches_of_other_tools_are_reported(
     server: Server, client: OpenAI, gate: VerificationGate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever was replaced on the client would be lost or go round the gate; classes may be
-    patched, and the wrapped client too, as long as the replacement calls what was there."""
+    """A replacement on the client would be lost or would bypass the gate. Classes may be patched,
+    and the wrapped client too, as long as the replacement calls the original."""
     seen: list[str] = []
 
     def calling(original: Any) -> Any:
@@ -68,7 +68,7 @@ def test_patches_of_other_tools_are_reported(
     assert len(seen) == 4
 
 
-def test_what_is_no_client(gate: VerificationGate) -> None:
+def test_an_object_that_is_not_a_client(gate: VerificationGate) -> None:
     with pytest.raises(BadInputError, match="give a client of openai"):
         gate.wrap(object())
 

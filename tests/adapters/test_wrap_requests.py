@@ -35,7 +35,7 @@ from gatekeeper import (
 )
 from gatekeeper.types import Undecided
 
-# -- what leaves, and what does not --------------------------------------------------------------
+# -- requests to the provider --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ from gatekeeper.types import Undecided
         ),
     ],
 )
-def test_what_is_asked_for(
+def test_requested_log_probabilities(
     server: Server,
     client: OpenAI,
     gate: VerificationGate,
@@ -201,7 +201,7 @@ def test_other_errors_are_the_callers(
 @pytest.mark.parametrize("kind", ["OpenAI", "AsyncOpenAI"])
 @pytest.mark.parametrize("way", ["chat, parse", "chat, raw parse", "chat, helper"])
 def test_an_output_that_parse_does_not_like(server: Server, way: str, kind: str) -> None:
-    """LengthFinishReasonError is the caller's, as ever; the output was generated and is decided."""
+    """The caller gets LengthFinishReasonError; the output was generated, so it has a decision."""
     prompt = f"length {way} {kind}"
     checker: Any = AsyncChecker() if kind.startswith("Async") else Checker()
     received: list[Any] = []

@@ -35,7 +35,7 @@ from gatekeeper import (
 )
 from gatekeeper.types import Undecided, UndecidedState
 
-# -- whatever is wrong has a name ----------------------------------------------------------------
+# -- every error has a named state ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["OpenAI", "AsyncOpenAI"])
@@ -97,8 +97,8 @@ def test_outputs_without_all_signals(
 
 
 def test_ids_that_are_missing_or_come_twice(client: OpenAI, tmp_path: Path) -> None:
-    """Each output has an id of its own and its own task, though texts be equal; one that the log
-    of an earlier process has goes on there."""
+    """Each output has its own id and its own task, even if texts are equal; an output that an
+    earlier process logged continues there."""
     log = tmp_path / "run.db"
     checker = Checker()
     with make_gate(checker, log=log) as gate:
@@ -129,8 +129,8 @@ class Raising(Checker):
 def test_trouble_of_the_gate_is_not_the_callers(
     server: Server, caplog: pytest.LogCaptureFixture, way: str, kind: str
 ) -> None:
-    """A broken log, a closed gate, an id that is taken, settings that are none, a verifier that
-    cannot tell: the call goes on, and the result says so. With `strict` they raise."""
+    """A broken log, a closed gate, an id that is taken, invalid settings, a verifier that cannot
+    tell: the call goes on, and the result names the state. With `strict` they raise."""
     log = Breaking()
     closed = make_gate()
     closed.close()

@@ -30,7 +30,7 @@ def records(n: int, *, informed: float = 2.0, seed: int = 0) -> RecordTable:
 
 
 def logged(table: RecordTable, share: float = 0.3) -> RecordTable:
-    """What a gate that draws this share at random would leave in its log."""
+    """The records in the log of a gate that draws this share at random."""
     seen = np.random.default_rng(1).random(len(table)) < share
     seen[:50] = True
     p = np.full(len(table), share)
@@ -110,7 +110,7 @@ def test_another_policy_is_advised_only_beyond_chance(monkeypatch: pytest.Monkey
     assert "threshold" in {rival.policy for rival in level.level}
 
 
-def test_what_cannot_be_told_is_said() -> None:
+def test_a_log_without_an_answer_gets_a_reason() -> None:
     """A useless signal; a log that did not explore; too few outputs; no signal at all."""
     useless = advise(records(4000, informed=0.0), 0.2)
     assert useless.beats_random is not True

@@ -173,8 +173,8 @@ def test_labels_weigh_by_propensity() -> None:
     assert some.notes == ["each label counts 1 / propensity"]
 
 
-def test_labels_that_a_policy_chose_tell_nothing_of_the_rest() -> None:
-    """Of a log, what was drawn at random counts; without such, strata are not compared."""
+def test_labels_that_a_policy_chose_are_not_a_sample() -> None:
+    """Only outputs drawn at random count; without them, strata are not compared."""
     table = records(6000, rates=RATES)
     s, _ = scores(table)
     wanted = np.concatenate([np.ones(50), s > np.quantile(s, 0.6)])
@@ -295,7 +295,7 @@ def test_the_odds_are_those_of_the_better_policy() -> None:
         assert (found.threshold > 0.95) == (not cst)
 
 
-def test_who_cannot_tell_gets_the_odds() -> None:
+def test_uncertain_comparisons_give_odds() -> None:
     """From few labels, and from a log, of which nothing is replayed; not from labels that a policy
     chose."""
     few = records(400, rates=(0.3, 0.3, 0.5, 0.5), spread=0.02)

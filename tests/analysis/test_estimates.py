@@ -1,4 +1,4 @@
-"""The error rate of all outputs: exact where it can be, unbiased, and covered as often as said."""
+"""The error rate of all outputs: exact if all are verified, unbiased, with the stated coverage."""
 
 import json
 import re
@@ -153,7 +153,7 @@ def test_what_is_wholly_verified_is_known() -> None:
 
 
 def test_the_weighted_estimate_is_unbiased() -> None:
-    """Over all that could have been drawn; what no design of no draw at all can say is left out."""
+    """The mean over all possible draws, without the empty one, is the truth."""
     y, p = [1, 0, 1, 1, 0, 0, 0, 1, 0], [1.0] * 3 + [0.3] * 6
     mean = probability = naive = 0.0
     for rest in product([False, True], repeat=6):
@@ -177,8 +177,8 @@ def test_the_weighted_estimate_is_unbiased() -> None:
     assert naive / probability > 4 / 9 + 0.05
 
 
-def test_audits_are_no_sample() -> None:
-    """Somebody picked them: adding wrong ones changes nothing."""
+def test_external_verdicts_are_not_a_sample() -> None:
+    """People chose the outputs: adding wrong ones changes no estimate."""
     rng = np.random.default_rng(1)
     p = [1.0] * 30 + [0.1] * 300
     drawn = (rng.random(330) < p).tolist()
@@ -223,7 +223,7 @@ def test_the_intervals_cover() -> None:
     assert widths[2] < 0.95 * widths[1]
 
 
-def test_a_prediction_that_tells_nothing_does_no_harm() -> None:
+def test_an_uninformative_prediction_does_no_harm() -> None:
     ratios = []
     for seed in range(30):
         stream = make_stream("no-signal", 500, seed)
@@ -250,7 +250,7 @@ def refused(found: Estimates, *words: str) -> None:
     assert "weighted" not in "\n".join(show(found)[:-1])
 
 
-def test_what_cannot_be_told_is_refused_in_a_sentence() -> None:
+def test_logs_without_an_estimate_are_refused_with_a_reason() -> None:
     half = [True] * 5 + [False] * 5
     labels = [1, 0, 0, 0, 1] + [None] * 5
     refused(estimate([]), "no outputs")
@@ -293,13 +293,13 @@ def test_one_label_and_no_signal() -> None:
     for found in (estimate(one).weighted, estimate(one).assisted):
         value, low, high = numbers(found)
         assert (value, high) == (1.0, 1.0)
-        assert 0.01 <= low < 0.06  # an interval as wide as the ignorance
+        assert 0.01 <= low < 0.06  # one label gives a wide interval
     equally = estimate(one)
     assert "equally likely" in equally.why
 
 
 def test_a_verdict_that_never_came_is_missing_at_random() -> None:
-    """Of those certain to be verified: as if drawn among them, named, and no longer exact."""
+    """Missing verdicts of certain outputs count as not drawn: reported, and no longer exact."""
     labels = [1] * 4 + [0] * 4 + [None] * 2
     found = estimate(records([1.0] * 10, labels, [True] * 8 + [False] * 2))
     value, low, high = numbers(found.weighted)
@@ -314,7 +314,7 @@ N = 400
 
 
 def run_gate(log: Path, *, explore: float) -> tuple[list[GateResult], float]:
-    """A run in which longer outputs are more often wrong; 7 of the rest are audited, all wrong."""
+    """A run whose longer outputs are more often wrong; 7 external verdicts, all wrong."""
     rng = np.random.default_rng(3)
     labels: dict[str, int | None] = {
         f"o{i}": int(rng.random() < 0.2 + 0.3 * (i % 2)) for i in range(N)
@@ -347,7 +347,7 @@ def explored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[GateR
 
 
 def test_a_gate_that_explores(explored: tuple[Path, list[GateResult], float]) -> None:
-    """Its results and its log's records say the same; forced outputs and audits do no harm."""
+    """Its results and its log give one estimate; forced and external verdicts do not change it."""
     log, results, truth = explored
     of_results, of_log = estimate(results), estimate(load_records(log))
     assert of_results.covered == of_results.outputs == N
@@ -454,7 +454,7 @@ def test_a_table_is_as_good_as_its_records() -> None:
 
 
 def test_verdicts_that_all_agree() -> None:
-    """Weights that do not add up exactly leave no rate an ulp below 1: its log odds are endless."""
+    """Rounding of weights does not leave the rate an ulp below 1, whose log odds would be huge."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.02, 0.039, 60).tolist()

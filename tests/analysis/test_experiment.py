@@ -182,7 +182,7 @@ def test_noise_moves_signals_by_a_tenth_of_their_spread_and_a_tenth_of_the_label
 
 
 def test_random_is_fair_to_every_place_in_the_file() -> None:
-    """Its draws and the shuffle come from generators of the same seed: they must not conspire."""
+    """Its draws and the shuffle have generators of the same seed: they must be independent."""
     stream = slow.make_stream("continuous", 150, 0)
     stream.y = (np.arange(150) < 60).astype(int)  # all errors at the head of the file
     table = replace(table_of(stream), cost=np.ones(150), cost_estimate=np.ones(150))
@@ -361,7 +361,7 @@ def test_a_plug_in_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Fair(Threshold):
-    """A class that says of itself what a replay may set and has to know."""
+    """A class whose attributes name the options and needs of a replay."""
 
     name = "fair"
     needs = ("warmup", "horizon")
@@ -374,7 +374,7 @@ class Fair(Threshold):
         self.horizon = horizon
 
 
-def test_a_plug_in_is_given_what_it_says_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plug_in_gets_the_arguments_that_it_declares(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(slow.make_stream("continuous", N, 8))
     plug_in(monkeypatch, "fair", Fair)
     half = Contender("fair", {"strength": 0.5})
@@ -527,7 +527,7 @@ def test_a_wrong_share_of_the_stream() -> None:
 
 @pytest.mark.parametrize("kind", slow.KINDS)
 def test_odd_streams_are_compared_without_a_warning(kind: str) -> None:
-    """Ratios are numbers in [0, 1], or NaN where nothing stands below the line."""
+    """Ratios are numbers in [0, 1], or NaN where the denominator is 0."""
     table = table_of(slow.make_stream(kind, 90, 11))
     compared = compare(table, replay_names(), [0.2], Protocol(seeds=2))
     for p, contender in enumerate(compared.contenders):

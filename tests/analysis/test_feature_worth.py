@@ -1,4 +1,4 @@
-"""What a user relies on: the worth of a feature is told from that of noise, on records and logs."""
+"""The gain of a useful feature is distinguished from that of noise, on records and logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def with_features(seed: int) -> RecordTable:
     return replace(table, features={"noise": draw(N), "useful": useful})
 
 
-def test_a_useful_feature_is_told_from_noise() -> None:
+def test_a_useful_feature_is_distinguished_from_noise() -> None:
     noise, useful, both = feature_worth(with_features(0), 0.2)
     assert (noise.features, useful.features) == (("noise",), ("useful",))
     assert both.features == ("noise", "useful")

@@ -1,4 +1,4 @@
-"""What other policies would have found: exact where all is known, covered as often as said."""
+"""What other policies would have found: exact with all labels, else with the stated coverage."""
 
 import json
 from dataclasses import replace
@@ -58,7 +58,7 @@ def test_many_verdicts_overrule_a_prediction() -> None:
 
 @pytest.mark.parametrize("policy", OURS)
 def test_no_choice_knows_a_verdict_before_its_turn(policy: str) -> None:
-    """What the intervals rest on: other verdicts from t on change no choice up to t."""
+    """The intervals assume it: other verdicts from t on change no choice up to t."""
     log = log_of(make_stream("missing-signals", 700, 5), chance=0.3, seed=5)
     t = 400
     other = log.error.copy()
@@ -141,7 +141,7 @@ def test_refusals_say_why() -> None:
 
 
 def test_verdicts_from_outside_are_no_sample() -> None:
-    """A person who looks for errors finds them: that must not change the estimates."""
+    """A person who searches for errors finds more of them: that must not change the estimates."""
     table = make_stream("usual", 800, 2)
     log = log_of(table, chance=0.1, seed=2)
     wrong = np.isnan(log.error) & (table.error == 1.0)

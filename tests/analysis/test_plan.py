@@ -1,4 +1,4 @@
-"""How much budget a target takes: exact parts, coverage, the command and its page."""
+"""The budget that a target needs: exact parts, coverage, the command and its page."""
 
 import json
 import re
@@ -27,8 +27,8 @@ SOME = (0.2, 0.5, 0.8)
 
 
 def test_with_every_label_a_point_is_the_replay() -> None:
-    """Recall and residual risk are about the replay's, whose quantiles are still being learned;
-    their intervals are those of as many errors, and as many outputs left out."""
+    """Recall and residual risk are close to the replay's, whose quantiles are still being learned;
+    their intervals are those of as many errors, and of as many outputs that are not verified."""
     table = make_stream("sharp-signal", 900, 1)
     for point in curve_of(Evidence(table), "threshold", SOME).points[1:-1]:
         once = replay(list(table), Threshold(point.budget), point.budget)
@@ -45,7 +45,7 @@ def test_with_every_label_a_point_is_the_replay() -> None:
 
 
 def test_random_finds_its_share() -> None:
-    """Of random it is known without any label; what it leaves out is as often wrong as all."""
+    """Its recall needs no label; the error rate of outputs that it skips is that of all."""
     table = make_stream("usual", 800, 0)
     curve = curve_of(Evidence(log_of(table, chance=0.1, seed=0)), "random")
     for target in (0.3, 0.9):
@@ -74,9 +74,9 @@ def test_needed_budgets_are_read_off_every_draw() -> None:
             curve.for_recall(target)
 
 
-def test_a_risk_said_to_be_kept_is_kept_whatever_the_number_of_looks() -> None:
-    """Scores say nothing, so no budget has a residual risk below the error rate, 40 %: a bound of
-    each budget by itself would be below it at one of 49 in many more runs."""
+def test_a_claimed_risk_holds_over_all_budgets_looked_at() -> None:
+    """Scores are uninformative, so no budget has a residual risk below the error rate, 40 %. A
+    separate bound for each of the 49 budgets would claim one in many more runs."""
     false = apart = 0
     for seed in range(60):
         table = make_stream("no-signal-homogeneous", 500, seed)
@@ -101,7 +101,7 @@ def this_run_and_the_next(seed: int) -> tuple[RecordTable, float, float]:
 
 @pytest.mark.parametrize("everything", [True, False])
 def test_the_next_runs_figures_are_covered(everything: bool) -> None:
-    """benchmarks/off_policy.py has the figures; here it is that nothing is far off."""
+    """benchmarks/off_policy.py has the figures; this test notices gross errors."""
     runs = 120
     covered = dict.fromkeys(("recall", "risk", "budget"), 0)
     for seed in range(runs):

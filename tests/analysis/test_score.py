@@ -1,4 +1,4 @@
-"""The mean score of all outputs: exact where it can be, unbiased, covered, with bounds always."""
+"""The mean score of all outputs: exact if all are verified, unbiased, covered, always bounded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from gatekeeper.types import FloatArray
 def records(
     p: Sequence[float | None], value: Sequence[float | None], drawn: Sequence[bool]
 ) -> list[Record]:
-    """Outputs with graded values; what is not drawn has none."""
+    """Outputs with graded values; outputs that are not drawn have none."""
     return [
         Record(
             f"r{i}",
@@ -179,11 +179,11 @@ def test_it_is_unbiased_better_than_a_random_subset_and_covers(
     assert 0.915 < np.mean(holds) < 0.985  # 95 %, of 250
 
 
-def test_what_few_outcomes_allow() -> None:
-    """A random sample without predictions, exactly: the shares held jump with the true score.
+def test_coverage_with_few_possible_outcomes() -> None:
+    """A random sample without predictions, exactly: the coverage jumps with the true score.
 
-    Of 100 outputs 50 are right and 20 are drawn: whatever treats right and wrong alike holds in
-    92 % or in 98 %. Over all true scores the mid-p interval holds in 95 %.
+    Of 100 outputs 50 are right and 20 are drawn: an interval that treats right and wrong alike
+    covers in 92 % or in 98 %. Over all true scores the mid-p interval covers in 95 %.
     """
     n, size = 20, 100
     found = [midp_interval(x / n, n / (1.0 - n / size)) for x in range(n + 1)]
@@ -204,7 +204,7 @@ def test_what_few_outcomes_allow() -> None:
 
 
 def test_a_shift_of_the_stream_does_no_harm() -> None:
-    """Errors, and what predicts them, change halfway: draws with known chances stay valid."""
+    """Errors and their predictors change halfway: draws with known propensities stay valid."""
     holds, off = [], []
     for seed in range(200):
         first, easy = stream(100, seed, graded=False)

@@ -1,4 +1,4 @@
-"""The many runs of benchmarks/scores.py, made at once, are those of a gate."""
+"""The runs that benchmarks/scores.py computes together equal those of a gate."""
 
 from __future__ import annotations
 

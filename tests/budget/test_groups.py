@@ -1,4 +1,4 @@
-"""Caps of groups under one budget: none is exceeded, and a full one is in nobody's way."""
+"""Caps of groups under one budget: none is exceeded, and a full one blocks no other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stream(n: int, tenants: str = "abc") -> list[tuple[Generation, dict[str, str
 
 
 class World:
-    """A ledger with groups, and what a plain count says of it."""
+    """A ledger with groups, and a plain count beside it."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = random.Random(seed)
@@ -109,7 +109,7 @@ def test_no_history_exceeds_a_group(seed: int) -> None:
 
 @pytest.mark.parametrize("policy", sorted(set(policy_names()) - {"oracle"}))
 def test_a_full_group_blocks_no_other(policy: str) -> None:
-    """Others get what the budget's rate gives them; the full ones' outputs say why."""
+    """Other groups get their share of the budget; outputs of the full ones have the reason."""
     pairs = stream(900)
     budget = Budget(fraction=0.3, horizon=len(pairs), groups=TENANTS)
     decisions: dict[str, list[Any]] = {"a": [], "b": [], "c": []}
@@ -138,7 +138,7 @@ def test_a_full_group_blocks_no_other(policy: str) -> None:
 
 
 def test_what_a_full_group_leaves_is_for_the_others() -> None:
-    """`calibrated` paces the budget: refusals of a group are none of the budget's."""
+    """`calibrated` paces the budget: a refusal by a group does not count as one by the budget."""
     pairs = stream(1200)
 
     def others(groups: Any) -> int:
@@ -238,7 +238,7 @@ def test_a_score_says_which_outputs_it_cannot_stand_for() -> None:
 
 @pytest.mark.parametrize("task", [None, {}, {"tenant": None}, {"tenant": ""}, "a"])
 def test_an_output_of_no_group_is_refused(task: object) -> None:
-    """A cap that some outputs pass by would be none."""
+    """A cap that some outputs bypass would not be a cap."""
     budget = Budget(fraction=0.5, groups={"tenant": 1})
     with VerificationGate("random", budget=budget, warmup=1) as gate:
         with pytest.raises(BadInputError, match=r"id='x': the task's field 'tenant'"):

@@ -35,7 +35,7 @@ SEEDS = range(1000)
 
 
 class Unreliable:
-    """A store that is gone for a while, with answers lost on the way."""
+    """A store that fails for a while, before or after it has stored a request."""
 
     def __init__(self, store: LeaseStore, rng: random.Random, lost: float = 0.03) -> None:
         self._store, self._rng, self._lost = store, rng, lost
@@ -81,7 +81,7 @@ class Unreliable:
 
 
 class Process:
-    """What a process has done, as somebody knows who sees everything."""
+    """What a process has done, as an observer of all processes knows it."""
 
     def __init__(self, world: World) -> None:
         self.leases = Leases(world.store, world.price, world.accounts)
@@ -153,12 +153,12 @@ class World:
             self.check()
 
     def reclaim(self, process: Process) -> None:
-        """It is taken for dead, which it may not be."""
+        """The others take this process for dead, which it may not be."""
         if not self.store.gone:
             self.store.reclaim(process.writer, self.store.beats().get(process.writer, 0))
 
     def ended(self, process: Process) -> None:
-        """It is followed by another one; what it did still counts."""
+        """Another process takes its place; what this one did still counts."""
         if process.state == "killed":
             self.reclaim(process)
         self.past.append(process)
@@ -220,7 +220,7 @@ class World:
         return reserved
 
     def room(self, process: Process, account: str) -> int:
-        """What is left for this process, in its lease and beside all leases."""
+        """What is left for this process: in its lease, and not in any lease."""
         lease = self.table.leases[process.writer, account]
         used = process.leases.accounts[account].claim().used
         return self.caps[account] - self.table.granted[account] + lease.granted - used
@@ -251,14 +251,14 @@ class World:
                     assert grant.bound == grant.granted
 
     def earned(self, process: Process, account: str) -> int:
-        """What its candidates allow."""
+        """The amount that its candidates allow."""
         if account != "rate" or self.beta is None:
             return 0
         numerator, denominator = self.ratio
         return numerator * process.base // denominator
 
     def finish(self) -> None:
-        """All that still live ask until there is no room; then nearly nothing is left."""
+        """All live processes ask until there is no room; then nearly nothing may be left."""
         self.store.gone = False
         for process in self.processes:
             if process.state in ("killed", "paused"):
@@ -392,8 +392,8 @@ def both(place: PostgresRun, table: LeaseTable) -> tuple[Both, PostgresLeases]:
     return Both(table, store), store
 
 
-def test_who_is_silent_is_taken_for_dead(postgres: Server) -> None:
-    """After `LOOKS` looks of a live process; not one that writes, nor when the table comes back."""
+def test_a_silent_process_is_taken_for_dead(postgres: Server) -> None:
+    """After `LOOKS` looks of a live process; not if it writes, or if the table was unreachable."""
     table = LeaseTable({"total": 100}, 1)
     alike, sql = both(postgres.new_run(), table)
     store = Unreliable(alike, random.Random(0), lost=0.0)

@@ -1,4 +1,4 @@
-"""One budget in eight real processes on PostgreSQL: kill -9, SIGSTOP, a database that goes."""
+"""One budget in eight real processes on PostgreSQL: kill -9, SIGSTOP, a database that stops."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FORK = multiprocessing.get_context("fork")
 
 
 def work(place: PostgresRun, caps: dict[str, int], tasks: int, book: Path, seed: int) -> None:
-    """Reserve, verify and settle; each is in the book when it is done, as a line of its own.
+    """Reserve, verify and settle; each step appends a line to the file when it is done.
 
-    The last one is "left", or "fenced" where this process finds that it was taken for dead.
+    The last line is "left", or "fenced" if this process finds that it was taken for dead.
     """
     rng = random.Random(seed)
     file = os.open(book, os.O_WRONLY | os.O_APPEND)
@@ -237,8 +237,8 @@ def test_kill_9_of_random_processes(seed: int, postgres: Server, tmp_path: Path)
 
 
 def test_a_fenced_process_that_comes_back(postgres: Server, tmp_path: Path) -> None:
-    """SIGSTOP, reclaimed, SIGCONT: it is told so at its next write, and what it spent until then
-    was charged."""
+    """SIGSTOP, reclaimed, SIGCONT: its next write fails, and what it spent until then was
+    charged."""
     history = History(postgres, 0, tmp_path)
     history.caps = {"total": 10**6 * PRICE}
     store = PostgresLeases(history.place, history.caps, PRICE)
@@ -260,7 +260,7 @@ def test_a_fenced_process_that_comes_back(postgres: Server, tmp_path: Path) -> N
 
 
 def test_a_database_that_is_gone_for_a_while(postgres: Server, tmp_path: Path) -> None:
-    """Decided on what is held, then unavailable, never more; and all goes on when it is back."""
+    """Processes use what they hold, then report it unavailable, and go on when it is back."""
     history = History(postgres, 1, tmp_path)
     history.caps = {"total": 3000 * PRICE}
     store = PostgresLeases(history.place, history.caps, PRICE)

@@ -1,4 +1,4 @@
-"""What a stranger meets who gives the command line something wrong: one line, exit code 2."""
+"""Wrong arguments and files on the command line: one line, exit code 2."""
 
 import json
 import sqlite3
@@ -160,7 +160,7 @@ def test_doctor_tries_every_part(capsys: pytest.CaptureFixture[str]) -> None:
         ({**MATH, "prompt": "\ud800"}, "field 'prompt' is not valid Unicode text"),
     ],
 )
-def test_what_could_never_be_verified_is_refused_when_the_file_is_read(
+def test_tasks_that_cannot_be_verified_are_refused_when_the_file_is_read(
     bad: object, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert says in refused(capsys, "run", lines(tmp_path / "tasks.jsonl", bad))
@@ -175,7 +175,7 @@ def test_the_verifiers_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str
     )
 
 
-def test_a_reader_that_stops_listening_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     """`gatekeeper run … --json | head -0` ends quietly."""
     path = lines(tmp_path / "tasks.jsonl", MATH)
     command = [sys.executable, "-m", "gatekeeper", "run", str(path), "--json"]
@@ -212,7 +212,7 @@ def test_the_plan_is_what_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_log_without_a_decision_takes_other_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As one that a run leaves which ended before its first output."""
+    """Such a log is left by a run that ended before its first output."""
     tasks, log = lines(tmp_path / "tasks.jsonl", MATH), tmp_path / "run.db"
     unreachable = ["--generator", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
     assert main(["run", str(tasks), "--log", str(log), *unreachable]) == 2

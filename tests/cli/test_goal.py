@@ -45,7 +45,7 @@ def test_a_run_for_the_score(
     assert f"{score['point']:.4f}" in (tmp_path / "report.html").read_text()
 
 
-def test_a_run_without_an_estimate_prints_what_is_possible(
+def test_a_run_without_an_estimate_prints_bounds(
     command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*command, "--warmup", "10", "--explore", "0"]) == 0
@@ -56,7 +56,7 @@ def test_a_run_without_an_estimate_prints_what_is_possible(
         assert f"{option[0]} {option[1]} with --goal score" in capsys.readouterr().err
 
 
-def test_what_reads_a_log_reads_that_of_a_run_for_the_score(
+def test_every_command_reads_the_log_of_a_run_for_the_score(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With tasks enough for a warm-up of another run: figures, or one line that says why not."""

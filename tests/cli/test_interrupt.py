@@ -76,7 +76,7 @@ class Command:
         )
 
     def interrupted(self, by: int = signal.SIGINT, *, everywhere: bool = True) -> str:
-        """What it has printed on standard error; nothing of it is left."""
+        """Its standard error, after asserting that no process of the group is left."""
         (os.killpg if everywhere else os.kill)(self.process.pid, by)
         _, err = self.process.communicate(timeout=PATIENCE)
         assert (self.process.returncode, "Traceback" in err) == (128 + by, False), err
@@ -150,7 +150,7 @@ def test_workers_end_with_a_parent_that_was_killed(records: Path) -> None:
 
 
 def test_a_worker_that_was_killed_is_named(records: Path) -> None:
-    """As the kernel does where memory runs out."""
+    """As the kernel kills it when memory runs out."""
     command = Command("replay", records, "--seeds", 1000, "--workers", 2)
     assert command.loaded("_multiarray_umath", 3)
     group = command.process.pid

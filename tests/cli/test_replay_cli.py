@@ -1,4 +1,4 @@
-"""`gatekeeper replay`: its contract with scripts, and what a stranger meets who errs."""
+"""`gatekeeper replay`: its contract with scripts, and its messages for wrong input."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
     return Shell(capsys)
 
 
-# -- what comes out -------------------------------------------------------------------------------
+# -- output ---------------------------------------------------------------------------------------
 
 
 def test_random_and_oracle_stand_around_every_table(shell: Shell, records: Path) -> None:
@@ -139,7 +139,7 @@ def test_json_says_how_it_was_made(shell: Shell, records: Path) -> None:
 
 
 def test_figures_without_noise_are_those_of_the_slow_reference(shell: Shell, records: Path) -> None:
-    """Deterministic, and decided by docs/reference/policies.md; the lines say what they rest on."""
+    """Deterministic, and as docs/reference/policies.md says; each line has score and threshold."""
     betas, out = (0.1, 0.3), records.with_name("decisions.jsonl")
     arguments = (records, "--beta", "0.1,0.3", *EXACT, "--decisions", out)
     found = shell.json(*arguments)
@@ -262,8 +262,8 @@ def test_the_conclusion_claims_no_more_than_the_interval_says(shell: Shell, tmp_
     assert "less than random; no policy pays" in said(wrong, *alone, *fooled)
 
 
-def test_a_steady_second_is_not_hidden_by_a_shaky_first() -> None:
-    """The policy with the largest mean may be noise while another one surely beats random."""
+def test_a_significant_second_is_not_hidden_by_a_noisy_first() -> None:
+    """The largest mean may be noise, while another policy beats random beyond chance."""
     recall = np.array([[0.20, 0.21, 0.19, 0.20], [0.9, 0.0, 0.9, 0.0], [0.30, 0.31, 0.29, 0.30]])
     values = np.repeat(recall[:, None, :, None], len(METRICS), axis=-1)
     contenders = [Contender(name) for name in ("random", "mp-adapt", "cst")]
@@ -333,7 +333,7 @@ def test_hga_without_a_calibration_is_said(shell: Shell, records: Path) -> None:
     assert hga["gate_open"] == 0.0
 
 
-# -- what is refused ------------------------------------------------------------------------------
+# -- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_the_reader_and_the_rows_agree(records: Path) -> None:
 
 
 def test_records_without_any_signal_are_counted(shell: Shell, tmp_path: Path) -> None:
-    """They are drawn at random, which a misspelt column must not do in silence."""
+    """They are drawn at random, so a misspelt column must not pass unnoticed."""
     arguments = ("--beta", "0.3", "--policy", "cst", "--seeds", "2")
     some = [{**r, "h1": None, "h2": None, "h3": None} if i < 7 else r for i, r in enumerate(ROWS)]
     out, _ = shell(written(tmp_path / "some.jsonl", some), *arguments)

@@ -1,4 +1,4 @@
-"""`gatekeeper run`, as its user meets it: the real command, the bundled model, real verdicts."""
+"""`gatekeeper run`: the real command, the bundled model, real verdicts."""
 
 import json
 import random
@@ -45,7 +45,7 @@ def plain(tasks: Path) -> Path:
     return log
 
 
-def test_killed_again_and_again_a_run_ends_as_if_it_had_never_been(
+def test_a_run_that_is_killed_often_ends_as_an_uninterrupted_one(
     tasks: Path, plain: Path, tmp_path: Path
 ) -> None:
     """kill -9 at random moments loses nothing, charges nothing twice and changes no decision.
@@ -102,7 +102,7 @@ def test_a_budget_of_one_verifies_everything(tasks: Path, tmp_path: Path) -> Non
     assert summary["errors_found"] == summary["errors"] == summary["best_found"]
 
 
-def test_checking_the_rest_tells_the_truth_and_changes_nothing(
+def test_checking_the_rest_finds_the_truth_and_changes_no_decision(
     tasks: Path, plain: Path, tmp_path: Path
 ) -> None:
     """`--check-all` finds what verifying everything plainly finds, outside budget and policy."""

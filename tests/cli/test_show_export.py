@@ -1,4 +1,4 @@
-"""`gatekeeper show` and `gatekeeper export`: every output of a log, as it is."""
+"""`gatekeeper show` and `gatekeeper export`: every output of a log, unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[s
     return found
 
 
-def test_rows_are_what_the_gate_says(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_have_the_gate_s_results(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = read_run(log)
     rows = {row["id"]: row for row in shown(capsys, log)}
     assert list(rows) == [f"o{i}" for i in range(N)]
@@ -87,7 +87,7 @@ def test_rows_are_what_the_gate_says(log: Path, capsys: pytest.CaptureFixture[st
     assert charged == run.ledger.spent + run.ledger.warmup_spent
 
 
-def test_what_people_see(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_for_people(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(log), "--wrong", "--limit", "2"]) == 0
     text = capsys.readouterr().out
     wrong = sum(row["error"] == 1 for row in read_run(log).rows())

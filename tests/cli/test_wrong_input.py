@@ -116,6 +116,12 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "tasks", "--bugdet=0.2"), ("'--bugdet'", "did you mean '--budget'?")),
     (("run", "tasks", "--pol", "cst"), ("'--pol'", "gatekeeper run --help")),
     (("run", "tasks", "--policy"), ("--policy", "expected one argument")),
+    (("run", "tasks", "--generators", "2"), ("--generators 2", "--engine ray")),
+    (("run", "tasks", "--address", "h:1"), ("--address h:1", "--engine ray")),
+    (
+        ("run", "tasks", "--engine", "ray", "--generators", "2", "--generator", "openai"),
+        ("--generators 2", "--concurrency"),
+    ),
     (("replay", "--seed", "3", "records"), ("'--seed'", "did you mean '--seeds'?")),
     (("verify", "code", "items", "--tmeout", "3"), ("'--tmeout'", "'--timeout'?")),
     (("verify", "code", "items"), ("--out, --sandbox", "usage: gatekeeper verify code")),

@@ -34,7 +34,7 @@ from gatekeeper.testing import ScriptedVerifier, check_policy, make_generation
 from gatekeeper.types import GateStatus, PolicyHealth
 from gatekeeper.verifiers import ByKind
 
-# -- a policy under watch -------------------------------------------------------------------------
+# -- a guarded policy -----------------------------------------------------------------------------
 
 
 def go_through(policy: Policy, table: RecordTable, *, restart: int = -1) -> list[Decision]:
@@ -195,7 +195,7 @@ def test_another_model_is_drift_at_once(policy: str) -> None:
     results = [gate.maybe_verify(output) for output in stream[n // 2 :]]
     relearning = [r for r in results if gate.phase_of(r.id) == RELEARNING]
     assert relearning == results[: len(relearning)]
-    beside = 0.03  # what is drawn beside, where the budget has no room
+    beside = 0.03  # share of draws that find no room in the budget
     for result in relearning:
         propensity = round(result.decision.propensity, 12)
         assert propensity >= 0.3 or propensity == beside
@@ -276,7 +276,7 @@ def test_the_cap_holds_while_it_relearns(unit: Any, bound: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("size", [1, 16])
 @pytest.mark.parametrize("policy", ["threshold", "calibrated"])
-def test_a_resume_in_a_drift_goes_on_as_if_nothing_had_been(policy: str, size: int) -> None:
+def test_a_resume_in_a_drift_goes_on_as_an_uninterrupted_gate(policy: str, size: int) -> None:
     """Decision by decision, the log event by event; by another model, then by labels."""
     n = 1200
 
@@ -298,8 +298,8 @@ def test_a_resume_in_a_drift_goes_on_as_if_nothing_had_been(policy: str, size: i
     assert settled(run([320, *cuts])) == settled(whole)
 
 
-def test_what_another_process_is_told_may_be_drift() -> None:
-    """Another template and another verifier are; what is not said is not."""
+def test_other_settings_of_another_process_may_be_drift() -> None:
+    """Another template and another verifier are drift; a setting that is absent is not."""
     n, log, stream = 500, MemoryLog(), outputs(500)
 
     class Stricter(ScriptedVerifier):
@@ -346,7 +346,7 @@ def test_a_verifier_is_known_by_what_its_verdicts_depend_on() -> None:
 def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
     """What it decided stands, drift or not; it is watched from here on."""
     n, log, stream = 1600, MemoryLog(), outputs(1600)
-    old = gate_of(n, log, (0.1, 0.9), on_drift="report")  # decides as if nobody watched
+    old = gate_of(n, log, (0.1, 0.9), on_drift="report")  # decides as without a test for drift
     for output in stream[:1400]:
         old.maybe_verify(output)
     assert old.status().health is PolicyHealth.DRIFTED
@@ -363,7 +363,7 @@ def test_a_log_from_before_there_were_fingerprints_is_resumed() -> None:
     assert again.status().health is PolicyHealth.VALID
 
 
-# -- what people see of it -------------------------------------------------------------------------
+# -- report and command line -----------------------------------------------------------------------
 
 
 def test_a_report_says_what_drifted_and_what_labels_depend_on(
@@ -413,7 +413,11 @@ def test_run_says_when_it_drifts(
     path = tmp_path / "tasks.jsonl"
     path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
     answers = {output.id: output for output in outputs(n, "ab")}
-    monkeypatch.setattr(task_run, "_generate", lambda options: lambda _, ids: map(answers.get, ids))
+
+    def make(options: object) -> object:
+        return lambda: lambda prompts, ids: map(answers.get, ids)
+
+    monkeypatch.setattr(task_run, "make_sampler", make)
     verifier = ByKind({"math": ScriptedVerifier(labels(n, 0.4))})
     monkeypatch.setattr(task_run, "_verifier", lambda tasks, options: verifier)
     how = ["--policy", "cst", "--budget", "0.4", "--on-drift", on_drift]

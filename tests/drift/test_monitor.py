@@ -208,7 +208,7 @@ def test_a_monitor_goes_on_from_its_state_and_begins_again() -> None:
     at_alarm = whole.state()
     whole.observe_outputs(np.zeros((1, len(STATISTICS))))
     whole.observe_label(0, 0.2, 0.2)
-    assert whole.state() == at_alarm  # it stays, and takes no more bets
+    assert whole.state() == at_alarm  # after the alarm its state no longer changes
     whole.reset()
     assert (whole.state(), whole.wealth) == (Monitor().state(), 1.0)
 
@@ -222,7 +222,7 @@ def test_a_test_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
 # -- predictions of labels ------------------------------------------------------------------------
 
 
-def test_predictions_learn_how_far_they_are_off() -> None:
+def test_predictions_learn_their_own_error() -> None:
     """Too extreme by 1.6 and too low by 0.5 in log odds; the state goes through JSON."""
     rng, correct = np.random.default_rng(3), Recalibration()
     true = rng.uniform(-2.0, 2.0, 3000)

@@ -91,7 +91,7 @@ def test_with_report_the_policy_underspends_and_status_says_so() -> None:
 
 
 @pytest.mark.parametrize("policy", ["cst", "calibrated", "split-conformal"])
-def test_a_resume_anywhere_goes_on_as_if_nothing_had_been(policy: str) -> None:
+def test_a_resume_anywhere_goes_on_as_an_uninterrupted_gate(policy: str) -> None:
     stream = outputs()
 
     def run(cuts: Sequence[int]) -> tuple[list[Any], Any]:

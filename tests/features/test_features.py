@@ -1,4 +1,4 @@
-"""What a user relies on: each ready-made feature is what it says, on any text."""
+"""Each ready-made feature equals its definition, on any text."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_gate_computes_features(tmp_path: Any) -> None:
             VerificationGate("calibrated", budget=budget, features=odd)
 
 
-def test_a_feature_that_gives_no_number_is_named() -> None:
+def test_a_feature_that_is_not_a_number_is_named() -> None:
     def broken(generation: Generation, task: Any) -> Any:
         return "high"
 

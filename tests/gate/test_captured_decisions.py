@@ -1,4 +1,4 @@
-"""What a gate decides for the goal "errors" is what it decided before there was another goal."""
+"""Decisions for the goal "errors" are those from before there was the goal "score"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn uniformly: every output has a known chance, to the last, for every policy."""
+"""Exploration: every output has a known propensity above 0, for every policy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = ["random", "threshold", "cst", "mp-adapt", "mp-strat", "hga", "calibrate
 
 
 class Wants(Random):
-    """Wants what has an even number, or everything; keeps the decisions that it is shown."""
+    """Proposes outputs whose number `every` divides; keeps the decisions that it observes."""
 
     def __init__(self, every: int = 2, *, warmup: int = 0) -> None:
         super().__init__(0.5, warmup=warmup)
@@ -93,10 +93,10 @@ def after_warm_up(
 @pytest.mark.parametrize("horizon", [None, N])
 @pytest.mark.parametrize("fraction", [0.1, 0.5])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_output_after_the_warm_up_has_a_chance(
+def test_every_output_after_the_warm_up_may_be_drawn(
     name: str, fraction: float, horizon: int | None
 ) -> None:
-    """At least ε, unless chance has eaten what was put by for it."""
+    """With at least ε, unless more draws than expected have used up their reserve."""
     without = 0.0
     for seed in SEEDS:
         decisions = after_warm_up(name, fraction, horizon, 0.1, seed)
@@ -139,8 +139,8 @@ def test_the_draws_are_as_likely_as_their_propensity_says() -> None:
         assert not v[p == 0.0].any()
 
 
-def test_what_is_drawn_says_so_and_keeps_what_the_policy_thought() -> None:
-    """Reason, score, threshold and stratum; the policy is shown the same decision."""
+def test_an_explored_decision_keeps_the_policy_s_score() -> None:
+    """Reason, score, threshold and stratum; the policy observes the same decision."""
     policy = Wants(2, warmup=5)
     decisions = run(policy, budget=Budget(fraction=0.6), explore=0.25)
     epsilon = 0.25 * 0.6
@@ -163,8 +163,8 @@ def test_what_is_drawn_says_so_and_keeps_what_the_policy_thought() -> None:
     }
 
 
-def test_a_wish_that_would_leave_nothing_for_the_draws_has_their_chance_still() -> None:
-    """A policy that wants everything gets most of the budget, and never the last of it."""
+def test_a_proposal_that_would_use_the_draws_reserve_is_only_drawn() -> None:
+    """A policy that proposes everything gets most of the budget, not the reserve of the draws."""
     decisions = run(Wants(1), budget=Budget(fraction=0.2, horizon=N))
     assert {d.reason for d in decisions} >= {Reason.POLICY, Reason.BUDGET_EXHAUSTED}
     assert Reason.EXPLORE in {d.reason for d in decisions[N // 2 :]}
@@ -202,8 +202,8 @@ def test_without_a_rate_nothing_is_drawn(budget: Budget) -> None:
 def test_a_fraction_of_one_verifies_everything(
     unit: Any, horizon: int | None, explore: float
 ) -> None:
-    """In any unit, also beyond the horizon and with every verdict still out: nothing is turned
-    away, and every chance is 1. A total still caps."""
+    """In any unit, also beyond the horizon and with every verdict pending: nothing is refused, and
+    every propensity is 1. A total still caps."""
     budget = Budget(
         fraction=1.0, unit=unit, horizon=horizon, max_cost=None if unit == "verifications" else 2.0
     )
@@ -227,7 +227,7 @@ def test_a_fraction_of_one_verifies_everything(
 
 @pytest.mark.parametrize("name", policy_names())
 def test_every_policy_by_name_takes_a_fraction_of_one(name: str) -> None:
-    """And learns; what it wanted itself keeps its own reason."""
+    """And learns; its own proposals keep their reason."""
     budget = Budget(fraction=1.0, horizon=N)
     decisions = run(name, budget=budget)
     assert {(d.verify, d.propensity) for d in decisions} == {(True, 1.0)}
@@ -291,6 +291,6 @@ def test_a_log_goes_on_with_its_own_exploration_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("explore", [-0.1, 1.0, 2, nan, "0.1", True, None])
-def test_a_share_that_cannot_be_is_refused(explore: Any) -> None:
+def test_a_share_out_of_range_is_refused(explore: Any) -> None:
     with pytest.raises(BadInputError, match=f"explore={explore!r}"):
         VerificationGate(Wants(), budget=Budget(fraction=0.2), explore=explore)

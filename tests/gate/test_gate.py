@@ -1,4 +1,4 @@
-"""What a user of the gate relies on, one call at a time."""
+"""The gate, one call at a time."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-# -- what comes back ---------------------------------------------------------------------------
+# -- results -----------------------------------------------------------------------------------
 
 
 def test_an_unselected_output_says_so() -> None:
@@ -147,7 +147,7 @@ def test_every_verdict_with_a_label_is_charged_and_learned(verdict: Verdict) -> 
 
 
 def test_the_warm_up_has_an_account_of_its_own() -> None:
-    """The warm-up does not eat the fraction, is shown apart, and counts towards the total."""
+    """The warm-up does not use the fraction, has its own figures, and counts towards the total."""
     labels = {f"g{i}": i % 2 for i in range(60)}
     verifier = ScriptedVerifier(labels)
     gate = VerificationGate(
@@ -214,7 +214,7 @@ def test_a_policy_by_name_takes_its_rate_from_the_budget() -> None:
 
 
 @pytest.mark.parametrize("proposed", [True, False])
-def test_where_there_is_no_room_nothing_could_have_been_verified(proposed: bool) -> None:
+def test_without_room_the_propensity_is_0(proposed: bool) -> None:
     """The propensity is 0 once the budget is gone, whatever the policy proposed."""
     policy = Random(0.5, warmup=0)
     gate = VerificationGate(policy, budget=Budget(total=3), verifier=ScriptedVerifier())
@@ -322,7 +322,7 @@ def test_an_openai_response_goes_straight_in() -> None:
 
 
 def test_the_same_output_again_gives_the_same_answer() -> None:
-    """Handing an id in again decides nothing, charges nothing, and calls no verifier."""
+    """The same id again: no new decision, no charge, no call of the verifier."""
     verifier = ScriptedVerifier({"a": 1})
     gate = gate_of(verifier, wants=lambda id_: id_ == "a")
     first, skipped = gate.maybe_verify(out("a")), gate.maybe_verify(out("b"))
@@ -437,7 +437,7 @@ def test_could_not_tell_is_not_wrong(how: str, label: Exception | None) -> None:
 
 
 def test_a_second_try_needs_room_in_the_budget() -> None:
-    """What went back may be spent on another; then the first is told that the budget is gone."""
+    """A released reservation may go to another output; the first then has no room."""
     labels: dict[str, Any] = {"a": None}
     gate = gate_of(ScriptedVerifier(labels), budget=Budget(total=1))
     gate.maybe_verify(out("a"))
@@ -503,11 +503,11 @@ def test_on_unavailable_raises_with_the_result(how: str) -> None:
     ],
 )
 @pytest.mark.parametrize("log", ["memory", "file"])
-def test_nonsense_from_a_verifier_does_not_stop_the_gate(
+def test_an_invalid_outcome_of_a_verifier_does_not_stop_the_gate(
     nonsense: Callable[[], Any], log: str, tmp_path: Path
 ) -> None:
-    """One plug-in's slip costs at most its own verdict: no exception of another kind, no lost
-    reservation, and the next output is verified."""
+    """It costs at most its own verdict: no exception of another kind, no lost reservation, and the
+    next output is verified."""
 
     class Slip:
         def verify(self, generation: Generation, task: Any) -> Any:
@@ -537,10 +537,8 @@ def test_nonsense_from_a_verifier_does_not_stop_the_gate(
         (inf, 1.0, 0.0),
     ],
 )
-def test_nobody_is_charged_more_than_was_reserved(
-    cost: float, charged: float, overrun: float
-) -> None:
-    """An impossible cost is charged as the reservation; one above it too, and the rest shown."""
+def test_a_charge_is_at_most_the_reservation(cost: float, charged: float, overrun: float) -> None:
+    """An invalid cost is charged as the reservation, and so is a higher one, with its overrun."""
     for unit in ("seconds", "usd"):
         budget = replace(SECONDS, unit=unit)
         gate = gate_of(ScriptedVerifier(cost=cost), budget=budget)
@@ -597,7 +595,7 @@ def test_an_interrupt_in_a_verifier_gives_its_reservation_back(how: str) -> None
 
 
 def test_an_interrupt_around_a_step_leaves_the_gate_to_other_threads() -> None:
-    """Ctrl-C at each line that enters or leaves a step: nobody waits for a lock for ever."""
+    """Ctrl-C at each line that enters or leaves a step: no thread waits for a lock for ever."""
 
     def interrupted(at: int) -> bool:
         gate, met = gate_of(), 0
@@ -632,7 +630,7 @@ def test_an_interrupt_around_a_step_leaves_the_gate_to_other_threads() -> None:
 
 
 def test_cancelling_gives_back_what_has_not_begun_and_keeps_what_has() -> None:
-    """In the pool: queued work is given back; work under way finishes, is charged, is learned."""
+    """In the pool: queued work is released; work under way finishes, is charged and learned."""
     begun, go = threading.Event(), threading.Event()
 
     class Blocking(ScriptedVerifier):
@@ -688,7 +686,7 @@ def test_a_timeout_around_the_call_frees_an_async_verifier() -> None:
 
 
 def at_once(gate: VerificationGate, outputs: list[Generation]) -> list[Any]:
-    """Handed in by as many tasks of one event loop."""
+    """Verify the outputs in one task each, on one event loop."""
 
     async def main() -> list[Any]:
         calls = [gate.amaybe_verify(output) for output in outputs]
@@ -697,9 +695,9 @@ def at_once(gate: VerificationGate, outputs: list[Generation]) -> list[Any]:
     return asyncio.run(main())
 
 
-def test_those_that_come_at_once_are_decided_on_as_one_after_the_other(tmp_path: Path) -> None:
-    """The same decisions, whatever else is among them: known outputs, taken ids, the same one
-    twice, bad input. Eight are written in one transaction."""
+def test_outputs_at_once_get_the_decisions_of_one_after_the_other(tmp_path: Path) -> None:
+    """The same decisions, even with known outputs, taken ids, duplicates and bad input among them.
+    Eight are written in one transaction."""
     bad = replace(out("bad"), top1=np.zeros(3))
     known, taken = stream(40)[3], replace(stream(40)[5], text="another")
     outputs = [*stream(20), bad, known, *stream(40)[20:], taken, known, out("twice"), out("twice")]
@@ -728,7 +726,7 @@ def test_those_that_come_at_once_are_decided_on_as_one_after_the_other(tmp_path:
 
 
 def test_a_policy_that_fails_at_one_of_several_has_decided_on_those_before() -> None:
-    """They are in the log and get their answers; the later ones hear why the gate stopped."""
+    """They are in the log and get their answers; the later ones get the error of the policy."""
     log = MemoryLog()
 
     def fails(id_: str) -> bool:
@@ -886,7 +884,7 @@ def test_without_a_verifier_the_gate_only_decides() -> None:
     assert gate.pending() == []
 
 
-def test_an_audit_of_an_unselected_output_costs_and_teaches_nothing() -> None:
+def test_an_external_verdict_costs_and_teaches_nothing() -> None:
     gate = gate_of(wants=lambda id_: False)
     gate.maybe_verify(out("a"))
     result = gate.report_outcome("a", Verdict.INFRA_ERROR)  # nobody could tell yet
@@ -936,7 +934,7 @@ def test_reports_that_cannot_be_taken() -> None:
 def test_a_report_the_log_cannot_hold_does_not_stop_the_gate(tmp_path: Path) -> None:
     """A NumPy integer in the meta of an outcome from outside: taken, or refused as bad input."""
     with gate_of(wants=lambda id_: id_ == "a", log=tmp_path / "run.db") as gate:
-        for id_ in "ab":  # a is selected, b is audited
+        for id_ in "ab":  # a is selected, b gets an external verdict
             gate.maybe_verify(out(id_))
             with contextlib.suppress(BadInputError):
                 gate.report_outcome(id_, Outcome(Verdict.FAILED, meta={"n": np.int64(3)}))
@@ -960,7 +958,7 @@ def test_a_report_without_seconds_is_not_free() -> None:
     assert gate.maybe_verify(out("c")).decision.reason is Reason.BUDGET_EXHAUSTED
 
 
-# -- settings and inputs that cannot be --------------------------------------------------------
+# -- invalid settings and inputs ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("estimate", [0.0, -1.0, nan, inf, None, "3"])
@@ -994,7 +992,7 @@ def test_an_output_the_log_cannot_hold_does_not_stop_the_gate(
         assert gate.maybe_verify(out("b")).verified
 
 
-def test_settings_that_cannot_be_are_refused_with_what_to_do() -> None:
+def test_invalid_settings_are_refused_with_the_remedy() -> None:
     """Unknown names list the known ones; numbers out of range are shown."""
     with pytest.raises(BadInputError) as caught:
         VerificationGate("cts", budget=Budget(fraction=0.2))

@@ -1,4 +1,4 @@
-"""What a user relies on: at any concurrency, whatever fails, not one tick over the budget."""
+"""At any concurrency and with any failure, the budget is not exceeded by a single tick."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ troubles = pytest.mark.parametrize("trouble", [False, True], ids=["calm", "troub
 
 @pytest.fixture(autouse=True)
 def no_deadlock() -> Iterator[None]:
-    """The last resort: where even the event loop is stuck, say where and end."""
+    """Print all stacks and end the process, in case even the event loop is blocked."""
     faulthandler.dump_traceback_later(2 * PATIENCE, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()
@@ -158,7 +158,7 @@ def watched(gate: VerificationGate) -> Iterator[list[GateStatus]]:
 
 
 def recount(log: Log, budget: Budget) -> Counter[str]:
-    """What the events alone say, the budget checked after each of them."""
+    """The account that the events alone give, checked against the budget after each."""
     assert budget.total is not None
     price = ticks(1.0 if budget.unit == "verifications" else MAX_COST)
     held: set[str] = set()
@@ -232,7 +232,7 @@ def assert_settled(gate: VerificationGate, log: Log, verifier: Costly) -> Counte
 
 
 def run_threads(gate: VerificationGate, stream: list[Generation], threads: int = 64) -> None:
-    """All threads at once on one gate, each with its share of the stream."""
+    """Run all threads at once on one gate, each with its share of the stream."""
     start = threading.Barrier(threads)
     errors: list[BaseException] = []
 
@@ -369,7 +369,7 @@ def test_what_many_threads_wrote_is_resumed(budget: Budget, tmp_path: Path) -> N
 
 
 def test_one_output_handed_in_by_many_threads_is_charged_once(budget: Budget) -> None:
-    """The same id from 16 threads at once: one verification, the others hear so or get it."""
+    """The same id from 16 threads at once: one verification; the others get its result or wait."""
     log, verifier = MemoryLog(), Costly(trouble=False)
     gate = VerificationGate(Random(0.5, seed=1), budget=budget, verifier=verifier, log=log)
     refused: list[GatekeeperError] = []

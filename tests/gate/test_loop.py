@@ -1,4 +1,4 @@
-"""What an agent relies on: retries that know why, a choice that was checked, nothing paid twice."""
+"""Agent loops: retries with feedback, the best of several, and no verification paid twice."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ LABELS = st.lists(st.sampled_from([0, 1, 1, 1, None]), min_size=1, max_size=5)
 
 
 @given(LABELS, st.sets(st.integers(1, 5), max_size=2), st.integers(1, 4), st.booleans())
-def test_a_loop_does_what_its_definition_says(
+def test_a_loop_follows_its_definition(
     labels: list[Any], unwanted: set[int], total: int, later: bool
 ) -> None:
-    """Against the definition, written once more; and a second call generates and pays nothing."""
+    """Compared with a second implementation; a second call generates nothing and pays nothing."""
     spent, stopped, number = 0, Stopped.ATTEMPTS, 0
     for number, label in enumerate(labels, 1):
         if number in unwanted or spent == total:
@@ -145,8 +145,8 @@ def test_a_loop_does_what_its_definition_says(
         assert verifier.calls == [f"q/{i + 1}" for i in range(spent)] + 2 * asked_again
 
 
-def test_the_next_prompt_learns_why() -> None:
-    """The outcome's words and the tails of what the candidate printed, and no more than that."""
+def test_the_next_prompt_gets_the_feedback() -> None:
+    """The outcome's detail and the end of the candidate's output, and nothing else."""
     meta = {"stdout": "", "stderr": "Traceback\n" * 900 + "ZeroDivisionError", "x": "secret"}
     outcome = Outcome(Verdict.FAILED, detail="assert f(2) == 4\n", meta=meta)
     decision = Decision(True, Reason.POLICY)
@@ -165,8 +165,8 @@ def test_the_next_prompt_learns_why() -> None:
         gate_of().run_loop(Writer(), id="q", max_attempts=0)
 
 
-def test_a_dead_verifier_raises_where_the_gate_is_told_to() -> None:
-    """And when it is alive again, the loop goes on with the output it had."""
+def test_a_dead_verifier_raises_with_on_unavailable_raise() -> None:
+    """When it works again, the loop goes on with the output it had."""
     verifier, write = ScriptedVerifier({"q/1": 1, "q/2": None}), Writer()
     with gate_of(verifier, on_unavailable="raise") as gate:
         with pytest.raises(VerifierUnavailableError):
@@ -186,7 +186,7 @@ def test_verdicts_may_come_from_outside() -> None:
             assert (waiting.stopped, len(waiting.attempts)) == (Stopped.NO_VERDICT, number)
             gate.report_outcome(f"q/{number}", Outcome(Verdict.FAILED, detail=f"no {number}"))
         assert gate.run_loop(write, id="q", max_attempts=4).stopped is Stopped.UNVERIFIED
-        gate.report_outcome("q/3", "failed")  # an audit of what the policy had not selected
+        gate.report_outcome("q/3", "failed")  # an external verdict on an output not selected
         last = gate.run_loop(write, id="q", max_attempts=4)
         assert (last.stopped, last.text) == (Stopped.NO_VERDICT, "answer 4")
         assert [a.feedback().splitlines()[-1] for a in write.calls[-1][1]] == [
@@ -196,7 +196,7 @@ def test_verdicts_may_come_from_outside() -> None:
         ]
 
 
-def test_interrupted_anywhere_a_loop_ends_as_if_nothing_had_been() -> None:
+def test_a_loop_interrupted_anywhere_ends_as_an_uninterrupted_one() -> None:
     """Ctrl-C in each generation and each verification in turn."""
     labels = {f"q/{i}": int(i < 4) for i in range(1, 5)}
     for stop in range(8):
@@ -258,7 +258,7 @@ def test_cancelled_loops_give_back_what_they_held() -> None:
 
 @pytest.mark.parametrize("way", ["threads", "asyncio"])
 def test_many_loops_share_one_budget(way: str) -> None:
-    """Not one verification more than the budget has; who found no room says so."""
+    """The budget is not exceeded; loops without room report it."""
     rng = random.Random(5)
     labels = {f"q{i}/{n}": int(rng.random() < 0.7) for i in range(60) for n in (1, 2, 3)}
     verifier = AsyncScriptedVerifier(labels, delay=0.001)
@@ -294,7 +294,7 @@ def maths() -> list[Any]:
 
 
 def test_retries_of_the_bundled_model_raise_what_passes(maths: list[Any]) -> None:
-    """Real outputs, real verdicts: what is said to have passed is right, and it is more."""
+    """Real outputs, real verdicts: outputs reported as passed are right, and more of them pass."""
     model, checker = BundledModel(), MathChecker()
 
     def generate(task: Any, attempts: tuple[Attempt, ...]) -> Generation:
@@ -348,13 +348,13 @@ def logged(path: Path) -> list[Any]:
 
 
 def test_kill_9_in_the_middle_of_a_loop_pays_nothing_twice(tmp_path: Path) -> None:
-    """Real processes with the real checker, killed at random moments: what the log has is not
-    generated again, and the end is that of a run which was left alone."""
+    """Real processes with the real checker, killed at random moments: outputs in the log are not
+    generated again, and the end is that of an uninterrupted run."""
     rng = random.Random(11)
     broken, alone = tmp_path / "broken.db", tmp_path / "alone.db"
 
     def run(path: Path, results: int | None = None) -> tuple[list[str], list[Any]]:
-        """What was generated, and what came of it; killed soon after so many results."""
+        """The ids generated, and the results; the process is killed soon after so many results."""
         generated: list[str] = []
         said: list[Any] = []
         command = [sys.executable, "-c", AGENT, str(path)]
@@ -461,10 +461,10 @@ def output(i: int, text: str, uncertainty: int) -> Generation:
 
 
 @given(OUTPUTS, st.sets(st.integers(0, 6)), st.integers(1, 4), st.booleans())
-def test_the_best_is_what_its_definition_says(
+def test_the_best_follows_its_definition(
     drawn: list[Any], unwanted: set[int], total: int, later: bool
 ) -> None:
-    """Against the definition, written once more; and a second call pays nothing."""
+    """Compared with a second implementation; a second call pays nothing."""
     about = {text: (uncertainty, label) for text, uncertainty, label in drawn}
     outputs = [output(i, text, about[text][0]) for i, (text, _, _) in enumerate(drawn)]
     uncertainty = {text: about[text][0] or inf for text in about}
@@ -507,8 +507,8 @@ def test_the_best_is_what_its_definition_says(
         assert (again.index, gate.status().spent) == (choice.index, spent)
 
 
-def test_choices_of_one_response_and_what_is_none() -> None:
-    """`n` choices of one response are told apart; outputs without names have to be given some."""
+def test_choices_of_one_response_and_outputs_without_ids() -> None:
+    """`n` choices of one response get different ids; outputs without ids must be given some."""
     response = chat("yes")
     response["choices"] += [{**chat("no")["choices"][0], "index": 1}]
     with gate_of(ScriptedVerifier({"q/0": 1})) as gate:

@@ -1,4 +1,4 @@
-"""What a caller relies on who is answered together with others of its event loop."""
+"""Micro-batches: callers of one event loop are answered together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 60.0
 
 
 class Squares:
-    """Answers with squares, and keeps what it was asked for at once and what it took back."""
+    """Answers with squares, and keeps the batches it was asked for and the answers it undid."""
 
     def __init__(self, *, most: int = 8) -> None:
         self.asked: list[list[int]] = []
@@ -32,7 +32,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, PATIENCE))
 
 
-def test_those_of_one_turn_are_answered_together_up_to_the_most() -> None:
+def test_calls_of_one_turn_are_answered_together_up_to_the_limit() -> None:
     """In the order in which they came, each with its own answer, and the next turn again."""
     squares = Squares()
 
@@ -49,8 +49,8 @@ def test_those_of_one_turn_are_answered_together_up_to_the_most() -> None:
     assert squares.undone == []
 
 
-def test_nobody_waits_for_what_is_not_ready() -> None:
-    """A lone caller has its answer in the next turn, whatever else is awaited."""
+def test_no_caller_waits_for_others_to_arrive() -> None:
+    """A single caller has its answer in the next turn, whatever else is awaited."""
     squares = Squares()
 
     async def main() -> None:
@@ -67,8 +67,8 @@ def test_nobody_waits_for_what_is_not_ready() -> None:
 
 
 @pytest.mark.parametrize("who", range(3))
-def test_who_is_cancelled_before_is_left_out(who: int) -> None:
-    """The first, on whose turn the others rely, like any other."""
+def test_a_caller_that_is_cancelled_before_the_batch_is_left_out(who: int) -> None:
+    """Also the first one, whose turn the others wait for."""
     squares = Squares()
 
     async def main() -> None:
@@ -107,8 +107,8 @@ def test_an_answer_whose_caller_is_cancelled_is_undone(who: int) -> None:
     assert squares.undone == ([] if who == 3 else [who * who])
 
 
-def test_an_interrupt_leaves_nobody_waiting() -> None:
-    """Ctrl-C in the middle goes its way; on a loop that goes on, the others are cancelled."""
+def test_an_interrupt_leaves_no_caller_waiting() -> None:
+    """Ctrl-C in the middle is raised; on a loop that goes on, the others are cancelled."""
 
     def interrupted(batch: Sequence[tuple[int, Future[int]]]) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Nothing fails in silence: each way in says what is missing before the 60th output."""
+"""No silent failures: every way in warns of what is missing before the 60th output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gatekeeper.maths import MathChecker
 from gatekeeper.policies import T0, policy_names
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
-EARLY = 60  # outputs before which a user has been told
+EARLY = 60  # the warning comes before this many outputs
 
 
 def without_logprobs(id_: str) -> Generation:
@@ -215,7 +215,7 @@ def test_the_harness_adapters(broken: bool, caplog: pytest.LogCaptureFixture) ->
         assert sum(expected in text for text in caplog.messages) == 1
 
 
-def test_nothing_is_said_where_nothing_is_wrong(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sound_run_gets_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     labels = {f"o{i}": int(i % 3 == 0) for i in range(120)}
     with gate_of(verifier=ScriptedVerifier(labels)) as gate:
         for id_ in labels:
@@ -224,7 +224,7 @@ def test_nothing_is_said_where_nothing_is_wrong(caplog: pytest.LogCaptureFixture
     assert not caplog.messages
 
 
-def test_what_was_resumed_only_to_read_is_silent(
+def test_a_gate_resumed_only_to_read_gets_no_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with gate_of(verifier=never_works, log=tmp_path / "run.db") as gate:
@@ -407,7 +407,7 @@ def test_a_total_caps_the_repeated_warmup() -> None:
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
-def test_what_a_function_says_of_an_output(
+def test_the_verdict_of_a_function(
     value: Any, verdict: Verdict, detail: str, is_async: bool
 ) -> None:
     seen = []
@@ -439,7 +439,7 @@ def test_another_function_is_another_verifier(tmp_path: Path) -> None:
         assert "another verifier" in gate.status().drift
 
 
-def test_a_class_is_no_function() -> None:
+def test_a_class_is_not_a_function() -> None:
     with pytest.raises(BadInputError, match="or a function of both"):
         gate_of(verifier=ScriptedVerifier)
 

@@ -91,14 +91,14 @@ class Haphazard:
                 fate = self.rng.random()
                 if fate < 0.2:
                     gate.report_outcome(id_, Verdict.INFRA_ERROR)
-                elif fate < 0.9:  # else nobody ever says
+                elif fate < 0.9:  # else the verdict never comes
                     gate.report_outcome(id_, outcome_of(id_))
         return results
 
 
 @pytest.mark.parametrize("cut", [7, 20, 63, 150])
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_killed_run_resumes_as_if_nothing_had_been(name: str, cut: int, tmp_path: Path) -> None:
+def test_a_killed_run_resumes_as_an_uninterrupted_one(name: str, cut: int, tmp_path: Path) -> None:
     """In the warm-up, at its end, in a calibration, and after: the same decisions and state."""
     whole, halves = Haphazard(), Haphazard()
     with gate_of(POLICIES[name]()) as gate:
@@ -117,7 +117,7 @@ def test_a_killed_run_resumes_as_if_nothing_had_been(name: str, cut: int, tmp_pa
 @pytest.mark.parametrize("when", [0, 10, WARMUP, 60, 110])
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_state_in_mid_stream_goes_on_elsewhere(name: str, when: int) -> None:
-    """Through JSON, with verdicts still out, signals missing and thresholds of +∞."""
+    """Through JSON, with pending verdicts, missing signals and thresholds of +∞."""
     one, two = POLICIES[name](), POLICIES[name]()
     candidates = make_candidates(160, seed=4, missing=0.1)
     open_: list[Any] = []
@@ -229,7 +229,7 @@ def test_a_verifier_that_could_not_tell_teaches_once_it_can(name: str) -> None:
 
 @pytest.mark.parametrize("epsilon", [float("nan"), -0.1, float("inf")])
 def test_the_gate_of_hga_asks_for_at_least_nothing(epsilon: float) -> None:
-    """What could never be met, or never be missed, is a mistake."""
+    """An ε that could never be reached, or never be missed, is refused."""
     for name in ("epsilon_h", "epsilon_p"):
         with pytest.raises(BadInputError, match=f"{name}={epsilon}"):
             HGA(BETA, **{name: epsilon})

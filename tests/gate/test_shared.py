@@ -1,4 +1,4 @@
-"""One budget in several gates on a run: kills, a fenced gate, a database that goes."""
+"""One budget in several gates on a run: kills, a fenced gate, a database that stops."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_kill_9_of_random_gates(seed: int, place: PostgresRun) -> None:
             assert accounts(place)["total"] > (budget.total - 1) * TICKS
 
 
-def test_a_budget_is_used_by_whoever_needs_it(place: PostgresRun) -> None:
+def test_a_budget_goes_to_the_gates_that_need_it(place: PostgresRun) -> None:
     """Without kills all of a total is spent, to the last unit, and no more."""
     budget = Budget(total=90)
     given: dict[str, Any] = {"policy": None, "budget": budget, "explore": 0.0}
@@ -143,8 +143,8 @@ def test_a_budget_is_used_by_whoever_needs_it(place: PostgresRun) -> None:
 
 
 def test_propensities_do_not_depend_on_the_draw(place: PostgresRun) -> None:
-    """Of a policy that draws, where a gate's own lease has no room beside the draws to come, and
-    what others leave has."""
+    """For a policy that draws, where a gate's own lease has no room beside the draws to come, but
+    the amount that others leave has."""
     given: dict[str, Any] = {
         "policy": Random(0.1, warmup=5),
         "budget": Budget(total=100, horizon=800),
@@ -176,7 +176,7 @@ def test_a_fenced_gate_neither_spends_nor_writes(place: PostgresRun) -> None:
     gate.close()
     assert (len(calls), len(read_run(place).outputs)) == (before, logged)
     charged = accounts(place)["rate"]
-    with open_gate(place) as other:  # goes on with what the other one left
+    with open_gate(place) as other:  # goes on with what the fenced gate left
         assert [generation.id for generation in other.pending()] == ["late"]
         assert other.maybe_verify(output("late")).outcome is not None
     assert accounts(place)["rate"] == charged
@@ -258,7 +258,7 @@ def test_each_gate_learns_what_the_others_do(place: PostgresRun) -> None:
 def test_one_id_in_two_gates_is_two_outputs(
     place: PostgresRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They do not know of each other's in time."""
+    """If neither gate has seen the other's event yet."""
     monkeypatch.setattr("gatekeeper.log.postgres_shared.FOLLOW", 3600.0)
     with open_gate(place) as one, open_gate(place) as two:
         for gate in (one, two):
@@ -283,7 +283,7 @@ def test_an_id_of_another_gate_is_known(place: PostgresRun) -> None:
         until(lambda: one.status().seen == two.status().seen)
 
 
-def test_what_another_gate_verifies_is_its_own(place: PostgresRun) -> None:
+def test_only_the_gate_that_decided_verifies(place: PostgresRun) -> None:
     with open_gate(place, verifier=None) as one:
         one.maybe_verify(output("g"))
         with open_gate(place) as two:

@@ -44,7 +44,7 @@ def command(name: str, place: PostgresRun, *options: object) -> list[str]:
 
 
 def blocks(place: PostgresRun) -> list[tuple[int | None, bool]]:
-    """Who has each block, and whether it is done."""
+    """The process that has each block, and whether the block is done."""
     return asked(
         place,
         "SELECT b.writer, done FROM gatekeeper.runs JOIN gatekeeper.blocks b USING (run)"
@@ -152,8 +152,8 @@ def call(url: str) -> None:
 
 
 def test_two_gateways_of_which_one_is_killed(place: PostgresRun, tmp_path: Path) -> None:
-    """Together they spend the total, but for what the killed one may have used; the other one goes
-    on serving."""
+    """Together they spend the total, except for what the killed one may have used; the other one
+    goes on serving."""
     tasks, total = tmp_path / "tasks.jsonl", 30
     tasks.write_text(json.dumps({"id": "q", "prompt": "p", "kind": "math", "gold": "7"}))
     with ExitStack() as stack:

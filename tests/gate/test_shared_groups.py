@@ -87,7 +87,7 @@ def test_kill_9_of_processes_with_groups(budget: Budget, place: PostgresRun) -> 
         assert group.spent * TICKS <= granted[name] <= group.cap * TICKS
 
 
-def test_a_full_group_is_full_for_all_and_in_nobodys_way(place: PostgresRun) -> None:
+def test_a_full_group_is_full_in_all_processes_and_blocks_no_other(place: PostgresRun) -> None:
     """Without kills each cap is spent to the last unit; others go on in every process."""
     budget = Budget(fraction=0.9, groups=CAPS)
     gates = [open_gate(place, budget) for _ in range(3)]

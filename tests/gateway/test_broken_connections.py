@@ -1,4 +1,4 @@
-"""Callers that go away, an upstream that fails: nothing stays reserved, and errors are its own."""
+"""Callers that disconnect, an upstream that fails: no reservation stays, errors pass unchanged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def post(url: str, body: bytes) -> int:
 
 
 class Caller:
-    """A connection that a test may end where it wants to."""
+    """A connection that a test can end at any point."""
 
     def __init__(self, url: str, body: bytes) -> None:
         at = urlsplit(url)
@@ -117,7 +117,7 @@ def test_a_caller_that_leaves_during_an_answer(stream: bool) -> None:
 
 
 class Held(GoldChecker):
-    """Verifies when it is let."""
+    """Verifies once `go` is set."""
 
     def __init__(self) -> None:
         self.go, self.begun = threading.Event(), threading.Semaphore(0)
@@ -150,7 +150,7 @@ def test_callers_that_leave_while_they_wait_for_a_verdict() -> None:
         assert (status.verified + status.warmup_verified, status.unresolved) == (20, 0)
 
 
-def test_what_has_not_begun_at_the_end_is_released() -> None:
+def test_verifications_that_have_not_begun_at_the_end_are_released() -> None:
     """Of 30 outputs two are with the verifier when the grace is over: they are settled."""
     verifier = Held()
     with ScriptedUpstream(lambda request: [reply(WHOLE)]) as upstream:
@@ -171,7 +171,7 @@ def test_what_has_not_begun_at_the_end_is_released() -> None:
     assert (status.verified + status.warmup_verified, status.unresolved) == (2, 28)
 
 
-def test_errors_reach_the_real_client_as_they_are() -> None:
+def test_errors_reach_the_real_client_unchanged() -> None:
     """429 with retry-after, 500, a cut connection, a timeout of the caller's own; a retry of the
     client's own then gives one output."""
     slow = json.dumps({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}).encode()

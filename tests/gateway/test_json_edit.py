@@ -1,4 +1,4 @@
-"""Edits of JSON beside plain parsing, changing and printing; no field of a request is lost."""
+"""Edits of JSON compared with parsing, changing and printing; no field of a request is lost."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_no_field_of_a_request_is_lost(
             assert "indent" in how or member in call.body().decode()
 
 
-def test_no_writing_of_the_own_key_goes_upstream() -> None:
+def test_the_gateway_s_own_key_never_goes_upstream() -> None:
     """Several times, with escapes, beside the log-probabilities that are requested or not."""
     key = '"gatekeeper"', '"\\u0067atekeeper"', '"gatekeepe\\u0072"'
     for first in key:
@@ -204,8 +204,8 @@ def outputs_of(answer: Any, scope: Scope) -> list[str]:
 
 @settings(max_examples=80, deadline=None)
 @given(st.text(alphabet='{}[]",:0 \\a', max_size=12))
-def test_what_is_no_json_is_no_json(text: str) -> None:
-    """Exactly where the standard library says so."""
+def test_invalid_json_is_refused(text: str) -> None:
+    """Exactly where the standard library refuses it."""
     paths = {"a": {EACH: {"": {}}}, "": {EACH: {}}}
     try:
         wanted = json.loads(text)

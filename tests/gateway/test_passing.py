@@ -1,4 +1,4 @@
-"""What passes through the gateway is what passes without it, byte for byte."""
+"""Requests and answers are the same with and without the gateway, byte for byte."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ STRANGE = b'{ "id" : "x", "id": "y", "big": 1e400, "n": 0.10, "pi": 3.1400000000
 
 
 def scripted(request: Request) -> Any:
-    """By a word in the path or in the body."""
+    """The script that a word in the path or in the body selects."""
     asked = request.path + request.body.decode(errors="replace")
     for word, (status, headers) in ERRORS.items():
         if f"error-{word}" in asked:

@@ -32,8 +32,8 @@ TASKS = [{"id": f"q{i}", "prompt": "p", "kind": "math", "gold": f"x + {i}"} for 
 
 
 def answers(request: Request) -> Any:
-    """In 0.3 s; the right answer to q0, spelt so that only algebra knows it. As a stream in two
-    parts, if that is asked for."""
+    """After 0.3 s the right answer to q0, written so that its check needs algebra; as a stream in
+    two parts, if a stream is asked for."""
     found = completion("So it is \\boxed{(x^2 + 0)/x}")
     if not json.loads(request.body).get("stream"):
         return [0.3, reply(json.dumps(found).encode())]

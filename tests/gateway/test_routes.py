@@ -119,7 +119,7 @@ def test_each_model_has_its_route(tmp_path: Path) -> None:
         ("upstream-key-env = 'NO_SUCH_KEY'", "route 'small': --upstream-key-env NO_SUCH_KEY"),
     ],
 )
-def test_options_of_a_route_that_do_not_go(
+def test_invalid_options_of_a_route(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "gateway.toml"

@@ -1,4 +1,4 @@
-"""Gateways on one run: what each knows of the others, and what only the one that decided does."""
+"""Gateways on one run: what they share, and what only the gateway that decided does."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ with Termination():
 
 @pytest.fixture
 def lost() -> Iterator[list[int]]:
-    """SIGTERMs that nothing kept: each would have ended the process."""
+    """SIGTERMs that no handler caught: each would have ended the process."""
     found: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: found.append(number))
     yield found

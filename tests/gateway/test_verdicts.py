@@ -1,4 +1,4 @@
-"""Tasks, verdicts and settings of calls, through the real client; what stays inside."""
+"""Tasks, verdicts and settings of calls, through the real client; what must not leave."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def call(client: openai.OpenAI, model: str = "right", headers: Any = None, **own
     )
 
 
-def test_tasks_verdicts_and_what_stays_inside(
+def test_tasks_and_verdicts_and_what_must_not_leave(
     upstream: ScriptedUpstream, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Tasks by body, by header and by PUT; gold answers and keys are nowhere else."""
@@ -209,9 +209,9 @@ def test_a_thousand_connections_and_a_cap() -> None:
 
 
 @pytest.mark.parametrize("broken", [True, False])
-def test_nothing_fails_in_silence(broken: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """With a verifier that never works, and an upstream that drops log-probabilities, it is said
-    before the 60th answer."""
+def test_failures_are_warned_of(broken: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Before the 60th answer, for a verifier that never works and an upstream that drops
+    log-probabilities."""
 
     class Checker(GoldChecker):
         def verify(self, generation: Generation, task: Any) -> Outcome:

@@ -177,7 +177,7 @@ def test_a_log_of_their_own_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
         assert "--log postgresql://USER@HOST/DATABASE --run NAME --shared" in error
 
 
-def test_what_is_wrong_with_the_run_is_said_once(postgres: Server) -> None:
+def test_an_error_of_the_run_is_printed_once(postgres: Server) -> None:
     """By the first process, before others start."""
     place = postgres.new_run()
     with ScriptedUpstream(answered) as upstream:

@@ -18,7 +18,7 @@ TASKS = Path(__file__).parents[2] / "gatekeeper" / "bundled" / "tasks.jsonl"
 
 
 def problem(task: Task, number: int) -> dict[str, Any]:
-    """A problem whose reference solution looks the answers up that the task's tests ask for."""
+    """A problem whose reference solution looks up the results that the task's tests expect."""
     inputs, answers = [], {}
     for test in task["tests"]:
         compared = ast.parse(test).body[0].test

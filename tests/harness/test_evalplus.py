@@ -74,7 +74,7 @@ def run(place: Path, words: list[str], **more: str) -> subprocess.CompletedProce
 
 
 def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(place: Path) -> None:
-    """The page's command beside EvalPlus's, of whose tests a sandbox of ours thinks the same."""
+    """The page's command beside EvalPlus's; our sandbox gives its tests the same verdicts."""
     (place / "own.jsonl").write_bytes((place / "samples.jsonl").read_bytes())
     own = run(place, [sys.executable, "-m", "evalplus.evaluate", "humaneval", "own.jsonl"])
     assert own.returncode == 0, own.stderr[-3000:]
@@ -169,7 +169,7 @@ def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
     for number in range(8):
         folder = place / "samples" / f"Mbpp_{number + 2000}"
         folder.mkdir(parents=True)
-        for sample in range(10 + number):  # each of the other's answers fails
+        for sample in range(10 + number):  # an answer to the other problem fails
             source = solutions[number if sample < 3 * number else (number + 1) % 8]["solution"]
             (folder / f"{sample}.py").write_text(source)
     where = {"MBPP_OVERRIDE_PATH": str(place / "mbpp.jsonl")}
@@ -189,15 +189,15 @@ def test_folders_and_unequal_samples_of_mbpp(place: Path) -> None:
     for sandbox in ("local", "docker"):
         done = run(place, [*words, "0.1", "--sandbox", sandbox], **where)
         if done.returncode == 2 and "sandbox" in done.stderr.splitlines()[-1]:
-            continue  # neither here
+            continue  # not printed here either
         assert done.returncode == 0, done.stderr[-2000:]
         ends = json.loads(done.stdout)["scores"]["plus"]["pass@1"]
         assert ends["low"] <= scores["plus"]["pass@1"]["point"] <= ends["high"]
 
 
 @pytest.mark.parametrize("broken", [True, False])
-def test_nothing_fails_in_silence(broken: bool, place: Path) -> None:
-    """A check that never works, and samples without log-probabilities: of 59 samples it is said."""
+def test_failures_are_warned_of(broken: bool, place: Path) -> None:
+    """Within 59 samples, for a check that never works and samples without log-probabilities."""
     samples = list(read_jsonl(place / "samples.jsonl", dict))[:59]
     with (place / "some.jsonl").open("w") as file:
         for sample in samples:
@@ -228,8 +228,8 @@ def server() -> Iterator[Server]:
     server.server_close()
 
 
-def test_it_makes_the_samples_that_lack(place: Path, server: Server) -> None:
-    """With log-probabilities; a line that an interruption left half is made again."""
+def test_it_makes_the_missing_samples(place: Path, server: Server) -> None:
+    """With log-probabilities; a line that an interruption cut off is made again."""
     problems = (place / "problems.jsonl").read_text().splitlines(keepends=True)[:4]
     (place / "problems.jsonl").write_text("".join(problems))
     words = command(MADE.replace("http://127.0.0.1:8011/v1", server.base_url))

@@ -63,7 +63,7 @@ def silent() -> Scorer:
 
 
 class Evaluation:
-    """What the page's commands left in a folder."""
+    """The folder in which the page's commands ran, and what they left there."""
 
     def __init__(self, folder: Path, base_url: str) -> None:
         self.folder = folder
@@ -90,7 +90,7 @@ class Evaluation:
         )
 
     def killed(self, command: str, calls: int) -> None:
-        """Start the command, and stop it with SIGKILL when its scorer was called that often."""
+        """Start the command, and kill it after `calls` calls of its scorer."""
         file = self.folder / "calls.txt"
         started = subprocess.Popen(
             ["bash", "-c", f"exec {command}"],
@@ -176,7 +176,7 @@ def test_the_commands_of_the_page(done: Evaluation) -> None:
 
 
 def test_killed_and_run_again(done: Evaluation) -> None:
-    """It ends where one run ended, and asks the scorer again only what was under way."""
+    """It ends as one run does, and calls the scorer again only for samples under way."""
     command = (
         f"inspect score {done.log} --scorer gatekeeper/gated -S scorer=slow -S budget=0.2 "
         "-S log=slow.db --action overwrite --output-file slow.eval --overwrite"
@@ -348,8 +348,8 @@ def odds(kind: str, size: int = 20, budget: float = 0.5) -> Task:
 def test_no_score_is_neither_right_nor_wrong(
     kind: str, more: str, expected: dict[str, float], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """Of a scorer that raises, or gives no finite number: an interval for all, or what is possible;
-    and the scorer's own metadata stays."""
+    """A scorer that raises, or gives no finite number: an interval for all, or bounds; the scorer's
+    own metadata stays."""
     (tmp_path / "odds.py").write_text(ODD)
     monkeypatch.chdir(tmp_path)
     inspect(f"eval odds.py -T kind={kind} {more} --model mockllm/model --display none")
@@ -512,7 +512,7 @@ def test_an_eval_set_of_tasks_and_models_with_partial_credit(
     assert found["low_questions"] < found["accuracy"] < found["high_questions"]
 
 
-def test_what_is_wrong_is_said_in_one_line(done: Evaluation) -> None:
+def test_errors_are_one_line(done: Evaluation) -> None:
     from inspect_ai import score
     from inspect_ai._util.error import PrerequisiteError
 

@@ -236,7 +236,7 @@ def test_what_is_asked_for(gate: VerificationGate, model: dict[str, Any]) -> Non
 def test_errors(
     gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of the verifier, of the settings, of the endpoint; nothing is confused with a wrong one."""
+    """Of the verifier, of the settings, of the endpoint: none counts as a wrong output."""
     chat = Gated(ChatOpenAI(**model), gate)
     found = chat.invoke(QUESTION, config("away", task="raise")).response_metadata["gatekeeper"]
     assert found["verdict"] == "infra_error"
@@ -377,7 +377,7 @@ with VerificationGate(goal="score", budget=budget, verifier=check, log=f"{folder
 
 
 def test_kill_9_and_the_same_log_again(base_url: str, tmp_path: Path) -> None:
-    """At temperature 0.8, with other answers the second time: those of the log count."""
+    """At temperature 0.8, with other answers the second time: the logged ones count."""
     environment = {**os.environ, "OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "none"}
 
     def ran(name: str, seed: int, stop: int = -1) -> subprocess.CompletedProcess[str]:

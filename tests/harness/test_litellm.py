@@ -122,7 +122,7 @@ def base_url() -> Iterator[str]:
 
 @pytest.fixture
 def gate() -> Iterator[VerificationGate]:
-    """Behind LiteLLM's calls, for one test."""
+    """A gate behind LiteLLM's calls, for one test."""
     import litellm
 
     from gatekeeper.adapters.litellm import GatekeeperLogger
@@ -144,7 +144,7 @@ def test_the_program_of_the_page(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """And run again with the same log it asks, decides and charges nothing twice."""
+    """Run again with the same log, it asks, decides and charges nothing twice."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_API_BASE", base_url)
@@ -194,7 +194,7 @@ def noting(output, task, checker=MathChecker()):
 
 
 def test_a_log_goes_on_after_kill_9(base_url: str, tmp_path: Path) -> None:
-    """At temperature 0.8: what was decided on is not asked again, nothing is verified twice."""
+    """At temperature 0.8: an output with a decision is not asked again, none is verified twice."""
     program = SCORE.replace("[:160]", "[:60]").replace("temperature=0,", "temperature=0.8,")
     program = program.replace("=MathChecker()", "=noting")
     program = program.replace("budget, log =", NOTING + "budget, log =")
@@ -226,7 +226,7 @@ def test_a_log_goes_on_after_kill_9(base_url: str, tmp_path: Path) -> None:
 
 
 def of_the_adapter(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Its warnings, without those of the gate's notices."""
+    """The adapter's warnings, without those of the gate's notices."""
     ours = [r for r in caplog.records if r.name == "gatekeeper" and r.module != "notices"]
     return [r.message for r in ours]
 
@@ -320,7 +320,7 @@ def test_completion_and_streams(
 def test_a_model_without_log_probabilities(
     gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One error of the provider's, one line, and then it is not asked any more."""
+    """One error of the provider, one line, and no further request for log-probabilities."""
     import litellm
 
     async def ask(id_: str) -> Any:
@@ -344,10 +344,10 @@ def test_a_model_without_log_probabilities(
 
 
 @pytest.mark.parametrize("broken", [True, False])
-def test_nothing_fails_in_silence(
+def test_failures_are_warned_of(
     broken: bool, model: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A checker that never works, and calls without log-probabilities: before the 60th output."""
+    """Before the 60th output, for a checker that never works and missing log-probabilities."""
     import litellm
 
     from gatekeeper.adapters.litellm import GatekeeperLogger

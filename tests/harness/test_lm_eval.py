@@ -38,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # the harness's own
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "lm-eval.md").read_text()
 TASK = "bundled_math"
-LIMIT = 100  # documents; where a test does not say otherwise
+LIMIT = 100  # documents, unless a test sets another number
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def evaluate(url: str, gate: GateOptions | None, **more: Any) -> Any:
 
 
 def test_the_page_runs_and_goes_on_after_kill_9(url: str, tmp_path: Path) -> None:
-    """The very command, killed while the model answers, and once more."""
+    """The page's own command, killed while the model answers, and run again."""
     (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     serve, command = block.split("\n", 1)
     assert serve == "python -m gatekeeper.bundled.serve --port 8011 &"
@@ -169,7 +169,7 @@ def test_a_part_is_verified_and_the_rest_is_not(url: str, answers: str) -> None:
 
 
 def test_a_run_stopped_while_it_verifies_goes_on(url: str, answers: str, tmp_path: Path) -> None:
-    """And ends as one that was not; nothing is verified twice, and new answers change nothing."""
+    """It ends as an uninterrupted run; none is verified twice, new answers change nothing."""
     calls: list[Any] = []
 
     def stopping_at(n: int) -> Any:
@@ -375,7 +375,7 @@ def values(document, responses):
 
 def test_documents_without_a_number_and_tasks_without_a_document(tmp_path: Path) -> None:
     """NaN of the metric that decides is neither right nor wrong, and the other metrics keep the
-    document; where nothing is drawn the rows are what is possible, in the group too."""
+    document; where nothing is drawn the rows are bounds, in the group too."""
     (tmp_path / "odd_values.py").write_text(ODD_VALUES)
     for name, size in (("odd", 40), ("one", 1)):
         data = tmp_path / f"{name}.jsonl"
@@ -445,8 +445,8 @@ def test_a_verifier_in_place_of_the_metrics(url: str, answers: str) -> None:
     assert not any("exact_match" in name for name in rows)
 
 
-def test_a_task_says_itself_what_decides(url: str, answers: str, tmp_path: Path) -> None:
-    """The page's YAML, and the same on the other pipeline with a mark that none reaches."""
+def test_a_task_sets_its_own_metric(url: str, answers: str, tmp_path: Path) -> None:
+    """The page's YAML, and the same on the other pipeline with a threshold that none reaches."""
     (yaml,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     example = (ROOT / "examples" / "lm_eval" / f"{TASK}.yaml").read_text()
     head, _, rest = example.partition("filter_list:\n")

@@ -76,7 +76,7 @@ async def model(kind: type[Any], base_url: str) -> AsyncIterator[Any]:
 
 @dataclass
 class Even(Evaluator):
-    """Counts what it is asked; raises where the input says so."""
+    """Counts its calls; raises for some inputs."""
 
     asked: Counter[str] = field(default_factory=Counter)
     failures: int = 0
@@ -142,7 +142,7 @@ def test_the_programs_of_the_page(base_url: str, tmp_path: Path) -> None:
 
 
 def test_skipped_outputs_do_not_count() -> None:
-    """At budget 1 the report is that of the evaluator alone; below, it has results of a share."""
+    """At budget 1 the report is that of the evaluator alone; below, a share has results."""
     cases, n = even_cases(50), 50
     alone = Dataset(name="numbers", cases=cases, evaluators=[Even()])
     plain = report_of(alone, lambda text: text)
@@ -216,7 +216,7 @@ def test_an_evaluator_that_raises_could_not_tell() -> None:
 
 @dataclass
 class Giving(Evaluator):
-    """Returns what the input is."""
+    """Returns its input."""
 
     def evaluate(self, ctx: EvaluatorContext) -> Any:
         return ctx.inputs
@@ -238,7 +238,7 @@ class Giving(Evaluator):
         ([1], {}, None, None),
     ],
 )
-def test_what_is_right(value: Any, options: dict[str, Any], error: Any, grade: Any) -> None:
+def test_values_as_verdicts(value: Any, options: dict[str, Any], error: Any, grade: Any) -> None:
     with gate_of(Giving(), 1, 1.0, verifier=options, on_unavailable="pass") as gate:
         dataset = Dataset(name="one", cases=[Case(inputs=value)], evaluators=[Gated(gate)])
         (case,) = report_of(dataset, lambda text: "x").cases
@@ -450,7 +450,7 @@ with VerificationGate(
 
 
 def test_kill_9_and_the_same_log_again(tmp_path: Path) -> None:
-    """With other answers the second time, as at temperature 0.8: those of the log count."""
+    """With other answers the second time, as at temperature 0.8: the logged ones count."""
 
     def ran(name: str, seed: int, stop: int = -1) -> subprocess.CompletedProcess[str]:
         (tmp_path / name).mkdir(exist_ok=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,9 +24,14 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 import gatekeeper  # noqa: E402
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate  # noqa: E402
-from gatekeeper.errors import BadInputError, GatekeeperError  # noqa: E402
+from gatekeeper.adapters.generate import bundled_generator  # noqa: E402
+from gatekeeper.errors import (  # noqa: E402
+    BadInputError,
+    GatekeeperError,
+    GeneratorUnavailableError,
+)
 from gatekeeper.log.run import read_run  # noqa: E402
-from gatekeeper.ray import RayVerifier, VerifyRows  # noqa: E402
+from gatekeeper.ray import RayGenerator, RayVerifier, VerifyRows  # noqa: E402
 from gatekeeper.sandbox import LocalSandbox  # noqa: E402
 
 CODE = {"kind": "code", "entry_point": "double", "tests": ["assert double(2) == 4"]}
@@ -51,6 +57,29 @@ class Notes:
 class Unavailable:
     def __init__(self) -> None:
         raise OSError("no engine here")
+
+
+class Model:
+    """Answers with the number of calls so far; a prompt may kill its actor, or raise."""
+
+    prompt_template = "{prompt}"
+
+    def __init__(self, file: str) -> None:
+        self.file = Path(file)
+
+    def __call__(self, prompts: Any, ids: Any, *, temperature: float = 0.0) -> list[Generation]:
+        with self.file.open("a") as notes:
+            notes.write(f"{os.getpid()}\n")
+        if "kills" in prompts or ("kills once" in prompts and len(self.notes()) == 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "raises" in prompts:
+            raise GeneratorUnavailableError("the context is too short")
+        time.sleep(0.3)
+        texts = [f"{prompt} at {temperature}" for prompt in prompts]
+        return [Generation(id_, text) for id_, text in zip(ids, texts, strict=True)]
+
+    def notes(self) -> list[str]:
+        return self.file.read_text().splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +164,47 @@ def test_a_node_dies_and_each_verification_ends_elsewhere_charged_once(
     cluster.add_node(num_cpus=1)
 
 
+def test_generators_answer_at_the_same_time_as_one_does_here(cluster: Cluster) -> None:
+    prompts, ids = ["What is 3 + 4?", "What is 5 * 6?"], ["a", "b"]
+    expected = bundled_generator()(prompts, ids)
+    with (
+        RayGenerator(bundled_generator, actors=2, gpus=0) as generate,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        calls = [threads.submit(generate, prompts, ids) for _ in range(4)]
+        for call in calls:
+            assert [(g.id, g.text) for g in call.result(60)] == [(g.id, g.text) for g in expected]
+            assert (call.result()[0].logprob == expected[0].logprob).all()
+
+
+def test_a_generator_that_dies_is_replaced(cluster: Cluster, tmp_path: Path) -> None:
+    model = Model(str(tmp_path / "notes"))
+    with RayGenerator(partial(Model, str(model.file)), gpus=0) as generate:
+        assert generate.prompt_template == "{prompt}"
+        (answer,) = generate(["kills once"], ["a"], temperature=0.5)
+        assert answer.text == "kills once at 0.5"
+        assert len(set(model.notes())) == 2
+        with pytest.raises(GeneratorUnavailableError, match="the context is too short"):
+            generate(["raises"], ["b"])
+        assert len(set(model.notes())) == 2  # the actor lives on
+        with pytest.raises(GeneratorUnavailableError, match="3 actors died"):
+            generate(["kills"], ["c"])
+        assert generate(["right"], ["d"])[0].text == "right at 0.0"
+
+
+def test_a_closed_generator_leaves_no_call_waiting(cluster: Cluster, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        with RayGenerator(partial(Model, str(tmp_path / "notes")), gpus=0) as generate:
+            calls = [threads.submit(generate, ["right"], ["a"]) for _ in range(4)]
+            wait(calls, timeout=60, return_when=FIRST_COMPLETED)
+        ended = [call.exception(60) for call in calls]
+    found = [error for error in ended if error is not None]
+    assert len(found) >= 2  # one was answered, and one may have been at work
+    assert all(isinstance(error, GeneratorUnavailableError) for error in found)
+    with pytest.raises(GeneratorUnavailableError, match="was closed"):
+        generate(["right"], ["b"])
+
+
 DRIVER = """
 import sys
 import ray
@@ -180,19 +250,36 @@ def test_the_driver_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> N
     assert figures.read_text().split() == ["60", "60.0", "30"]
     tried = Counter(line.split()[0] for line in notes.read_text().splitlines())
     assert len(tried) == 60
-    assert sum(tried.values()) < 60 + 20  # what the log knew was not verified again
+    assert sum(tried.values()) < 60 + 20  # outputs with a logged verdict are not verified again
+
+
+def run_command(folder: Path, log: str, *more: str) -> list[str]:
+    """`gatekeeper run` on bundled tasks, with its log in the folder."""
+    run = "import sys; from gatekeeper.cli import main; sys.exit(main())"
+    tasks = [str(Path(gatekeeper.__file__).parent / "bundled" / "tasks.jsonl"), "--limit", "96"]
+    gate = ["--sandbox", "local", "--budget", "0.5", "--log", str(folder / log), "--json"]
+    return [sys.executable, "-c", run, "run", *tasks, *gate, *more]
+
+
+def test_sigterm_ends_a_run_on_the_cluster_as_any_other(cluster: Cluster, tmp_path: Path) -> None:
+    """Ray puts a handler of its own in place of a program's."""
+    command = run_command(tmp_path, "a.db", "--engine", "ray", "--address", cluster.address)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while events(tmp_path / "a.db") < 50:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, b"")
+    last = err.decode().splitlines()[-1]
+    assert re.match(r"gatekeeper: interrupted by SIGTERM after \d+ of 96 outputs; the same", last)
 
 
 def test_a_run_on_the_cluster_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> None:
-    """It ends with the verdicts of a run in this process."""
-
-    def command(log: str, *more: str) -> list[str]:
-        run = "import sys; from gatekeeper.cli import main; sys.exit(main(sys.argv[1:]))"
-        tasks = [str(Path(gatekeeper.__file__).parent / "bundled" / "tasks.jsonl"), "--limit", "96"]
-        gate = ["--sandbox", "local", "--budget", "0.5", "--log", str(tmp_path / log), "--json"]
-        return [sys.executable, "-c", run, "run", *tasks, *gate, *more]
-
-    on_ray = command("ray.db", "--engine", "ray", "--address", cluster.address)
+    """It ends with the verdicts of a run in this process, generated on an actor or here."""
+    command = partial(run_command, tmp_path)
+    engine = ["--engine", "ray", "--address", cluster.address]
+    on_ray = command("ray.db", *engine, "--generators", "1")
     with killed_at_the_end(on_ray) as first:
         while events(tmp_path / "ray.db") < 100:
             assert first.poll() is None
@@ -226,8 +313,12 @@ def test_rows_of_ray_data(cluster: Cluster) -> None:
     }
 
 
-def test_what_cannot_start_says_why(cluster: Cluster) -> None:
+def test_a_pool_that_cannot_start_names_the_reason(cluster: Cluster) -> None:
     with pytest.raises(GatekeeperError, match=r"Unavailable: no actor could be.*no engine here"):
         RayVerifier(Unavailable)
     with pytest.raises(BadInputError, match="batch=0"):
         RayVerifier(LocalSandbox, batch=0)
+    with pytest.raises(BadInputError, match="1 GPUs each: the cluster has 0"):
+        RayGenerator(bundled_generator)
+    with pytest.raises(GeneratorUnavailableError, match="no engine here"):
+        RayGenerator(Unavailable, gpus=0)

@@ -102,7 +102,7 @@ def command(**options: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
-    """What SWE-bench leaves open is closed here, where its warnings are none of pytest's errors."""
+    """Close here what SWE-bench leaves open: later, pytest would turn its warnings into errors."""
     yield
     gc.collect()
 
@@ -115,7 +115,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
     return out
 
 
-def test_what_the_harness_finds(
+def test_verdicts_of_the_harness(
     repository: own_instance.Repository,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -214,7 +214,7 @@ def test_stopping_removes_the_containers(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As at Ctrl-C: what was at work has no verdict, and nothing is begun any more."""
+    """As at Ctrl-C: evaluations under way get no verdict, and no other one begins."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path, repository, [repository.patch("    while True: pass\n")] * 2)
     predictions = read_predictions("preds.jsonl")

@@ -1,4 +1,4 @@
-"""What the tests of tracing tools share: outputs handed in inside a tool's spans, and a server."""
+"""Shared by the tests of tracing tools: outputs passed to a gate inside spans, and a server."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PATIENCE = 300.0
 
 
 def hand_in(sink: ScoreSink, span: Callable[[str], AbstractContextManager[object]]) -> None:
-    """right and wrong are verified inside their spans, of unknown the verifier cannot tell; late
-    has its verdict when its span is over; nowhere is in no span."""
+    """right and wrong are verified inside their spans, and the verifier cannot judge unknown; late
+    gets its verdict after its span has ended; nowhere is in no span."""
     labels = {"right": 0, "wrong": 1, "unknown": None}
     options = {"budget": Budget(fraction=1.0), "telemetry": sink, "on_unavailable": "pass"}
     with VerificationGate("cst", verifier=ScriptedVerifier(labels), **options) as gate:  # type: ignore
@@ -112,7 +112,7 @@ def gateway(tool: str, environment: Mapping[str, str]) -> Iterator[Callable[[Any
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """A tool shows what it took a little later."""
+    """Wait until the tool shows what it has received, which takes a little."""
     deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""Records of a gate's log are what the gate saw; reading changes nothing."""
+"""Records of a gate's log equal what the gate saw; reading changes nothing."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_other_databases_and_empty_logs_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Path]:
-    """A folder to read in and not to write to, which root must step down for."""
+    """A folder that may be read but not written; root becomes another user for it."""
     if os.geteuid():
         tmp_path.chmod(0o500)
         yield tmp_path
@@ -115,7 +115,7 @@ def writable(folder: Path) -> Iterator[None]:
 def a_finished_log(path: Path) -> None:
     with SQLiteLog(path) as log:
         log.append([Learned("g")])
-    path.chmod(0o644)  # its owner shares it: a log is nobody else's to read
+    path.chmod(0o644)  # its owner shares it: by default only the owner can read a log
 
 
 def test_a_log_in_a_folder_of_others_is_read(elsewhere: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_log_in_a_folder_of_others_is_read(elsewhere: Path) -> None:
             log.configure({"a": 1})
     assert sorted(elsewhere.iterdir()) == before
 
-    # What stands in the write-ahead log only, after a crash, is not passed over in silence.
+    # After a crash, events that are only in the write-ahead log are not silently left out.
     with writable(elsewhere):
         with SQLiteLog(path) as log:
             log.append([Learned("h")])

@@ -1,4 +1,4 @@
-"""What a user relies on: records come back as they were written, and a bad line is named."""
+"""Records are read as they were written, and a bad line is named."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_unknown_fields_stay_where_they_were(
 
 
 def test_lenient_forms(read: Callable[..., RecordTable]) -> None:
-    """What other tools write: ids as numbers, labels as 1.0, NaN for null."""
+    """Forms that other tools write: ids as numbers, labels as 1.0, NaN for null."""
     a, b, c = read(
         GOOD | {"id": 7, "h1": nan, "h2": "-inf", "h3": -inf, "error": 1.0, "group": 3},
         GOOD | {"id": "b", "error": nan, "cost": nan, "benefit": nan, "verified": 1},
@@ -189,7 +189,7 @@ def test_features_are_columns_with_gaps(read: Callable[..., RecordTable]) -> Non
         ({f"f{i}": i for i in range(300)}, "more than 256 names"),
     ],
 )
-def test_a_feature_that_is_no_number(
+def test_a_feature_that_is_not_a_number(
     read: Callable[..., RecordTable], features: object, shown: str
 ) -> None:
     with pytest.raises(BadInputError, match=f"line 2.*{shown}"):
@@ -250,7 +250,7 @@ def test_an_id_stands_once(read: Callable[..., RecordTable]) -> None:
 
 
 def test_bad_lines_are_skipped_whole(read: Callable[..., RecordTable]) -> None:
-    """A refused line leaves nothing behind, not even its id."""
+    """A refused line has no effect: its id may come again."""
     bad: list[BadInputError] = []
     bad_row = GOOD | {"id": "b", "group": "g", "propensity": 2}
     table = read(GOOD, bad_row, GOOD, bad_row | {"propensity": 1}, skip_bad=True, on_bad=bad.append)
@@ -283,7 +283,7 @@ def test_a_bad_file_is_named(tmp_path: Path, name: str, content: bytes, message:
 
 
 @pytest.mark.parametrize("name", ["absent.jsonl", "."])
-def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
+def test_a_path_that_is_not_a_file_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInputError, match="cannot be read"):
         load_records(tmp_path / name)
 
@@ -306,7 +306,7 @@ def a_plain_record(**changes: Any) -> Record:
         a_plain_record(meta={"x": object()}),
     ],
 )
-def test_what_could_not_be_read_is_not_written(tmp_path: Path, record: Record) -> None:
+def test_a_record_that_could_not_be_read_is_not_written(tmp_path: Path, record: Record) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text("as before")
     with pytest.raises(BadInputError, match="id='a': "):

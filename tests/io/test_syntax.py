@@ -16,7 +16,7 @@ SOURCE = "def f(x):\n" + "".join(f"    g[{n}] = [x, {{'a': (x, {n} * -x)}}]\n" f
 
 
 class Garbage:
-    """Collected in the middle of whatever makes objects, it lets another thread go on."""
+    """When it is garbage-collected, in the middle of a parse, it lets another thread run."""
 
     def __init__(self) -> None:
         self.own = self

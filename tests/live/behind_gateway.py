@@ -1,4 +1,4 @@
-"""What the official client gets through `gatekeeper serve`, beside what it gets from vLLM itself.
+"""Answers to the official client through `gatekeeper serve`, compared with those of vLLM itself.
 
 Bodies are compared as bytes, after ids and times are made equal. How many tokens vLLM puts in one
 chunk of a stream depends on time, so streams are compared by their text, their log-probabilities
@@ -109,7 +109,7 @@ def _answer(base_url: str, route: str, body: Json, key: str) -> tuple[int, bytes
 
 
 def _merged(raw: bytes) -> bytes:
-    """What each choice of a stream has in all its chunks, and the chunks without that."""
+    """The contents of each choice of a stream, and its chunks without them."""
     joined: dict[int, Json] = {}
     chunks = set()
     for event in raw.split(b"\n\n"):

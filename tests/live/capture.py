@@ -1,4 +1,4 @@
-"""Record what a real vLLM server and engine answer, into tests/adapters/captures/.
+"""Record the answers of a real vLLM server and engine in tests/adapters/captures/.
 
     PYTHONPATH=. .venv-vllm/bin/python tests/live/capture.py    # after `make test-vllm`
 
@@ -38,7 +38,7 @@ ADD = {
     },
 }
 
-# What a reasoning parser takes apart. The grammar has to hold in the reasoning too.
+# An output that a reasoning parser splits. The grammar applies to the reasoning, too.
 REASONED = Scenario(
     name="reasoned",
     prompt="Compute 7 + 8.",
@@ -91,7 +91,7 @@ class Http:
                 for _ in answer:
                     pass
         except APIStatusError:
-            pass  # the body is what we are after
+            pass  # only the body is needed
         return {"name": name, **self.recorder.last}
 
     def scenario(self, s: Scenario, ks: Sequence[int], *, stream_k: int) -> list[Json]:
@@ -123,7 +123,7 @@ class Http:
 
 
 def errors_and_absences(http: Http) -> list[Json]:
-    """Refusals of the server, and answers that lack what one half of a request would have asked."""
+    """Refusals of the server, and answers to requests with only one of two needed parameters."""
     s = SCENARIOS["greedy"]
     chat = http.client.chat.completions.create
     completions = http.client.completions.create

@@ -1,10 +1,10 @@
-"""`make test-vllm`: are the signals of a generation the same, whichever way vLLM hands it over?
+"""`make test-vllm`: are the signals of a generation the same over every route of vLLM?
 
 Serves the bundled model on loopback, drives it through `gate.wrap` with the real client, runs the
-same requests offline, and prints a line for each route, then for 50 concurrent calls. Nobody here
-asks for log-probabilities: the gate does, and offline `prepared`. The programs and commands of
-docs/vllm.md run on the way, and what `gatekeeper serve` returns is compared with what vLLM returns.
-Ends with status 1 where something differs.
+same requests offline, and prints a line for each route, then for 50 concurrent calls. The requests
+ask for no log-probabilities: the gate does, and offline `prepared`. The programs and commands of
+docs/vllm.md run as well, and answers of `gatekeeper serve` are compared with those of vLLM. Ends
+with status 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def routes(client: Any, s: Scenario) -> Iterator[tuple[str, Callable[..., Any], 
 
 
 def decided(gate: VerificationGate, verifier: Keeping, response: Any) -> list[Generation]:
-    """What the gate read of a response: what its verifier was given."""
+    """The generation that the gate read from a response and passed to its verifier."""
     results = gate.results_of(response)
     generations = [verifier.given[result.id][0] for result in results]
     assert [r.signals for r in results] == [signals_of(g) for g in generations]
@@ -148,7 +148,7 @@ async def aonline(base_url: str, s: Scenario) -> Generations:
 
 
 async def concurrently(base_url: str) -> list[str]:
-    """Complaints about many calls at once: a lost result, or one that is another call's."""
+    """Errors of many calls at once: a lost result, or a result of another call."""
     complaints = []
 
     async def ask(client: Any, i: int) -> Any:

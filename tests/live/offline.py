@@ -53,7 +53,7 @@ def _in_own_process(function: Any, jobs: Sequence[Job], engine: dict[str, Any]) 
 
 
 def _within_limit(function: Any, jobs: list[Job], engine: dict[str, Any]) -> Any:
-    """An engine that hangs shows where, and ends its process."""
+    """If an engine hangs, print its stacks and end its process."""
     faulthandler.dump_traceback_later(LIMIT_SECONDS, exit=True)
     try:
         return function(jobs, engine)

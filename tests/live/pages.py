@@ -95,7 +95,7 @@ class Page:
             process.wait(PATIENCE)
 
     def _python(self, program: str) -> str:
-        """What it prints. From a file: vLLM's processes import it."""
+        """The program's output. It runs from a file, because vLLM's processes import it."""
         file = self.folder / "program.py"
         file.write_text(self._placed(program))
         return self._run([sys.executable, str(file)])

@@ -1,4 +1,4 @@
-"""One request said on every route: the chat, completions and Responses API, and offline.
+"""The same request over every route: the chat, completions and Responses API, and offline.
 
 `SCENARIOS` is what `capture.py` records and `check.py` compares. On the CPU, in float32, without
 prefix caching and one at a time, vLLM computes the same figures for all of them, bit by bit; so
@@ -116,7 +116,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     for s in [
         # Ends with a generated end-of-sequence token, which has log-probabilities but no text.
         Scenario(name="greedy", prompt="Compute 7 + 8.", max_tokens=24),
-        # Nonsense on purpose: most tokens are outside the top 2, some are pieces of a character.
+        # Random text on purpose: most tokens are outside the top 2, some are pieces of a character.
         Scenario(
             name="sampled",
             prompt="Tell me a story about a fox.",

@@ -1,4 +1,4 @@
-"""Logs written by earlier code, in `captured/`: they open, resume and say the same today."""
+"""Logs written by earlier code, in `captured/`: they open, resume and read the same today."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gatekeeper.errors import LogMismatchError
 FOLDER = Path(__file__).parent / "captured"
 made = runpy.run_path(str(FOLDER / "make.py"))
 SCENARIOS, described, read = made["SCENARIOS"], made["described"], made["read"]
-CHANGED = "seconds-calibrated"  # its policy paces the budget in another way since
+CHANGED = "seconds-calibrated"  # its policy has another way to pace the budget since then
 
 
 def _rename(said: dict[str, Any]) -> None:
@@ -33,10 +33,10 @@ def _rename(said: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS.keys() - {CHANGED}))
-def test_a_captured_log_says_what_it_said(name: str, tmp_path: Path) -> None:
+def test_a_captured_log_reads_as_it_did(name: str, tmp_path: Path) -> None:
     """Status, every output, what is pending, records, the account, and the decisions that follow.
 
-    Field by field: what the code that wrote the log said of it is in the JSON file.
+    Field by field: the JSON file has the results of the code that wrote the log.
     """
     path = tmp_path / "run.db"
     path.write_bytes(gzip.decompress((FOLDER / f"{name}.db.gz").read_bytes()))

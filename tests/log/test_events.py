@@ -1,4 +1,4 @@
-"""What is stored of an event is all of it: each kind, through JSON and back."""
+"""Events are stored completely: each kind, through JSON and back."""
 
 from __future__ import annotations
 
@@ -148,15 +148,15 @@ def test_early_logs_do_not_store_what_counts_as_warm_up(
     assert again.warmup is warmup
 
 
-def test_rows_that_nobody_writes_are_refused() -> None:
+def test_invalid_rows_are_refused() -> None:
     with pytest.raises(LogError, match="event 'promoted' is unknown: known are decided, "):
         decode("promoted", "a", {})
     with pytest.raises(LogError, match="event 'released' of id='a' has no valid field 'outcome'"):
         decode("released", "a", {"why": ""})
 
 
-def test_an_output_is_what_its_events_say() -> None:
-    """Released, reserved again, settled; an external verdict; a cut-off keeps the last trouble."""
+def test_an_output_is_the_fold_of_its_events() -> None:
+    """Released, reserved again, settled; an external verdict; an unfinished one keeps its error."""
     output = Output.of([decided(), Released("a", "no daemon", UNKNOWN)])
     assert (output.result().outcome, output.reserved) == (UNKNOWN, False)
     output.apply(ReservedAgain("a"))

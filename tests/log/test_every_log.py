@@ -1,4 +1,4 @@
-"""What every log of this package does, as a gate relies on it: in memory, in SQLite, in PostgreSQL.
+"""The contract of every log, which a gate relies on: in memory, in SQLite, in PostgreSQL.
 
 `gatekeeper.log.protocol` has the contract in words.
 """
@@ -38,7 +38,7 @@ IDS = ("g", "", 'quoted "id"', '"', '"g"', "a\0b", "\ud800 half", "é" * 300, "'
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | PostgresRun:
-    """Where a log can be that is not there yet."""
+    """A file or run for a log that does not exist yet."""
     if request.param == "sqlite":
         return tmp_path / "run.db"
     run: PostgresRun = request.getfixturevalue("postgres").new_run()
@@ -46,7 +46,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | PostgresRun:
 
 
 def ids_of(place: Path | PostgresRun) -> tuple[str, ...]:
-    """A file takes no half surrogate pair in an id."""
+    """An id that the place can store: a file takes no lone surrogates."""
     return IDS if isinstance(place, PostgresRun) else tuple(i for i in IDS if "\ud800" not in i)
 
 
@@ -178,7 +178,7 @@ def test_a_snapshot_is_kept_for_its_key(
         assert list(log.events_after(found.seq)) == [Learned("g")]
 
 
-def test_readers_need_a_log_and_write_none(place: Path | PostgresRun) -> None:
+def test_readers_need_a_log_and_never_create_one(place: Path | PostgresRun) -> None:
     with pytest.raises(LogError, match="does not exist"):
         open_log(place, read_only=True)
     with open_log(place) as log:

@@ -1,4 +1,4 @@
-"""What a user relies on: whatever ends a run, the log is right, and a new gate goes on from it."""
+"""However a run ends, its log is correct, and a new gate continues from it."""
 
 from __future__ import annotations
 
@@ -194,8 +194,8 @@ def test_kill_9_loses_nothing_in_postgres(
 
 
 def kill_9(log: str, policy: str, mode: str, kills: int, tmp_path: Path) -> None:
-    """A process killed at random moments, each time begun again: what it had said is in the log,
-    nothing is charged twice, and the end is that of a run that was left alone."""
+    """A process is killed at random moments and started again: all that it reported is in the log,
+    nothing is charged twice, and the end is that of an uninterrupted run."""
     rng = random.Random(f"kills {policy}")
     path = place(log)
     command = [*child(TELL), log, policy, "1" if mode == "one by one" else "16"]
@@ -210,7 +210,7 @@ def kill_9(log: str, policy: str, mode: str, kills: int, tmp_path: Path) -> None
     for kill in range(kills):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
-            # it tells first what it knows, then comes new work: kill it in the midst of that
+            # It first reports what it knows, then does new work: kill it during the latter.
             hear(process.stdout.readline() for _ in range((kill + 1) * N // (kills + 2)))
             time.sleep(rng.uniform(0.0, 0.02))
             process.kill()
@@ -243,8 +243,8 @@ def kill_9(log: str, policy: str, mode: str, kills: int, tmp_path: Path) -> None
 )
 def test_the_log_cut_off_anywhere_goes_on(mode: str, way: str, tmp_path: Path) -> None:
     """Cut the write-ahead log at a random byte, within a transaction or between two: the gate
-    resumes from what is whole, and ends as if nothing had been. "pending first" hands in what
-    `pending` lists and then what `find` does not know, instead of all from the beginning."""
+    resumes from the complete transactions, and ends as an uninterrupted one. "pending first" passes
+    the outputs of `pending` and then those that `find` does not know, instead of all again."""
     rng = random.Random(f"cuts {mode}")
     policy = "hga"
     gate = open_gate(tmp_path / "run.db", policy)
@@ -351,7 +351,7 @@ def test_resume_after_close_goes_on_exactly(tmp_path: Path) -> None:
         assert final(alone) == last
 
 
-# -- files that are not this gate's ------------------------------------------------------------
+# -- files that are not logs of this gate ------------------------------------------------------
 
 
 def test_a_log_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
@@ -406,7 +406,7 @@ def test_an_output_is_found_with_an_index_and_without(tmp_path: Path) -> None:
     assert is_indexed()
 
 
-def test_files_that_are_no_log_are_refused_and_left_alone(tmp_path: Path) -> None:
+def test_other_files_are_refused_and_not_changed(tmp_path: Path) -> None:
     text, other = tmp_path / "notes.txt", tmp_path / "other.db"
     text.write_text("not a database, " * 100)
     with contextlib.closing(sqlite3.connect(other)) as db, db:
@@ -544,8 +544,8 @@ def fill(gate: VerificationGate, outputs: Iterable[Generation]) -> list[str]:
 
 
 def test_a_full_disk_stops_the_gate_and_nothing_is_lost(tmp_path: Path) -> None:
-    """SQLITE_FULL at every kind of write: LogError, the gate stays stopped, what it answered is
-    in the log, and with room again a new gate on it ends as if nothing had been."""
+    """SQLITE_FULL at every kind of write: LogError, the gate stays stopped, its answers are in the
+    log, and once there is room a new gate on it ends as an uninterrupted one."""
     with open_gate(tmp_path / "alone.db") as alone:
         run(alone, "one by one")
         expected = final(alone)
@@ -682,8 +682,8 @@ def test_every_line_is_json_for_any_reader(tmp_path: Path) -> None:
 def test_any_history_is_rebuilt_from_its_log(
     history: list[Step], unit: str, mode: str, policy: str
 ) -> None:
-    """Admissions, verdicts, releases, second tries, reports, audits and broken batches in any
-    order: a gate made from the log has the same status, policy and pending ones, and goes on."""
+    """Admissions, verdicts, releases, second tries, reports, external verdicts, broken batches in
+    any order: a gate made from the log has the same status, policy and pending outputs."""
     log, verifier = MemoryLog(), SetVerifier()
 
     def make(log: MemoryLog) -> VerificationGate:

@@ -1,4 +1,4 @@
-"""Who may read a log, and what is never in it: keys."""
+"""Who may read a log; and no log contains a key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from serving import running
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
 from gatekeeper.log import Learned, SQLiteLog
 
-KEY = "sk-live-0123456789abcdef"  # stands wherever a client or a verifier may have one
+KEY = "sk-live-0123456789abcdef"  # in every place where a client or a verifier may have one
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777], ids=oct)
@@ -29,7 +29,7 @@ def test_only_its_owner_reads_a_log(tmp_path: Path, umask: int) -> None:
     files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert files == dict.fromkeys(["run.db", "run.db-wal", "run.db-shm", "run.db.lock"], 0o600)
     log.close()
-    path.chmod(0o640)  # who shares a log has said so
+    path.chmod(0o640)  # the owner's own decision to share a log stays
     with SQLiteLog(path) as again:
         assert len(list(again.events())) == 1
         assert stat.S_IMODE(path.stat().st_mode) == 0o640

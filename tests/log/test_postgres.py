@@ -1,4 +1,4 @@
-"""What is special about a log in PostgreSQL: its address, its tables, and a server that goes."""
+"""A log in PostgreSQL: its address, its tables, and a server that stops."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def place(postgres: Server) -> PostgresRun:
         ("postgresql://u:s3cret@h/d?nonsense=1", "a", "option that libpq does not know"),
     ],
 )
-def test_what_is_no_place(log: str | None, name: str | None, says: str) -> None:
+def test_invalid_places(log: str | None, name: str | None, says: str) -> None:
     with pytest.raises(BadInputError, match=says) as caught:
         VerificationGate("cst", budget=BUDGET, log=log, run=name)
     assert "cret" not in "".join(traceback.format_exception(caught.value))
@@ -147,7 +147,7 @@ def test_processes_that_come_at_once_make_the_tables_once(postgres: Server) -> N
             assert {event.id for event in log.events()} == {f"g{i}", f"g{i + 4}"}
 
 
-def test_schemas_that_are_not_ours_are_refused_and_left_alone(postgres: Server) -> None:
+def test_other_schemas_are_refused_and_not_changed(postgres: Server) -> None:
     import psycopg
 
     newer, other, narrow = (PostgresRun(postgres.database(), "run") for _ in range(3))
@@ -171,7 +171,7 @@ def test_schemas_that_are_not_ours_are_refused_and_left_alone(postgres: Server) 
         open_log(latin)
 
 
-def test_a_run_that_is_not_there_is_named_with_those_that_are(place: PostgresRun) -> None:
+def test_an_unknown_run_is_named_with_the_existing_ones(place: PostgresRun) -> None:
     open_log(place).close()
     with pytest.raises(LogError, match=rf"absent.*does not exist.*{place.name}"):
         read_run(PostgresRun(place.dsn, "absent"))
@@ -179,12 +179,12 @@ def test_a_run_that_is_not_there_is_named_with_those_that_are(place: PostgresRun
         read_run(place)
 
 
-# -- a server that goes --------------------------------------------------------------------------
+# -- a server that stops -------------------------------------------------------------------------
 
 
 def test_the_server_dies_at_any_moment(place: PostgresRun, postgres: Server) -> None:
-    """The gate stops with a LogError; what it had answered is in the log; on the server that is
-    back, a new gate goes on, and ends as if nothing had been."""
+    """The gate stops with a LogError; its answers are in the log; on the restarted server a new
+    gate goes on, and ends as an uninterrupted one."""
     rng = random.Random("server")
     said: dict[str, bool] = {}
 
@@ -226,7 +226,7 @@ def test_the_server_dies_at_any_moment(place: PostgresRun, postgres: Server) -> 
 
 
 def test_a_session_that_is_ended_cannot_write(place: PostgresRun) -> None:
-    """What a lock is worth: the gate that had it writes nothing more once another may have it."""
+    """A gate that has lost its lock writes nothing, because another gate may have the lock."""
     import psycopg
 
     first = open_gate(place)

@@ -68,7 +68,7 @@ def without_snapshot(path: Path) -> Path:
 
 
 def state_of(gate: VerificationGate) -> str:
-    """All that a gate knows, as JSON, where NaN equals NaN."""
+    """The whole state of a gate as JSON, in which NaN equals NaN."""
     life = gate._life
     known = [life._state.snapshot(), sorted(life._state.ids), life._admission.state()]
     return json.dumps([known, gate.policy.state(), [g.id for g in gate.pending()]])
@@ -227,7 +227,7 @@ def flipped(data: bytes, i: int) -> bytes:
 
 @pytest.mark.usefixtures("early")
 def test_other_settings_are_refused_with_a_snapshot_too(tmp_path: Path) -> None:
-    """What no other check compares, too: the seed of the gate, and how it reacts to drift."""
+    """Also settings that no other check compares: the gate's seed and its reaction to drift."""
     path = tmp_path / "run.db"
     made(path)
     with pytest.raises(LogMismatchError, match="beta"):

@@ -1,4 +1,4 @@
-"""Rows are parsed several at once: what comes out is what parsing each by itself gives."""
+"""Rows are parsed several at once, with the result of parsing each by itself."""
 
 from __future__ import annotations
 

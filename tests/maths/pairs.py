@@ -1,7 +1,7 @@
 r"""The project's own pairs: (kind, reference answer, model's answer, is it the same).
 
 Written by hand. An answer without a box is put into one by the test; `NONE` as the last field means
-that there is no answer to extract, `UNKNOWN` that nobody can be expected to tell.
+that there is no answer to extract, `UNKNOWN` that the checker cannot tell.
 """
 
 NONE = "none"

@@ -1,4 +1,4 @@
-"""`gatekeeper verify math`: one verdict per item, in input order, and clear words for bad input."""
+"""`gatekeeper verify math`: one verdict per item, in input order; clear messages for bad input."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PATIENT = {"soft_limit": 60.0, "hard_limit": 61.0}  # seconds: beyond any test
 
 
 def hostile(evidence: Path) -> Iterator[tuple[str, str]]:
-    """(reference, response) that hang, explode or run something in one grader or another."""
+    """(reference, response) that make some grader hang, use all memory, or execute code."""
     payload = f"__import__('os').system('touch {evidence}')"
     for text in [
         "9^{9^{9^{9}}}", "9^9^9^9^9", "2^{2^{2^{2^{2^{2}}}}}", "((((9!)!)!)!)", "99999!", "9999!",

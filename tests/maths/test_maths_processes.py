@@ -1,4 +1,4 @@
-"""Worker processes: kills, threads, asyncio, cancellation, and what is left after them."""
+"""Worker processes: kills, threads, asyncio, cancellation, and no process left behind."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_no_orphan_after_exit_without_close() -> None:
         wait_for(lambda: not any(alive(int(pid)) for pid in pids.split()))
 
 
-def test_limits_that_make_no_sense() -> None:
+def test_limits_out_of_range() -> None:
     for wrong in ({"workers": 0}, {"soft_limit": 3.0}, {"soft_limit": 0.0}, {"memory_mb": 10}):
         with pytest.raises(BadInputError):
             MathChecker(**wrong)  # type: ignore[arg-type]

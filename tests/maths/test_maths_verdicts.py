@@ -1,4 +1,4 @@
-"""What is right and what is wrong: the project's own pairs, MATH-500 where it is at hand."""
+"""Verdicts on the project's own pairs, and on MATH-500 if its file exists."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_box_of_nothing_but_space_is_no_answer(checker: MathChecker, space: st
 
 
 def test_any_order_any_number_of_workers(checker: MathChecker) -> None:
-    """The same verdict and rule for every pair, whoever judges it and after what."""
+    """The same verdict and rule for every pair, in any worker and after any other pair."""
     pairs = [(gold, response_of(kind, answer)) for kind, gold, answer, _ in PAIRS[::3]]
 
     def judge(judges: MathChecker, order: list[int]) -> dict[int, tuple[object, ...]]:

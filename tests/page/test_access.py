@@ -1,4 +1,4 @@
-"""Who may read and who may give verdicts: what a request without the page's token can do."""
+"""Access to the page: what a request with and without its token can read and change."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ HOSTILE = "</script></pre><script>window.hacked = 1</script><img src=x onerror='
 
 
 class Script:
-    """Answers what the text says: wrong, right, or that it cannot tell, in hostile words."""
+    """Gives the verdict that the text names: wrong, right or infra_error, with hostile details."""
 
     def verify(self, generation: Generation, task: object) -> Outcome:
         if "?" in generation.text:
@@ -57,7 +57,7 @@ def hand_in(running: Running, id_: str, text: str) -> None:
 
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
-    """A tab that says what went wrong in it, and what it has asked for."""
+    """A tab that records its errors and its requests."""
     tab = browser.new_page()
     tab.set_default_timeout(PATIENCE)
     tab.asked, tab.wrong = [], []

@@ -29,7 +29,7 @@ OUTPUTS = [make_generation(f"g{i}", seed=i, prompt_tokens=20 + i) for i in range
 
 
 def check(follower: Follower, path: Path) -> None:
-    """Everything that page and report share."""
+    """All figures that page and report share."""
     state, run = follower.state, read_run(path)
     figures, results = state.figures(), list(run.results.values())
     assert figures.summary == summarise(results)

@@ -69,7 +69,7 @@ def test_a_running_gate_on_a_terminal(tmp_path: Path) -> None:
 
 
 def read_until(terminal: int, text: str | None) -> str:
-    """What the terminal got; None: all until its end."""
+    """The text that the terminal received; None: all until its end."""
     seen, deadline = io.BytesIO(), time.monotonic() + 120
     while text is None or text not in seen.getvalue().decode(errors="replace"):
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""The paper's tables: its figures as data, the calibrated streams, and how near ours come."""
+"""The paper's tables: its figures as data, the calibrated streams, and how close ours are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replays() -> Iterator[Replays]:
 # -- the published figures -------------------------------------------------------------------------
 
 
-def test_the_published_tables_fit_each_other() -> None:
+def test_the_published_tables_are_consistent() -> None:
     for name in published.SETTINGS:
         assert tuple(published.HIT_RATE[name]) == published.BETAS
         for i, beta in enumerate(published.MAIN_BETAS):
@@ -108,7 +108,7 @@ def test_routing_labels_are_errors_of_the_cheap_model(name: str) -> None:
     assert (routed.benefit <= table.error).all()
 
 
-def test_every_parameter_says_why() -> None:
+def test_every_parameter_has_a_reason() -> None:
     for parameter in PARAMETERS:
         assert len(parameter.values) == len(published.SETTINGS)
         assert len(parameter.reason) > 10, parameter.name

@@ -1,4 +1,4 @@
-"""The stress streams are what they say: made from a seed, well-formed, and of known truth."""
+"""The stress streams: made from a seed, well-formed, and with true labels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_stream_is_records_that_anyone_could_have(name: str, tmp_path_factory)
 
 @pytest.mark.parametrize("name", stream_names())
 def test_the_true_probability_is_calibrated(name: str) -> None:
-    """Of candidates with P(error) = p a share of p is wrong; and nothing seen knows better."""
+    """Of candidates with P(error) = p a share of p is wrong; no observed value predicts better."""
     n = 40_000
     table, p = make_stream(name, n, 0), true_error_probability(name, n, 0)
     order = np.argsort(p)
@@ -93,7 +93,7 @@ def test_a_recipe_of_ones_own_and_what_is_refused() -> None:
     assert same(make_stream(STREAMS["usual"], 300, 0), make_stream("usual", 300, 0))
     assert make_stream(Recipe(error_rate=(1.0,)), 300, 0).error.all()
     for name, n, seed, message in (
-        ("calm", 500, 0, "name='calm' is no stream"),
+        ("calm", 500, 0, "name='calm' is not a stream"),
         ("usual", 299, 0, "n=299"),
         ("usual", 100_001, 0, "n=100001"),
         ("usual", 500, -1, "seed=-1"),

@@ -187,7 +187,7 @@ def test_the_inputs_are_recovered_from_records() -> None:
     assert few.ell == pytest.approx(found.ell, rel=0.25)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_values_out_of_range_are_refused() -> None:
     good = {"weights": (0.5, 0.5), "prevalence": 0.3, "separations": (0.0, 1.0)}
     for change in (
         {"weights": (0.5, 0.6)},
@@ -215,5 +215,5 @@ def test_what_cannot_be_is_refused() -> None:
         estimate_inputs(z, y * 2, k, 0.2)
     with pytest.raises(BadInputError, match="scores do not vary"):
         estimate_inputs(np.ones(400), y, k, 0.2)
-    with pytest.raises(BadInputError, match="pair up"):
+    with pytest.raises(BadInputError, match="of one shape"):
         estimate_inputs(z[1:], y, k, 0.2)

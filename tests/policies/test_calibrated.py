@@ -1,4 +1,4 @@
-"""Calibrated: beside the truth where that is known, and its parts beside slow versions."""
+"""Calibrated: compared with the truth where that is known; its parts with slow versions."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def run(table: RecordTable, beta: float, policy: Calibrated | None = None) -> Re
 
 @cache
 def run_of(name: str, seed: int, beta: float, horizon: bool) -> Replay:
-    """What tests share: 3,000 candidates of a stream by its name."""
+    """A run on 3,000 candidates of the stream with that name."""
     policy = Calibrated(beta, horizon=N if horizon else None)
     return run(make_stream(name, N, seed), beta, policy)
 
 
 def best_recall(p: FloatArray, table: RecordTable, expected: FloatArray, beta: float) -> float:
-    """What who knows P(error) and E[cost] finds: the same budget, in order of value, after the
-    warm-up. No policy that sees the score through noise gets there."""
+    """Recall of a policy that knows P(error) and E[cost]: the same budget, in order of value, after
+    the warm-up. No policy with noisy signals reaches it."""
     p, cost, error, expected = p[50:], table.cost[50:], table.error[50:], expected[50:]
     order = np.argsort(-p / expected)
     chosen = affordable(np.ones(order.size, dtype=bool), cost[order], beta * cost.sum())
@@ -55,8 +55,8 @@ def best_recall(p: FloatArray, table: RecordTable, expected: FloatArray, beta: f
 
 @pytest.mark.parametrize("beta", [0.1, 0.3])
 @pytest.mark.parametrize("name", ["homogeneous", "exact-cost", "falling", "one-bad-stratum"])
-def test_it_comes_near_to_who_knows_the_truth(name: str, beta: float) -> None:
-    """At least 85 % of what the truth finds beyond a random draw, over three streams."""
+def test_it_comes_near_to_a_policy_that_knows_the_truth(name: str, beta: float) -> None:
+    """At least 85 % of that policy's gain over a random draw, on three streams."""
     recipe = replace(STREAMS[name], signal_noise=0.0, correlation=1.0)
     mine, best = [], []
     for seed in range(3):
@@ -125,7 +125,7 @@ def test_what_no_longer_holds_is_forgotten() -> None:
 
 
 def test_labels_better_than_assumed_are_no_change() -> None:
-    """Some labels are taken for wrong. Where none is, and the signal is sharp, nothing changed."""
+    """The model assumes false labels; correct labels and a sharp signal are not taken for drift."""
     for seed in range(1, 4):
         policy = Calibrated(0.2, horizon=N, objective="precision")
         found = run(make_stream("sharp-signal", N, seed), 0.2, policy)
@@ -156,7 +156,7 @@ def test_it_spends_the_budget_evenly(name: str, beta: float, horizon: bool) -> N
 
 
 def test_the_price_keeps_an_account_level_whatever_things_cost() -> None:
-    """The pace alone: values and costs of any size, true costs half as high again as expected."""
+    """The pace alone: values and costs of any size, true costs 1.5 times those expected."""
     for beta, scale in ((0.02, 1e-6), (0.2, 1.0), (0.8, 1e6)):
         rng = np.random.default_rng(0)
         pace, spent, due = BudgetPacer(beta, 4000), 0.0, 0.0
@@ -175,7 +175,7 @@ def test_the_price_keeps_an_account_level_whatever_things_cost() -> None:
 
 @pytest.mark.parametrize("use_up", [True, False])
 def test_the_account_ends_level_or_used_up(use_up: bool) -> None:
-    """Nobody refuses here: only the last 15 may take 5 verifications more than is due."""
+    """Without refusals: only the last 15 may take 5 verifications more than is due."""
     rng = np.random.default_rng(0)
     value, cost, n, beta = rng.random(3000), rng.lognormal(0, 0.5, 3000), 3000, 0.2
     pace, spent, until = BudgetPacer(beta, n, use_up=use_up), 0.0, 0.0
@@ -193,8 +193,8 @@ def test_the_account_ends_level_or_used_up(use_up: bool) -> None:
 
 @pytest.mark.parametrize("actual", [0.9, 1.0, 1.1])
 def test_a_cap_that_differs_from_the_account_is_learned_from_refusals(actual: float) -> None:
-    """Where less is left than the account says, a few refusals tell; where more is, it is spent
-    on the last ones at most."""
+    """If less is left than the account says, it learns that from a few refusals; if more is left,
+    at most the last outputs get it."""
     rng = np.random.default_rng(1)
     value, n, beta = rng.random(1000), 1000, 0.2
     pace, spent, refused = BudgetPacer(beta, n), 0, 0
@@ -242,7 +242,7 @@ def test_the_last_tenth_is_served_like_the_others() -> None:
 
 
 def test_one_huge_cost_neither_pays_for_itself_nor_stops_the_rest() -> None:
-    """A candidate as dear as 1,000 others must not be bought with the allowance that it brings."""
+    """A candidate as expensive as 1,000 others must not be paid with the allowance that it adds."""
     pace = BudgetPacer(0.2, 3000)
     rng = np.random.default_rng(0)
     value = rng.random(500)
@@ -263,7 +263,7 @@ def test_budgets_are_spent_where_costs_have_heavy_tails() -> None:
 
 
 @pytest.mark.parametrize("horizon", [True, False])
-def test_where_all_are_equal_lots_are_drawn(horizon: bool) -> None:
+def test_equal_candidates_are_drawn_at_random(horizon: bool) -> None:
     """Signals and costs that never vary: a uniform draw at the budget's rate, and recorded so."""
     table = make_stream("no-signal-homogeneous", N, 0)
     table = replace(table, h=np.full((N, 3), 0.5))
@@ -343,7 +343,7 @@ def feed(policy: Calibrated, table: RecordTable, rows: range) -> list[Decision]:
 
 @pytest.mark.parametrize("objective", ["recall", "precision"])
 def test_it_goes_on_from_its_state(objective: str) -> None:
-    """Whenever that is taken: the decisions and the end of a policy that was left alone."""
+    """Taken at any time: the decisions and the final state of an uninterrupted policy."""
     table = make_stream("drift-inverted", 1500, 5)
 
     def make() -> Calibrated:
@@ -415,8 +415,8 @@ def test_one_at_a_time_is_all_at_once(n: int, cautious: bool) -> None:
 
 
 @pytest.mark.parametrize("n", [20, 300])
-def test_cautious_is_the_mean_over_what_the_coefficients_may_be(n: int) -> None:
-    """Against draws of them from a posterior that is worked out here."""
+def test_cautious_is_the_mean_over_the_posterior_of_the_coefficients(n: int) -> None:
+    """Compared with draws from a posterior that is computed here."""
     raws, known = some_known(300, 1, missing=0.0)
     bold, cautious = (ErrorModel.fit(raws, known[:n], cautious=c) for c in (False, True))
     scales, edges, middle, weights, _ = cautious.state()
@@ -504,7 +504,7 @@ def test_the_shrunk_fit_is_the_posterior_mode(family: str) -> None:
 
 
 def test_effects_are_pooled_as_far_as_the_labels_justify() -> None:
-    """Equal strata are taken for equal, unequal ones for unequal; few labels say little."""
+    """Equal strata are pooled, unequal ones are not; few labels pool more."""
 
     def spread(difference: float, n: int) -> float:
         found = []

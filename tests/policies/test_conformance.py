@@ -77,8 +77,8 @@ def test_policies_by_name_keep_the_contract(name: str) -> None:
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("when", [0, 30, 130])
 def test_a_state_is_a_snapshot(name: str, when: int) -> None:
-    """What `state()` gave stays as it was while the policy goes on: a checkpoint is worth
-    nothing otherwise. And restoring from it, JSON or not, continues exactly."""
+    """The value of `state()` does not change while the policy goes on, so that it can serve as a
+    checkpoint. Restoring from it, JSON or not, continues exactly."""
     candidates = make_candidates(240, seed=6, missing=0.1)
     policy = POLICIES[name]()
 
@@ -104,7 +104,7 @@ def test_a_state_is_a_snapshot(name: str, when: int) -> None:
 
 
 class Sound:
-    """Verifies every third candidate; the broken ones below spoil one thing each."""
+    """Verifies every third candidate; each broken policy below changes one thing."""
 
     phase = "steady"
 
@@ -127,7 +127,7 @@ class Sound:
 
 
 class NotRepeatable(Sound):
-    """Shares a generator between instances, as a global one would be."""
+    """Shares a generator of random numbers between instances, like a global one."""
 
     shared = itertools.count()
 
@@ -154,7 +154,7 @@ class StateIsNotJSON(Sound):
 
 
 class LearnsOutsideItsState(Sound):
-    """Remembers what it learned, and leaves that out of its state."""
+    """Learns, and leaves what it learned out of its state."""
 
     learned = 0
 
@@ -246,7 +246,7 @@ class NeedsSignals(Sound):
 
 
 @pytest.mark.parametrize("broken", [NeedsLabelsInOrder, NeedsSignals])
-def test_a_policy_that_expects_too_much_fails(broken: type) -> None:
+def test_a_policy_with_a_wrong_assumption_fails(broken: type) -> None:
     with pytest.raises(AssertionError):
         check_policy(broken, n=62)
 
@@ -296,7 +296,7 @@ def test_a_scripted_verifier_raises_what_it_is_told_and_goes_on() -> None:
 
 
 class Spoilt(ScriptedVerifier):
-    """Says of each outcome what `spoil` makes of it."""
+    """Returns each outcome as `spoil` changes it."""
 
     def __init__(self, spoil: Callable[[Outcome, int], Any]) -> None:
         super().__init__(LABELS)

@@ -22,8 +22,8 @@ TESTED = Rule(test="heterogeneity", level=0.05)
 
 
 def evidence(seed: int, rule: Rule, *, rho: tuple[float, ...], n: int = 40) -> GateEvidence:
-    """Of n labels per stratum with these ρ_k; both policies want the same, so that hit rates
-    speak for opening."""
+    """Evidence of n labels per stratum with these ρ_k; both policies propose the same, so that hit
+    rates do not prevent opening."""
     rng = np.random.default_rng(seed)
     k = np.repeat(np.arange(4), n)
     p, r = np.array([0.3, 0.4, 0.5, 0.6])[k], np.array(rho)[k]
@@ -91,7 +91,7 @@ def test_over_a_whole_stream_too_it_rarely_opens_falsely() -> None:
     assert sum(opened) <= 5  # 2 expected at most
 
 
-def test_it_opens_when_strata_part_and_closes_when_they_meet_again() -> None:
+def test_it_opens_when_strata_diverge_and_closes_when_they_converge() -> None:
     turns = {True: 0, False: 0}
     for seed in range(3):
         for first, then in ((SAME, UNEQUAL), (UNEQUAL, SAME)):

@@ -96,7 +96,7 @@ def assert_gate(policy: HGA, expected: slow.Gate | None) -> None:
 
 @pytest.mark.parametrize(("kind", "n", "seed"), STREAMS)
 def test_replay_equals_the_slow_reference(kind: str, n: int, seed: int) -> None:
-    """Every proposal, score, threshold, stratum, verification and metric, on whatever stream.
+    """Every proposal, score, threshold, stratum, verification and metric, on any stream.
 
     Threshold and CST learn nothing after the warm-up and Random nothing at all, so partial
     feedback must change nothing for them.
@@ -210,7 +210,7 @@ def test_replay_refuses_streams_with_nothing_to_evaluate(n: int) -> None:
     [("cost_estimate", v) for v in (0.0, -1.0, nan)] + [("cost", v) for v in (0.0, -1.0, nan)],
 )
 @pytest.mark.parametrize("where", [3, 55])
-def test_replay_refuses_costs_that_cannot_be(name: str, value: float, where: int) -> None:
+def test_replay_refuses_invalid_costs(name: str, value: float, where: int) -> None:
     """ĉ > 0 and c > 0: a negative cost would refill the budget, NaN would empty it."""
     records = records_of(slow.make_stream("continuous", 60, 0))
     records[where] = replace(records[where], **{name: value})
@@ -242,7 +242,7 @@ def test_records_that_share_an_id_are_refused_or_told_apart() -> None:
         (HGA, {"labels": "some"}),
     ],
 )
-def test_settings_that_cannot_be_are_refused_by_name_and_value(
+def test_invalid_settings_are_refused_by_name_and_value(
     policy: type, arguments: dict[str, object]
 ) -> None:
     """At once, not in the middle of a stream (a calibration of 10.5 candidates never ends)."""
@@ -337,9 +337,9 @@ Known = dict[int, tuple[int, float]]  # position in the stream -> label, cost as
 def live(
     hga: HGA, stream: slow.Stream, *, infra: float = 0.0, known_cost: bool = True, seed: int = 0
 ) -> tuple[list[Decision], Known]:
-    """A live run: a label only for what was verified, out of order, late, or never.
+    """A live run: labels only of verified candidates, out of order, late, or never.
 
-    All are in before a phase ends, for the gate waits there too.
+    All labels have arrived before a phase ends, because the gate waits for them, too.
     """
     rng = np.random.default_rng(seed)
     decisions: list[Decision] = []
@@ -420,7 +420,7 @@ def test_both_branches_are_reached_live() -> None:
     assert opened == {"mixed": True, "same": False}
 
 
-def test_what_the_caller_forces_does_not_sway_the_gate() -> None:
+def test_forced_verifications_do_not_influence_the_gate() -> None:
     """A candidate of the calibration that was not drawn but verified because the caller insisted
     (`Reason.FORCED`) is no random sample: taking its label as one more draw biases p_k, ρ_k and
     the hit rates towards what callers pick. The draws alone are unbiased."""
@@ -483,7 +483,7 @@ def test_late_labels_of_the_warmup_refit_the_whole_history(
 @pytest.mark.parametrize("policy", [Threshold, CST])
 @pytest.mark.parametrize("kind", ["continuous", "ties", "missing_and_partial"])
 def test_late_labels_end_up_where_immediate_ones_would_have(policy: type, kind: str) -> None:
-    """Once all are in, backwards and up to 900 candidates late, nothing tells the two apart."""
+    """Once all have arrived, in reverse and up to 900 candidates late, the two are equal."""
     stream = slow.make_stream(kind, 1000, 5)
     candidates = candidates_of(stream)
     early, late = policy(0.2, seed=1), policy(0.2, seed=1)
@@ -493,7 +493,7 @@ def test_late_labels_end_up_where_immediate_ones_would_have(policy: type, kind: 
         first.append(other)
         if t < T0:
             early.update(candidate, decision, outcome_of(stream.y[t]))
-        if t in (200, 500, 940):  # three lots
+        if t in (200, 500, 940):  # in three groups
             for i in reversed(range({200: 30, 500: 10, 940: 0}[t], T0)):
                 if i < {200: 50, 500: 30, 940: 10}[t]:
                     late.update(candidates[i], first[i], outcome_of(stream.y[i]))

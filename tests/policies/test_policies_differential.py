@@ -1,4 +1,4 @@
-"""Every policy against the slow reference, and what must hold of each whatever the stream."""
+"""Every policy against the slow reference, and properties that hold on any stream."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def probe(name: str, h: Any) -> Candidate:
 @pytest.mark.parametrize("beta", [0.3, 0.9])
 @pytest.mark.parametrize("kind", ["continuous", "anti_correlated", "heavy_tails", "all_right"])
 def test_no_multiplier_of_mp_strat_falls_below_a_tenth(kind: str, beta: float) -> None:
-    """So nothing whose teacher's score is at most ĉ′ / 10 is ever wanted."""
+    """So no output whose teacher's score is at most ĉ′ / 10 is proposed."""
     stream = slow.make_stream(kind, 600, 8)
     got = replay(records_of(stream), MPStrat(beta), beta, feedback="partial")
     unit = stream.c_hat[:T0].mean()
@@ -201,8 +201,8 @@ def test_no_multiplier_of_mp_strat_falls_below_a_tenth(kind: str, beta: float) -
 
 @pytest.mark.parametrize("cost", [0.5, 0.1])
 @pytest.mark.parametrize("beta", [0.1, 0.2, 0.7])
-def test_nobody_finds_more_than_the_oracle_or_overspends(cost: float, beta: float) -> None:
-    """Where costs are equal. 0.1 has no exact double: sums of it depend on their order."""
+def test_no_policy_finds_more_than_the_oracle_or_overspends(cost: float, beta: float) -> None:
+    """With equal costs. 0.1 has no exact double: sums of it depend on their order."""
     n, half = 150, 50
     for seed, kind in enumerate(slow.KINDS):
         stream = slow.make_stream(kind, n, seed)

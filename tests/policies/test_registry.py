@@ -1,4 +1,4 @@
-"""A built-in policy is one file and one line: nothing else in the package knows it by name."""
+"""A built-in policy is one file and one line of the registry: no other module has its name."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_one_line_registers_a_policy(
     assert "twin" in capsys.readouterr().out
 
 
-def test_what_every_built_in_policy_says_of_itself() -> None:
+def test_attributes_of_every_built_in_policy() -> None:
     described = built_in()
     assert len({p.name for p in described}) == len(described) >= 10
     assert (

@@ -12,7 +12,7 @@ from gatekeeper.testing import check_policy, make_candidates
 
 
 def test_each_output_is_drawn_with_its_probability() -> None:
-    """Whatever the others' are; and the count never leaves the sum of the probabilities."""
+    """Whatever the others' probabilities; the count stays within 1 of their sum."""
     p = [0.3, 0.9, 0.05, 0.5, 0.7, 0.2, 0.99, 0.01, 0.35]
     runs = 6000
     counts = np.zeros(len(p))

@@ -1,5 +1,7 @@
-"""examples/mbpp.py and examples/math_dataset.py: on real data where it is at hand, which lies
-beside the repository and is never shipped, and on rows of the same shape."""
+"""examples/mbpp.py and examples/math_dataset.py, on rows of the real shape.
+
+And on the real data, if they are beside the repository; they are never shipped.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def local_sandbox() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_killed_an_example_ends_as_if_it_had_never_been(name: str, tmp_path: Path) -> None:
+def test_a_killed_example_ends_as_an_uninterrupted_one(name: str, tmp_path: Path) -> None:
     """kill -9 in the middle, then the same command: the log of an uninterrupted run."""
     local_sandbox()
     data, rng = at_hand(name), random.Random(5)
@@ -139,7 +141,7 @@ def test_mutants_are_few_where_little_can_be_changed() -> None:
     assert {m.task_id for m in found} == {task["id"] for task in tasks}
 
 
-def test_a_sandbox_that_passes_everything_is_found_out(
+def test_a_sandbox_that_passes_everything_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Credulous:
@@ -161,7 +163,7 @@ def test_a_sandbox_that_passes_everything_is_found_out(
     assert "failed in the plain run, in the sandbox Outcome(verdict=<Verdict.PASSED" in out
 
 
-def test_a_wrong_answer_of_the_data_set_is_found_out(
+def test_a_wrong_answer_of_the_data_set_is_detected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [*MATH_ROWS[:-1], MATH_ROWS[-1] | {"answer": "26"}]
@@ -206,7 +208,7 @@ def test_a_wrong_answer_of_the_data_set_is_found_out(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_what_cannot_be_is_said_in_one_line(
+def test_invalid_input_is_one_line(
     name: str,
     arguments: list[str],
     says: str,

@@ -9,6 +9,7 @@ import argparse
 import importlib
 import json
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,8 @@ DOCS = ROOT / "docs"
 PAGES = [
     "averages",
     "calibrated",
+    "drift",
+    "features",
     "group-budgets",
     "maths",
     "own-policy",
@@ -61,7 +64,7 @@ def test_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert ran.returncode == 0, ran.stderr
     printed = ran.stdout.split(f"{MARK}\n")
     assert printed[: len(shown)] == shown
-    if page == "tour":  # what its program leaves is looked at
+    if page == "tour":  # its commands read the files that its program leaves
         monkeypatch.chdir(tmp_path)
         for command in re.findall(r"^    gatekeeper (.*)$", text, re.MULTILINE):
             assert main(command.split()) in (0, 3, 4), command  # diagnose answers by it
@@ -110,6 +113,37 @@ def test_lists_begin_after_an_empty_line() -> None:
             lists += bool(item)
             before = line
     assert lists > 100
+
+
+def test_the_commands_of_the_pages_are_accepted() -> None:
+    """Every command in a block, and every one in a sentence that names a file: by its parser."""
+    made, accepted = parser(), 0
+    for page in pages():
+        text = re.sub(r"\\\n\s*", " ", page.read_text()).replace("…", "http://127.0.0.1")
+        blocks = re.findall(r"^ {4}(.*)$", text, re.MULTILINE)
+        blocks += "".join(re.findall(r"^```bash\n(.*?)^```$", text, re.M | re.S)).splitlines()
+        commands = [
+            m[1] for line in blocks if (m := re.match(r"(?:\w+=\S+ )*gatekeeper (.*)", line))
+        ]
+        commands += re.findall(r"`gatekeeper ([^`\n]*\.(?:db|jsonl)\b[^`\n]*)`", text)
+        for command in commands:
+            made.parse_args(shlex.split(command, comments=True))
+        accepted += len(commands)
+    assert accepted > 70
+
+
+def test_the_test_runs_of_the_pages_select_tests() -> None:
+    """Each `python -m pytest …`: its files are there, and `-k` selects some of them."""
+    found = {
+        run
+        for page in pages()
+        for run in re.findall(r"python -m pytest ([^`\n#]+)", page.read_text())
+    }
+    assert len(found) >= 3
+    for run in sorted(found):
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *shlex.split(run)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, (run, done.stdout[-500:])
 
 
 # -- what is cited ---------------------------------------------------------------------------------
@@ -282,7 +316,7 @@ def test_the_page_on_the_log_has_every_field(tmp_path: Path) -> None:
         assert f"`{name}`" in page, name
 
 
-def test_the_api_pages_name_what_there_is() -> None:
+def test_the_api_pages_name_existing_objects() -> None:
     """Each is a module, or a name in one, and together they have all of `gatekeeper.__all__`."""
     named = set()
     for page in (DOCS / "reference/api").glob("*.md"):

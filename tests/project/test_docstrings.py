@@ -1,4 +1,4 @@
-"""What the API reference is made of: public names are described, with their parameters."""
+"""Docstrings of the API reference: public names are described, with their parameters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def parameters(node: ast.AST) -> int:
 
 
 def test_public_names_are_described() -> None:
-    """With a section for three parameters or more, or the name of what has it."""
+    """With a Parameters section from three parameters on, or the name of what has one."""
     seen, bare, without = 0, [], []
     for file in sorted(modules()):
         for node in public(ast.parse(file.read_text())):

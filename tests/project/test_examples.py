@@ -39,7 +39,7 @@ def test_own_policy_and_verifier(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-# -- what the others are run with ----------------------------------------------------------------
+# -- helpers --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def page(name: str) -> tuple[list[tuple[str, str]], list[str]]:
 
 
 def test_the_agent_goes_on_where_it_was_interrupted(maths: Path, tmp_path: Path) -> None:
-    """Ctrl-C, kill -9, then the same command: what it prints, and pays, is what one run does."""
+    """Ctrl-C, kill -9, then the same command: it prints and pays what one run does."""
     alone, log = tmp_path / "alone.db", tmp_path / "run.db"
     expected = run(program("agent", maths, "--log", alone))
     assert re.search(r"^56 tasks, \d+ attempts$", expected, re.MULTILINE)
@@ -135,7 +135,7 @@ def test_the_agent_goes_on_where_it_was_interrupted(maths: Path, tmp_path: Path)
     assert max(charges(log).values()) == 1
 
 
-def test_the_agent_tells_an_endpoint_why(
+def test_the_agent_sends_feedback_to_an_endpoint(
     serve: Callable[..., str], maths: Path, tmp_path: Path
 ) -> None:
     """A model that corrects its answer by the feedback passes at the second attempt."""
@@ -253,7 +253,7 @@ def test_the_router_between_two_models_of_an_endpoint(
     assert asked == {"small": 56, "large": 50 + calls}
 
 
-# -- what cannot be ------------------------------------------------------------------------------
+# -- bad input -------------------------------------------------------------------------------------
 
 DOWN = ["--base-url", "http://127.0.0.1:9/v1"]
 

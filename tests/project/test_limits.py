@@ -1,4 +1,4 @@
-"""The real command line where the machine or a limit withholds something: a line, exit code 2."""
+"""The real command line under limits of memory, files and permissions: one line, exit code 2."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     [["replay"], ["diagnose"], ["plan"], ["run"], ["signals"], ["verify", "math", "--out", "o"]],
     ids=lambda command: command[0],
 )
-def test_a_line_has_a_limit_that_is_said(bomb: Path, command: list[str]) -> None:
+def test_the_limit_of_a_line_is_named(bomb: Path, command: list[str]) -> None:
     said = refused(*command, bomb, limits=LITTLE)
     assert said == f"gatekeeper: {bomb}, line 1: longer than 64 MiB, the limit of a line\n"
 
@@ -125,18 +125,18 @@ def test_of_many_bad_lines_the_first_are_named(tmp_path: Path) -> None:
     assert said[1000:] == ["gatekeeper: skipped 4000 more bad lines"]
 
 
-# -- limits of the process, files that are none ----------------------------------------------------
+# -- limits of the process, other files ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mebibytes", [24, 100, 150, 250, 400, 600])
-def test_too_little_address_space_is_said(tmp_path: Path, mebibytes: int) -> None:
+def test_too_little_address_space_is_named(tmp_path: Path, mebibytes: int) -> None:
     said = refused("replay", records(tmp_path / "r.jsonl"), limits=f"-v {mebibytes << 10}")
     assert f"this process may use {mebibytes} MiB of address space (ulimit -v)" in said
     assert "at least 768 MiB" in said
 
 
-def test_what_runs_out_of_memory_says_so(tmp_path: Path) -> None:
-    """A line within its limit may still become objects that are not."""
+def test_a_command_without_memory_is_one_line(tmp_path: Path) -> None:
+    """The objects of a line within its limit may still be too large."""
     path = tmp_path / "r.jsonl.gz"
     with gzip.open(path, "wt", compresslevel=1) as file:
         file.write(json.dumps({"id": "x", **RECORD})[:-1] + ', "meta": [')
@@ -174,13 +174,13 @@ def test_a_log_where_none_can_be(tmp_path: Path, log: str, why: str) -> None:
 
 
 def obey_modes() -> None:
-    """Root without its licence to write anywhere (CAP_DAC_OVERRIDE)."""
+    """Root without the capability to write anywhere (CAP_DAC_OVERRIDE)."""
     if os.geteuid() == 0 and LIBC.prctl(PR_CAPBSET_DROP, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "PR_CAPBSET_DROP")
 
 
 def test_a_log_that_may_not_be_written(tmp_path: Path) -> None:
-    """In a folder that may not, and a file that may not in a folder that may."""
+    """A read-only folder, and a read-only file in a folder that can be written."""
     source = tasks(tmp_path / "t.jsonl", MATH)
     closed, opened = tmp_path / "closed", tmp_path / "opened"
     for folder in (closed, opened):

@@ -13,7 +13,7 @@ from gatekeeper.page.state import WatchState
 
 ROOT = Path(__file__).parents[2]
 KINDS = {name for name in events.__all__ if isinstance(getattr(events, name), type)}
-# What branches on the kind of an event, and what it adds to the fold.
+# The files that branch on the kind of an event, and what each adds to the fold.
 BRANCHES = {
     "gatekeeper/log/fold.py": "the fold itself",
     "gatekeeper/gate/state.py": "the policy, which a gate has beside the account",

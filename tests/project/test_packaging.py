@@ -1,4 +1,4 @@
-"""What a user relies on: the whole package arrives, import is light, layers stay layers."""
+"""Packaging: the wheel is complete, import is light, dependencies between rooms go one way."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ print(*sys.modules)
     assert not roots & heavy
 
 
-def test_all_is_what_there_is() -> None:
+def test_all_lists_every_public_name() -> None:
     """`__all__` is sorted, as ruff sorts it, and lists every public name but submodules."""
     names = gatekeeper.__all__
     public = {

@@ -25,7 +25,7 @@ PYTHON = os.environ.get("GATEKEEPER_TEST_PYTHON", sys.executable)
 
 
 def answer(request: Request) -> list[bytes]:
-    """To the README's two questions, the second one wrongly."""
+    """Answers to the README's two questions, the second one wrong."""
     asked = json.loads(request.body)
     assert asked["logprobs"] is True
     first = "3/4" in asked["messages"][0]["content"]
@@ -57,7 +57,7 @@ def ran(program: str, folder: Path, **environment: str) -> list[str]:
 
 
 def test_the_readme_program_around_a_client(base_url: str, tmp_path: Path) -> None:
-    """And where the gate cannot decide, here as it is closed, the program goes on."""
+    """If the gate cannot decide, here because it is closed, the program goes on."""
     key = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": base_url}
     (shown,) = ran(WRAP, tmp_path, **key)
     assert "Verdict.FAILED" in shown

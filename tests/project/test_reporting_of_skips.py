@@ -1,4 +1,4 @@
-"""What a test run prints says why tests were skipped, and keeps what failed in sight."""
+"""The summary of a test run: why tests were skipped, without hiding failures."""
 
 from __future__ import annotations
 

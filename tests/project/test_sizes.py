@@ -1,4 +1,4 @@
-"""The code stays in pieces that one reads at a sitting."""
+"""Limits on the length of files, the methods of classes and the parameters of functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONSTRUCTORS = {"adapters/inspect_ai/scorer.py:_gated"}
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Path from the root, and text, of every file of ours that is no test."""
+    """Path from the root, and text, of every file of ours that is not a test."""
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).rglob("*.py")):
             if not any(parent.is_symlink() for parent in file.parents):
@@ -28,7 +28,7 @@ def test_no_file_is_long() -> None:
     assert not {path for path, count in lines.items() if count > LINES}
 
 
-def test_no_class_does_everything() -> None:
+def test_no_class_has_many_methods() -> None:
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     methods = {
         f"{path}:{node.name}": sum(isinstance(item, functions) for item in node.body)

@@ -1,4 +1,4 @@
-"""The page: whole, self-contained, honest about what is not known, and safe to open."""
+"""The page: complete, self-contained, explicit about unknown figures, and safe to open."""
 
 import hashlib
 import json
@@ -182,7 +182,7 @@ def test_many_records_leave_learners_out(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:
-    """Its figures are the gate's own, and a verifier that could not tell is no wrong output."""
+    """Its figures are the gate's own; an output that the verifier could not judge is not wrong."""
     gate = run_log(tmp_path / "run.db", 200, broken=7)
     status = gate.status()
     assert status.unresolved == 7
@@ -204,7 +204,7 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
 
 
 def test_the_headline_of_a_run(tmp_path: Path) -> None:
-    """Found, at random, the ratio, and the checks that the same would take at random."""
+    """Errors found, expected at random, the ratio, and the checks that random would need."""
     n, path = 200, tmp_path / "run.db"
     gate = run_log(path, n)
     verified, found = gate.status().verified, gate.status().errors_found
@@ -305,7 +305,7 @@ def test_the_page_can_be_found_again(tmp_path: Path) -> None:
 
 
 def test_every_figure_has_its_values(tmp_path: Path) -> None:
-    """On hover, and in a table: for those who cannot point at anything."""
+    """On hover, and in a table for readers without a pointer."""
     run_log(tmp_path / "run.db", 200)
     text = report(tmp_path / "run.db")
     for drawing in re.findall(r"<figure>.*?</figure>", text, re.DOTALL):

@@ -1,4 +1,4 @@
-"""What the sandbox's tests share: a back end at a time, and programs to try on it."""
+"""Fixtures of the sandbox's tests: one back end at a time, and programs to run on it."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def engine(image_problem: str | None) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def image_problem() -> str | None:
-    """Builds the default image where it is missing; why that did not work.
+    """Build the default image if it is missing; the reason if that fails, else None.
 
-    `.ci/run` demands an engine, or that there is none.
+    `.ci/run` demands an engine, or its absence.
     """
     demanded = os.environ.get("GATEKEEPER_TEST_DOCKER")
     try:
@@ -84,7 +84,7 @@ def user_lock() -> FileLock:
 def crowded() -> Callable[[str], contextlib.AbstractContextManager[int]]:
     """Around programs of a back end at which the kernel counts all of a user's processes together.
 
-    Gives how many of them there are besides the candidate's; 0 where they are not counted.
+    Yields how many of them there are besides the candidate's; 0 if they are not counted.
     """
 
     @contextlib.contextmanager
@@ -112,7 +112,7 @@ def sandbox(opened: Open) -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def hasty(opened: Open) -> Iterator[Sandbox]:
-    """For programs that are meant to run out of time."""
+    """A sandbox for programs that must run out of time."""
     with opened(timeout=1.0, processes=32, workers=1) as sandbox:
         yield sandbox
 
@@ -139,7 +139,7 @@ def check(sandbox: Sandbox, generation: Callable[..., Generation]) -> Callable[.
 
 @pytest.fixture(scope="session")
 def honest(check: Callable[..., Outcome]) -> Callable[..., None]:
-    """Fails where an honest program does not pass: what came before left something behind."""
+    """Fail if an honest program does not pass, because an earlier one left something behind."""
 
     def run(**by: Sandbox) -> None:
         outcome = check(HONEST, **by)

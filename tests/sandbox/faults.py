@@ -1,4 +1,4 @@
-"""Faults from outside, on real components: never a label, always an answer, nothing left behind.
+"""Faults from outside, on real components: no label, always an outcome, nothing left behind.
 
 The Docker tests have an engine of their own (`dockerd`, with its data in a small tmpfs), so that
 it can be stopped, filled and silenced. Between it and the sandbox stands a `Relay`.
@@ -44,19 +44,19 @@ Sandbox = DockerSandbox | LocalSandbox
 ROOT = Path(__file__).parents[2]
 HONEST = "def f(x): return x * x"
 TASK = {"tests": ["assert f(2) == 4", "assert f(3) == 9"]}
-LEAVES = f"open('left', 'w').close()\n{HONEST}"  # wears its container out
-PATIENCE = 40.0  # for what should take a second, on a machine under load
+LEAVES = f"open('left', 'w').close()\n{HONEST}"  # taints its container
+PATIENCE = 40.0  # seconds for an operation of about one second, on a loaded machine
 IMAGE_LABEL = "org.gatekeeper.sandbox.owner"
 
 
 def busy(name: str, seconds: float) -> str:
-    """An honest candidate that calls its process `name`, so that it can be seen to run."""
+    """An honest candidate that names its process `name`, so that a test can find it."""
     call = f"import ctypes, time\nctypes.CDLL(None).prctl(15, b'{name}')\ntime.sleep({seconds})\n"
     return call + HONEST
 
 
 def hiding(name: str) -> str:
-    """A candidate with a process in a session of its own, which nobody waits for."""
+    """A candidate with a process in a session of its own, for which it does not wait."""
     return f"import os\nif not os.fork():\n    os.setsid()\n    os.fork()\n{busy(name, 600)}"
 
 
@@ -75,7 +75,7 @@ def parent(pid: int) -> int:
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """What `condition` gives once it is true; fails where that never happens."""
+    """The value of `condition` once it is true; fails if it never is."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "waited in vain"
@@ -89,7 +89,7 @@ def descriptors() -> int:
 
 
 class Relay:
-    """Passes on what goes to and from the engine, unless told otherwise."""
+    """Forwards all data to and from the engine, until a test sets a fault."""
 
     def __init__(self, path: str, engine: str) -> None:
         self.path, self._engine = path, engine
@@ -296,7 +296,7 @@ def make(level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 class Running:
-    """A verification in a thread of its own, of a candidate that can be seen."""
+    """A verification in a thread of its own, of a candidate that a test can find."""
 
     def __init__(self, sandbox: Sandbox, generation: Generation, name: str) -> None:
         self._threads = ThreadPoolExecutor(1)
@@ -311,7 +311,7 @@ class Running:
 
 
 def fine(sandbox: Sandbox, generation: Make) -> None:
-    """The sandbox is in order: it tells right from wrong."""
+    """Assert that the sandbox works: it passes a right candidate and fails a wrong one."""
     assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
     assert sandbox.verify(generation("def f(x): return x"), TASK).verdict == "failed"
 
@@ -343,7 +343,7 @@ def test_a_container_that_is_killed_or_paused(
 def test_a_fault_that_stays_is_no_label(
     make: Any, generation: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It befalls the control run, too; what only ever befell the candidate would be its own."""
+    """It hits the control run, too; a fault of the candidate alone would count as its failure."""
     monkeypatch.setattr(control, "_CODE", busy("gk-again", 20))
     sandbox = make(timeout=30, workers=1)
     running = Running(sandbox, generation(busy("gk-again", 20)), "gk-again")
@@ -469,7 +469,7 @@ def test_an_engine_that_does_not_answer(
         fine(sandbox, generation)
         relay.speaking.clear()  # a sandbox can be closed all the same
     relay.speaking.set()
-    time.sleep(1.0)  # what the engine was asked for while it was silent, it does now
+    time.sleep(1.0)  # the engine now handles the requests from while it was silent
     DockerSandbox().close()
 
 
@@ -583,7 +583,7 @@ def test_sandboxes_do_not_disturb_each_other(
         assert running.outcome().verdict == "passed"
 
 
-# Programs of which something is done to the whole process. `sandbox` and `generation` are defined.
+# Programs whose whole process is hit by a fault. `sandbox` and `generation` are defined.
 PRELUDE = """
 import json, os, resource, signal, sys, threading, time
 import numpy as np
@@ -646,14 +646,14 @@ def program(
 
 
 def said(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
-    """Its lines, once it has ended, and well."""
+    """The program's output lines, once it has ended with exit code 0."""
     output, complaint = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0, complaint
     return [json.loads(line) for line in output.splitlines()]
 
 
 def test_ctrl_c(program: Any) -> None:
-    """At whatever moment: the worker is free again, and nothing leaks."""
+    """At any moment: the worker is free again, and nothing leaks."""
     body = """
     def pipes():
         names = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]

@@ -1,4 +1,4 @@
-"""The attack suite for real: no false pass, no false fail, no hang, nothing left for the next one.
+"""The attack suite in real sandboxes: no false pass, no false fail, no hang, nothing left behind.
 
 Each lane is a sandbox of one worker, so that an honest program after an attack gets the very worker
 that was attacked.
@@ -35,9 +35,9 @@ BACKENDS: Mapping[str, Callable[..., DockerSandbox | LocalSandbox]] = {
     "namespaces": partial(LocalSandbox, isolation="namespaces", timeout=LIMIT, workers=1),
     "landlock": partial(LocalSandbox, isolation="landlock", timeout=LIMIT, workers=1),
 }
-# Tests are judged in the same way everywhere; what differs is the fence. So CI runs the whole
-# corpus on one back end, and on the others what tries fences: such attacks, each in one shape, and
-# of the honest programs those that ask the machine for something.
+# Back ends judge tests in the same way; only their isolation differs. So CI runs the whole corpus
+# on one back end, and on the others only programs that depend on isolation: such attacks, each in
+# one shape, and honest programs that use the machine.
 WHOLE = os.environ.get("GATEKEEPER_CORPUS_ON", "docker namespaces").split()
 FENCE = ("resources", "isolation", "hosts")
 ONCE = {p.code + p.after: p.name for p in reversed(PROGRAMS) if p.family in FENCE}.values()
@@ -65,7 +65,7 @@ CASES = [
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a program; `seconds` are measured around `verify`."""
+    """The result of a program; `seconds` are measured around `verify`."""
 
     outcome: Outcome
     seconds: float
@@ -153,7 +153,7 @@ def test_program(backend: str, program: Program, results: dict[str, Result]) -> 
     right = {*program.verdicts, *(["infra_error"] if program.needs else [])}
     assert str(found.outcome.verdict) in right, found.outcome
     if found.outcome.verdict == "infra_error" and (twin := results.get(program.twin)):
-        # It is the tests that cannot be judged, and no candidate makes them so.
+        # Then the tests cannot be judged, whatever the candidate does.
         assert twin.outcome.verdict == "infra_error", (found.outcome, twin.outcome)
     if program.evaluation:
         assert found.outcome.meta["evaluation"] == program.evaluation

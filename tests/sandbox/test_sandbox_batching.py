@@ -1,4 +1,4 @@
-"""Loops of many calls: asked at once where it makes no difference, and in no other loop."""
+"""Loops of many calls: batched only if that makes no difference."""
 
 from __future__ import annotations
 

@@ -175,8 +175,8 @@ def test_anything_else_equals_nothing(value: Any) -> None:
 
 
 @given(plain)
-def test_what_does_not_travel_stands_where_it_was(value: Any) -> None:
-    """With somewhere to stay, an object goes as an id and comes back the same."""
+def test_an_object_that_is_not_sent_is_referred_to(value: Any) -> None:
+    """With `other`, an object is sent as an id, and decoded as the same object."""
     kept: list[object] = []
 
     def leave(item: object) -> tuple[bytes, tuple[Any, ...]]:
@@ -336,7 +336,7 @@ def test_keys_that_are_made_to_collide_are_refused(value: Any) -> None:
     assert decode(encode(value, max_hashed=sys.maxsize), max_hashed=sys.maxsize) == value
 
 
-def test_messages_cost_what_is_seen_of_a_value() -> None:
+def test_the_cost_of_a_message_does_not_grow_with_the_value() -> None:
     for value in ([0.1], (1, [2, "3"]), deque([1, [2]], 5), {1: [2] * 3}.values(), "'\"" * 9):
         assert short_repr(value) == repr(value)
     long = [5e-324, "x" * 300, (None, b"y")] * 90_000

@@ -1,4 +1,4 @@
-"""Without a Docker engine that answers: one line that says so, and nothing left open."""
+"""Without a working Docker engine: one line with the reason, and no open socket."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BROKEN = {
 
 
 class Engine:
-    """Answers one connection after the other with the replies, then nobody listens any more."""
+    """Answers one connection after the other with the replies, then stops listening."""
 
     def __init__(self, family: int, folder: Path, replies: Sequence[bytes]) -> None:
         self._listener = socket.socket(family)
@@ -67,7 +67,7 @@ class Engine:
                 connection.sendall(text)
 
     def close(self) -> None:
-        """Fails where a reply was never asked for."""
+        """Fail if a reply was not requested."""
         self._thread.join(60)
         assert not self._thread.is_alive()
 
@@ -97,7 +97,7 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 
 def refusal(ask: Callable[[], object]) -> str:
-    """What `ask` raises; fails where anything that it opened is left to the garbage collector."""
+    """The error that `ask` raises; fails if it leaves anything open to the garbage collector."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         text = None
@@ -144,7 +144,7 @@ def test_no_engine(
         if where.endswith("port"):
             port.bind(("127.0.0.1", 0))
             host = f"tcp://127.0.0.1:{port.getsockname()[1]}"
-        if where.startswith("silent"):  # connects, and nobody takes the connection
+        if where.startswith("silent"):  # connects, but no process accepts the connection
             (local if where == "silent" else port).listen()
         if where == "no socket":
             (tmp_path / "s").touch()

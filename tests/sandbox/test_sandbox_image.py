@@ -1,4 +1,4 @@
-"""The image of the Docker sandbox, on a real engine: what runs in it, and what stops its making."""
+"""The image of the Docker sandbox, on a real engine: its Python, and errors of building it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gatekeeper.sandbox.image import Image
 REPOSITORY = "gatekeeper-test"  # of every image that a test makes
 WHEELS = ["six", "markupsafe"]  # pure; compiled
 
-# Prints what cannot be imported of the standard library. `antigravity` opens a browser.
+# Prints modules of the standard library that cannot be imported. `antigravity` opens a browser.
 STDLIB = """
 import importlib, json, sys, warnings
 warnings.simplefilter("ignore")

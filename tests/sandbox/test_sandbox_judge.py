@@ -18,7 +18,7 @@ Verify = Callable[..., Outcome]
 LOCAL = pytest.mark.parametrize("backend", ["namespaces"], indirect=True, scope="session")
 
 RIGHT = "def f(x): return x * x\n"
-# Candidates that are wrong and would like to pass; one process of both would be deceived by most.
+# Wrong candidates that try to pass; most would deceive tests in the same process.
 FORGERIES: dict[str, str] = {
     "wrong": "def f(x): return x + x",
     "equals all": "class A:\n    __eq__ = lambda s, o: True\n    __hash__ = None\ndef f(x): return A()",
@@ -98,7 +98,7 @@ def test_forged_verdicts_do_not_pass(verify: Verify, shape: str) -> None:
 @pytest.mark.parametrize(
     ("code", "test"),
     [
-        (  # swallows what the test says of it
+        (  # swallows the test's failure
             "class T:\n    value = 4\n    __enter__ = lambda s: s\n    __exit__ = lambda *a: True\n",
             "with T() as t:\n    assert t.value == 3\n",
         ),
@@ -159,7 +159,7 @@ def test_the_tests_of_classes_and_tables_run(verify: Verify) -> None:
 
 
 @LOCAL
-def test_what_the_image_lacks_is_no_label(verify: Verify) -> None:
+def test_a_missing_package_is_no_label(verify: Verify) -> None:
     test = "import no_such_module\nassert f(2) == 4\n"
     for code in (RIGHT, "def f(x): return 0"):
         outcome = verify(code, test)
@@ -198,7 +198,7 @@ def test_tests_that_do_not_compile_are_no_label(verify: Verify) -> None:
     ],
     ids=["exception", "as-completed", "gather", "to-thread", "own-error", "daemon"],
 )
-def test_errors_that_the_tests_have_taken_are_theirs_to_judge(verify: Verify, body: str) -> None:
+def test_errors_that_the_tests_caught_are_no_failure(verify: Verify, body: str) -> None:
     code = "def f(x):\n    if x < 0:\n        raise ValueError('negative')\n    return x * x\n"
     start = "import asyncio, threading, time\nfrom concurrent.futures import *\n"
     program = f"{start}pool = ThreadPoolExecutor(2)\n{body}\n"

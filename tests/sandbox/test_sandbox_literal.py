@@ -59,7 +59,7 @@ def test_cut_in_two(test: str, call: str, right: object, wrong: object) -> None:
         "assert isinstance(f(1), int)",  # one bit, from a function that can be replaced
         "assert all([f(1)]) == True",
         "assert isclose_helper(f(1), 3.5)",  # defined by the setup code: see `helpers` below
-        "assert f(1) - 3 == 0",  # holds what is expected: an object of one's own could lie
+        "assert f(1) - 3 == 0",  # the operator gets the expected value: an object could lie
         "assert abs(f(1) - 3) == 0",
         "assert len(f(1) - {3}) == 0",
         "assert Solution().f(1) == 2",

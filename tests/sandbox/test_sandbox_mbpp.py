@@ -1,5 +1,8 @@
-"""Real solutions pass and spoilt ones get the verdict of a plain run. The data lies beside the
-repository, not in it. `python examples/mbpp.py --check-references` compares thousands."""
+"""Real solutions pass, and mutants get the verdict of a plain run.
+
+The data lies beside the repository, not in it. `python examples/mbpp.py --check-references`
+compares thousands.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody evades a label, and nobody's verdict depends on who runs before it or beside it.
+"""No candidate evades a label, and no verdict depends on candidates before it or beside it.
 
 `make test-neighbours` has each of the hostile programs beside each of the honest ones.
 """
@@ -104,7 +104,7 @@ def test_no_label_is_evaded(pool: Sandbox, generation: Make, name: str, task: st
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_daemon_is_no_failure(pool: Sandbox, generation: Make, task: str) -> None:
+def test_a_daemon_is_not_a_failure(pool: Sandbox, generation: Make, task: str) -> None:
     program = "print(int(input()) ** 2)" if task == "stdin" else SQUARE
     for _ in range(2):
         outcome = pool.verify(generation(DAEMON + program), TASKS[task])
@@ -114,7 +114,7 @@ def test_a_daemon_is_no_failure(pool: Sandbox, generation: Make, task: str) -> N
 def test_a_sandbox_that_is_lost_each_time_is_the_candidate_s_doing(
     pool: Sandbox, generation: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless a control run loses its own: then nothing is known."""
+    """Unless a control run loses its sandbox, too: then nothing is known."""
 
     def lose(worker: Worker, *_: Any, **__: Any) -> Any:
         worker.tried = True  # a candidate had begun
@@ -166,7 +166,7 @@ def test_the_clock_stands_still_while_the_host_does_not_look(
 
 
 class Spending:
-    """A worker that says what a run spent."""
+    """A worker that reports the given processor time."""
 
     def __init__(self, share: float, used: float, crowded: bool) -> None:
         self._share, self._used, self._crowded = share, used, crowded
@@ -181,10 +181,10 @@ class Spending:
     ("share", "used", "crowded", "seconds", "end"),
     [
         (0.0, 0.0, False, 0.4, "deadline"),  # it slept
-        (0.3, 0.7, False, 0.57, "deadline"),  # it got back what it waited
+        (0.3, 0.7, False, 0.57, "deadline"),  # its waiting did not count
         (0.9, 0.1, False, 0.8, "overloaded"),
-        (0.9, 1.5, False, 0.4, "deadline"),  # its children used what it was promised
-        (0.9, 0.1, True, 0.4, "deadline"),  # nobody counted them, but they were seen
+        (0.9, 1.5, False, 0.4, "deadline"),  # its children used its processor time
+        (0.9, 0.1, True, 0.4, "deadline"),  # their time is not known, but they were ready to run
     ],
 )
 def test_waiting_for_a_processor(
@@ -236,7 +236,7 @@ def test_one_alone_or_all_beside_each_other() -> None:
     assert max(beside for alone, beside in seen if not alone) > 1
     with (
         turns.turn(never, alone=False, patience=0),
-        turns.turn(never, alone=True, patience=0.05),  # nobody waits for ever
+        turns.turn(never, alone=True, patience=0.05),  # no candidate waits for ever
         turns.turn(never, alone=False, patience=30),
     ):
         pass

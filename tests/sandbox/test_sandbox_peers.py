@@ -1,4 +1,4 @@
-"""The judge's path: a candidate gets what it was given, and nothing that hangs on it.
+"""The judge's path: a candidate can use the objects it was given, and reach no other.
 
 One end of the conversation is real, the other is the candidate's: handles, or bytes of its own.
 """
@@ -109,8 +109,8 @@ def test_candidates_may_use_what_they_were_given() -> None:
         assert isinstance(handle, kind)
 
 
-def test_candidates_get_at_nothing_else() -> None:
-    """Everything that names, calls and iteration lead to, some steps deep, and nothing of ours."""
+def test_candidates_reach_nothing_else() -> None:
+    """All objects that names, calls and iteration lead to, some steps deep: none is ours."""
     forbidden = (types.FrameType, types.CodeType, types.TracebackType, types.ModuleType)
     dunders = {name for thing in things() for name in dir(thing) if name.startswith("_")}
     inner = {
@@ -189,7 +189,7 @@ def test_candidates_call_nothing_that_was_not_handed_out() -> None:
 
 
 def hostile(*replies: bytes) -> list[tuple[bytes, str]]:
-    """What a judge says of a candidate that answers its questions with these bytes."""
+    """The answers of a judge about a candidate that answers its questions with these bytes."""
     ours, theirs = socket.socketpair()
     said: list[tuple[bytes, str]] = []
     answers = [*replies[:OPENED], b"".join(replies[OPENED:])]
@@ -325,7 +325,7 @@ SHARED = [("os", "system"), ("builtins", "exec"), ("builtins", "ValueError"), ("
     ids=lambda reply: repr(reply[:40]),
 )
 def test_frames_of_its_own_get_it_nothing(reply: bytes) -> None:
-    """In the place of its value, then the right one: which comes too late, or not at all."""
+    """A frame in place of its value, then the right value: too late, or never read."""
     asked = reply[:1] == b"Q"  # a question may be put at any time, and is answered or refused
     said = hostile(*OPENING, reply + (answer(encode(8)) if asked else b""), answer(encode(9)))
     assert [kind for kind, _ in said][-1] in (b"E", b"G"), said

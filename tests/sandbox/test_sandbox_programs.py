@@ -221,7 +221,7 @@ def test_processor_time(opened: Open, generation: Callable[..., Generation]) -> 
 
 
 def test_processor_time_of_the_tests(opened: Open, generation: Callable[..., Generation]) -> None:
-    """A candidate that keeps its tests busy is not excused by their end."""
+    """A candidate that keeps its tests busy until their limit fails."""
     task = {"test": "def check(f):\n    for n in range(f(1)): assert n >= 0", "entry_point": "f"}
     with opened(timeout=20, cpu_seconds=1, workers=1) as sandbox:
         outcome = sandbox.verify(generation("def f(x): return 10**12"), task)
@@ -304,6 +304,21 @@ def test_files_of_one_candidate_are_not_seen_by_the_next(check: Check) -> None:
         assert check(code, ["assert f(0) == []", "assert f(1) == ['left']"]).verdict == "passed"
 
 
+def test_nothing_can_be_put_into_the_directory_of_the_next(check: Check, opened: Open) -> None:
+    """Its program would fail to write there, and be taken for wrong."""
+    spiteful = (
+        "import os\nfor place in os.listdir('/tmp'):\n    try:\n"
+        "        if not os.path.samefile(f'/tmp/{place}', '.'):\n"
+        "            os.close(os.open(f'/tmp/{place}/left', os.O_CREAT | os.O_WRONLY, 0))\n"
+        "            os.mkdir(f'/tmp/{place}/out')\n"
+        "    except OSError:\n        pass\n" + HONEST["plain"]
+    )
+    honest = "def f(x):\n    open('left', 'w').close()\n    return x * x"
+    with opened(timeout=10, workers=1) as alone:  # it has spares, each with a directory
+        for code in (spiteful, honest, honest, honest) * 2:
+            assert check(code, by=alone).verdict == "passed"
+
+
 def test_a_chain_of_directories_is_removed(check: Check, honest: Honest) -> None:
     code = "import os\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\n"
     assert check(code + HONEST["plain"]).verdict == "passed"
@@ -315,7 +330,7 @@ def test_a_chain_of_directories_is_removed(check: Check, honest: Honest) -> None
 def test_weaker_levels(
     backend: str, check: Check, honest: Honest, hasty: Sandbox, tmp_path: Path
 ) -> None:
-    """What holds at every level: the verdict is the candidate's own, and bounds are bounds."""
+    """At every level the verdict is the candidate's own, and the limits hold."""
     level = {"unshare": "namespaces"}.get(backend, backend)
     for code in HONEST.values():
         outcome = check(code)

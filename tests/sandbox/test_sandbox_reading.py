@@ -1,6 +1,6 @@
-"""What is read in tests before they run: whose a name is, what is needed, what allows no verdict.
+"""Static analysis of tests: whose a name is, which modules they need, which allow no verdict.
 
-No candidate has a part in any of it.
+It does not depend on the candidate.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def read(*tests: str, setup: str = "", entry: str | None = None) -> Reading:
         (["assert len(sum([1])) == 1 and max([1]) == 1"], set()),  # which? the task has to say
     ],
 )
-def test_a_usual_name_is_the_candidates_only_where_it_must_be(
+def test_a_common_name_is_the_candidates_only_if_no_other_is(
     tests: Sequence[str], asked: set[str]
 ) -> None:
     assert read(*tests).asked == asked
 
 
-def test_what_a_task_states_is_under_test() -> None:
+def test_the_entry_point_of_a_task_is_under_test() -> None:
     assert read("assert len(sum([1])) == 1", entry="sum").asked == {"sum"}
     reading = read("from text_tools import shout\nassert shout('a') == 'A'", entry="shout")
     assert "text_tools" in reading.modules
@@ -68,11 +68,11 @@ def test_a_module_is_the_real_one_or_is_needed() -> None:
         ("assert 3 in Bag([3])", True),
         ("assert Area(2) == 12", False),
         ("assert abs(Area(2) - 12.6) < 0.1", False),
-        ("assert not Vector(0, 0)", True),  # truth is asked without telling anything
+        ("assert not Vector(0, 0)", True),  # the question for truth contains no expected value
         ("assert stack().pop() == 1", False),
     ],
 )
-def test_what_is_used_as_a_class(test: str, is_class: bool) -> None:
+def test_a_name_is_used_as_a_class(test: str, is_class: bool) -> None:
     assert bool(read(test).classes) is is_class
 
 
@@ -89,7 +89,7 @@ def test_what_is_used_as_a_class(test: str, is_class: bool) -> None:
         "assert 1 + 1 == 2",
     ],
 )
-def test_where_nothing_is_asserted_of_a_candidate(test: str) -> None:
+def test_tests_that_assert_nothing_about_a_candidate(test: str) -> None:
     assert read(test).void
 
 
@@ -109,7 +109,7 @@ def test_where_nothing_is_asserted_of_a_candidate(test: str) -> None:
         "try:\n    assert f(2) == 4\nexcept AssertionError:\n    raise\n",
     ],
 )
-def test_where_something_is(test: str) -> None:
+def test_tests_that_assert_something(test: str) -> None:
     assert not read(test).void
     assert not read(test).problem
 
@@ -136,7 +136,7 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("@f\nclass TestF:\n    def test_it(self):\n        assert g() == 1\n", "decorates TestF"),
     ],
 )
-def test_what_only_one_process_could_answer(test: str, words: str) -> None:
+def test_tests_that_need_one_process(test: str, words: str) -> None:
     assert words in read(test).problem
 
 
@@ -155,7 +155,7 @@ def test_what_only_one_process_could_answer(test: str, words: str) -> None:
         "else:\n    assert False",
     ],
 )
-def test_what_looks_like_it_and_can_be_judged(test: str) -> None:
+def test_similar_tests_that_can_be_judged(test: str) -> None:
     assert not read(test).problem
 
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (programs in tables)
-"""The judge's path: what an honest test sees is what it sees in one process with the candidate.
+"""The judge's path: an honest test observes the same as in one process with the candidate.
 
 Each program is run both ways.
 """
@@ -18,7 +18,7 @@ LOCAL = pytest.mark.parametrize("backend", ["namespaces"], indirect=True, scope=
 
 
 def plain_run(code: str, test: str) -> BaseException | None:
-    """What the tests raise with candidate and tests in one process."""
+    """The error that the tests raise with candidate and tests in one process; None: none."""
     module = types.ModuleType("solution")
     sys.modules["solution"] = sys.modules["candidate"] = module
     try:

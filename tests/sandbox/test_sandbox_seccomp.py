@@ -1,5 +1,8 @@
-"""One filter, two outputs: they agree with each other, with the kernel's headers, the kernel and
-a Docker engine; what is forbidden is refused, and honest programs notice nothing."""
+"""The seccomp filter, as a program and as a profile for Docker.
+
+Both agree with each other, with the kernel's headers, the kernel and a Docker engine. Forbidden
+calls are refused, and honest programs work.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ FORBIDDEN = """
     clone3 iopl ioperm modify_ldt syslog sethostname setdomainname vhangup lookup_dcookie
     sync syncfs migrate_pages move_pages ioprio_set ioprio_get get_robust_list
 """
-# What changes another process, by its number: the first argument.
+# Calls that change another process, whose number is the first argument.
 OF_A_PROCESS = (
     *("prlimit64", "sched_setaffinity", "sched_setparam", "sched_setscheduler"),
     "sched_setattr",
@@ -74,7 +77,7 @@ def numbers_of(machine: str) -> dict[str, int]:
 
 
 def interpret(program: bytes, machine: int, number: int, arguments: Sequence[int]) -> int:
-    """What a classic BPF program of the kernel's answers, after <linux/bpf_common.h>."""
+    """The result of a classic BPF program, by <linux/bpf_common.h>."""
     data = struct.pack("<IIQ6Q", number, machine, 0, *arguments)
     steps = list(struct.iter_unpack("<HBBI", program))
     accumulator, at = 0, 0
@@ -110,7 +113,7 @@ def rules_of(profile: dict[str, Any], numbers: dict[str, int]) -> dict[int, list
 def read_profile(
     rules: dict[int, list[dict[str, Any]]], number: int, arguments: Sequence[int]
 ) -> int:
-    """What the profile asks for, as the OCI specification and runc read it."""
+    """The result of the profile, as the OCI specification and runc read it."""
     if number > max(rules):
         return ERRNO | 38
     answers = {

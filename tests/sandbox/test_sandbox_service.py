@@ -52,7 +52,7 @@ def sleeper(marker: str) -> str:
 
 
 def wait_until(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 30  # less than the limits of what is waited for
+    end = time.monotonic() + 30  # less than the limits of the candidates
     while time.monotonic() < end:
         if condition():
             return True
@@ -122,7 +122,7 @@ def test_a_batch_keeps_its_order(sandbox: Sandbox, generation: Make) -> None:
     assert verdicts == ["passed", "failed", "no_answer", "passed"] * 5
 
 
-def test_a_batch_that_nobody_reads_on_stops(sandbox: Sandbox, generation: Make) -> None:
+def test_a_batch_stops_when_its_reader_stops(sandbox: Sandbox, generation: Make) -> None:
     read = []
 
     def pairs() -> Iterator[tuple[Generation, dict[str, Any]]]:
@@ -283,7 +283,7 @@ def test_closing_ends_what_runs(opened: Open, generation: Make, running: Running
 def test_a_lost_worker_is_replaced(
     backend: str, opened: Open, generation: Make, running: Running
 ) -> None:
-    """Killed from outside: tried again on a fresh one, and the verdict is as if nothing was."""
+    """Killed from outside: tried again on a fresh worker, with the same verdict."""
     with opened(timeout=20, workers=1) as sandbox:
         assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
         for _ in range(2):
@@ -333,7 +333,7 @@ def test_out_of_time_or_output_stands_without_a_report(
     hostile: str,
     verdict: str,
 ) -> None:
-    """What the host itself saw needs no word of a supervisor that the candidate overwhelmed."""
+    """The host saw it itself: it needs no report of a supervisor that the candidate blocks."""
     asked = []
 
     def fall_silent(worker: Worker, children: Any) -> Any:
@@ -366,7 +366,7 @@ def test_faults_are_not_labels(
         assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
 
 
-def test_a_worker_knows_which_modules_are_there(sandbox: Sandbox) -> None:
+def test_a_worker_knows_the_importable_modules(sandbox: Sandbox) -> None:
     with sandbox._pool.worker() as worker:
         assert {"json", "math", "heapq", "asyncio", "_socket", "sys"} <= worker.modules
         assert not {"numpy", "gatekeeper", "winreg", "lib-dynload"} & worker.modules

@@ -1,4 +1,4 @@
-"""The shapes of a task, read: what is run, what has to come out, and what is refused."""
+"""Reading a task: the programs to run, the expected results, and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_only_imports_of_the_setup_reach_a_candidate() -> None:
         suite = read(tests=["assert f(1) == 7"], test_setup_code=f"import a\n{more}")
         assert not suite.literal  # the tests' own process runs it
         assert suite.imports == "import a"
-    # what setup imports is not the candidate's to answer for
+    # A name that setup imports is not the candidate's.
     assert not read(tests=["assert g(f(1)) == 1"], test_setup_code="import g").literal
     assert not read(tests=["assert f(1) == 1"], test_setup_code="from g import *").literal
 
@@ -84,12 +84,12 @@ def test_whether_a_completion_is_whole_is_looked_up_without_parsing() -> None:
     assert suite.candidate(hostile) == PROMPT + hostile
 
 
-def test_a_prompt_completes_what_goes_on_from_it() -> None:
+def test_a_prompt_is_put_before_its_completion() -> None:
     suite = read(test=CHECK, entry_point="f", prompt=PROMPT)
     body = "    return x * x\n"
     assert suite.candidate(body) == PROMPT + body
     whole = "def f(x):\n    return math.floor(x * x)\n"
-    given = suite.candidate(whole).removesuffix(whole)  # what a prompt gives is a promise
+    given = suite.candidate(whole).removesuffix(whole)  # the candidate may use the prompt's code
     assert "import math" in given
     assert "def f" not in given
     future = f"from __future__ import annotations\n{whole}"
@@ -202,7 +202,7 @@ def test_huge_numbers_are_compared_soon() -> None:
     assert not same_output("9" * 100_000, "1")
 
 
-# What is refused, and in which words
+# Refusals and their messages
 
 IO = "input_output"
 
@@ -218,8 +218,8 @@ IO = "input_output"
         ({"tests": ["assert f(1 =="]}, "test='assert f.1 ==': not a Python statement"),
         ({"tests": ["assert f(1) == 1\0"]}, "not a Python statement: .*null bytes"),
         ({"tests": [1]}, "test=1: not a Python statement: a string is needed, not int"),
-        ({"tests": [""]}, "test='': .*there is nothing to run in it"),
-        ({"tests": ["# later"]}, "test='# later': .*there is nothing to run"),
+        ({"tests": [""]}, "test='': .*it contains no statement"),
+        ({"tests": ["# later"]}, "test='# later': .*it contains no statement"),
         ({"tests": ["assert f(1)", {"input": "", "output": ""}]}, "a string is needed, not dict"),
         ({"tests": ["assert f(1)"], "test_setup_code": 1}, "test_setup_code=1: give a string"),
         ({"tests": ["assert f(1)"], "test_setup_code": "def"}, "test_setup_code='def': not"),

@@ -1,4 +1,4 @@
-"""What a user relies on: useful features help, noise costs nothing, gaps are fine."""
+"""Features: useful ones help, noise costs almost nothing, gaps are allowed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_one_at_a_time_is_all_at_once(cautious: bool) -> None:
         assert again(raw) == model(raw)
 
 
-def test_what_tells_wrong_from_right_is_used_and_noise_is_not() -> None:
+def test_useful_features_are_used_and_noise_is_not() -> None:
     """On outputs that were not fitted: area under the curve, and log loss."""
     useful = {"confidence", "parses", "middle"}
     known, fresh = outputs(800, 1, noise=20)[1], outputs(4000, 2, noise=20)[1]
@@ -66,7 +66,7 @@ def test_what_tells_wrong_from_right_is_used_and_noise_is_not() -> None:
     noise = {f"noise{j}" for j in range(20)}
     p = predicted(useful | noise)
     assert float((p[y == 1][:, None] > p[y == 0][None, :]).mean()) > 0.85
-    # What 20 columns cost that are fitted without shrinkage: k / 2n nats, to first order.
+    # The cost of 20 columns fitted without shrinkage: k / 2n nats, to first order.
     unshrunk = 20 / (2 * len(known))
     assert log_loss(p) - log_loss(predicted(useful)) < 0.5 * unshrunk
     assert log_loss(predicted(noise)) - log_loss(predicted(set())) < 0.5 * unshrunk

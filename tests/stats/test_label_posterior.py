@@ -1,4 +1,4 @@
-"""Draws of unknown labels: what is known is exact, what is not follows verdicts and predictions."""
+"""Draws of labels: known ones are exact, unknown ones follow verdicts and predictions."""
 
 import numpy as np
 import pytest
@@ -36,8 +36,8 @@ def test_a_resampled_rate_is_a_beta_posterior() -> None:
 
 @pytest.mark.parametrize("verdicts", [20, 1000])
 def test_a_part_has_the_rate_that_its_verdicts_show(verdicts: int) -> None:
-    """Half of the outputs are never wrong, against the prediction: many verdicts show it, few
-    leave the estimate between both, and uncertain."""
+    """Half of the outputs are never wrong, against the prediction: with many verdicts the estimate
+    shows it, with few it lies in between and is uncertain."""
     odds, label = stream()
     part = np.arange(N) % 2
     label = np.where(part == 1, 0.0, label)

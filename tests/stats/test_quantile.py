@@ -37,7 +37,7 @@ def numpy_quantile(values: list[float], q: float) -> float:
 
 
 class AgainstNumpy(RuleBasedStateMachine):
-    """Values come one at a time or in lots; at any moment it may be rebuilt from its state."""
+    """Values come one at a time or in groups; at any moment it may be rebuilt from its state."""
 
     @initialize(q=QUANTILES, start=st.lists(VALUES, max_size=20))
     def start(self, q: float, start: list[float]) -> None:
@@ -67,14 +67,14 @@ class AgainstNumpy(RuleBasedStateMachine):
 
     @rule()
     def rebuild(self) -> None:
-        """What `values()` gives survives JSON and builds an equal one."""
+        """The result of `values()` survives JSON and rebuilds an equal object."""
         values = json.loads(json.dumps(self.tested.values()))
         assert values == sorted(self.model)
         self.tested = RunningQuantile(self.q, values)
 
     @rule()
     def refuse_nan(self) -> None:
-        """A refused value leaves no trace."""
+        """A refused value changes nothing."""
         with pytest.raises(BadInputError, match="nan"):
             self.tested.add(nan)
 

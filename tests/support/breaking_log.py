@@ -1,4 +1,4 @@
-"""A log that fails from some moment on."""
+"""A log whose writes can be made to fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Breaking"]
 
 
 class Breaking(MemoryLog):
-    """A disk that is full as long as `full` says so."""
+    """A log whose disk is full while `full` is True."""
 
     full = False
 

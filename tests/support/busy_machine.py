@@ -1,4 +1,4 @@
-"""Verdicts on a machine that has other work: a sandbox says where it was too busy to tell."""
+"""Verdicts on a loaded machine: a sandbox reports that it was too busy to tell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gatekeeper.types import Outcome
 
 __all__ = ["settled"]
 
-TRIES = 4  # an outcome that stays the same is the candidate's doing
+TRIES = 4  # an outcome that stays the same is due to the candidate
 
 
 def settled(verify: Callable[[], Outcome]) -> Outcome:

@@ -25,7 +25,7 @@ TASK = {"prompt": "p", "kind": "math", "gold": "x + 0"}
 
 
 def answered(request: Request) -> Any:
-    """Right, spelt so that only algebra knows it, which takes its time."""
+    """A right answer, written so that its check needs algebra, which takes a while."""
     return [reply(json.dumps(completion("So it is \\boxed{(x^2 + 0)/x}")).encode())]
 
 

@@ -1,4 +1,4 @@
-"""Histories of a gate: whatever callers, verifiers and reports may do to it, in any order."""
+"""Histories of a gate: calls, verdicts and reports in any order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def play(
     history: Sequence[Step],
     outputs: Sequence[Generation],
 ) -> list[Generation]:
-    """Do what the history says; returns the outputs handed in, at most two for each step."""
+    """Carry out the history; returns the outputs passed to the gate, at most two per step."""
     fresh = iter(outputs)
     seen: list[Generation] = []
 

@@ -1,4 +1,4 @@
-"""The table of leases in memory: the rules, of which `PostgresLeases` is the same in SQL."""
+"""The table of leases in memory: the same rules as `PostgresLeases` has in SQL."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class LeaseTable:
     Parameters
     ----------
     caps
-        Of the accounts, by name, in ticks.
+        Caps of the accounts, by name, in ticks.
     price
-        Of one reservation, in ticks, above 0.
+        Price of one reservation, in ticks, above 0.
     """
 
     def __init__(self, caps: Mapping[str, int], price: int) -> None:

@@ -1,4 +1,4 @@
-"""What the log of `gatekeeper run` says in the end."""
+"""Results in the log of `gatekeeper run`."""
 
 from __future__ import annotations
 

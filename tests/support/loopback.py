@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import Self
 
-PATIENCE = 300.0  # seconds: only against hanging for ever, on a machine that is busy
+PATIENCE = 300.0  # seconds: only against hanging for ever, on a loaded machine
 
 
 class LoopbackServer:

@@ -1,4 +1,4 @@
-"""Responses of OpenAI's APIs as JSON, and what a reader should find in them."""
+"""Responses of OpenAI's APIs as JSON, and the values that a reader should find in them."""
 
 from __future__ import annotations
 

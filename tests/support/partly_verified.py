@@ -14,7 +14,7 @@ from gatekeeper.types import Label
 
 
 def log_of(table: RecordTable, *, chance: float, seed: int, rate: float = 0.2) -> RecordTable:
-    """As a gate leaves it whose policy wants the highest h1, and that draws with `chance`."""
+    """Records of a gate whose policy proposes the highest h1 and that explores at rate `chance`."""
     h1 = table.h[:, 0]
     p = np.where(h1 > np.nanquantile(h1, 1 - rate), 1.0, chance)
     p[:T0] = 1.0

@@ -31,7 +31,7 @@ PATIENCE = 60.0
 
 @cache
 def programs() -> Path | None:
-    """The folder of `initdb` and `postgres`, the newest; None where there is none."""
+    """The folder of the newest `initdb` and `postgres`; None if there is none."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: p.parts[-3])
     inside = shutil.which("initdb")
     if found:
@@ -40,7 +40,7 @@ def programs() -> Path | None:
 
 
 def missing() -> str | None:
-    """Why no server can be started here; None where one can."""
+    """The reason why no server can be started here; None if one can."""
     if programs() is None:
         return "postgres: no initdb on the path or in /usr/lib/postgresql; .ci/postgres installs it"
     if os.getuid() == 0 and shutil.which("setpriv") is None:
@@ -139,7 +139,7 @@ def start() -> Iterator[Server]:
 
 
 def _user() -> pwd.struct_passwd | None:
-    """Who runs the server where this process is root; None: this process's own user."""
+    """The user that runs the server if this process is root; None: this process's own user."""
     if os.getuid():
         return None
     try:

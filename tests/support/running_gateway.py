@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ from gatekeeper.verifiers import ByKind
 
 
 class GoldChecker:
-    """Right is a text that contains the gold answer."""
+    """A verifier that passes a text that contains the gold answer."""
 
     def verify(self, generation: Generation, task: Mapping[str, Any]) -> Outcome:
         right = task["gold"] in generation.text
@@ -46,6 +46,7 @@ def running_gateway(
     *,
     budget: Budget | None = None,
     verifier: Any = None,
+    kinds: Sequence[str] = ("math",),
     page: Access | None = None,
     port: int = 0,
     gate: Mapping[str, Any] | None = None,
@@ -53,10 +54,10 @@ def running_gateway(
     **settings: Any,
 ) -> Iterator[Running]:
     """By default everything is verified, which needs no policy. With `page`, the gate has a log."""
-    judge = ByKind({"math": verifier or GoldChecker()})
+    judge = ByKind(dict.fromkeys(kinds, verifier or GoldChecker()))
     options: dict[str, Any] = {"on_unavailable": "pass", **(gate or {})}
     ready, loops = threading.Event(), []
-    running = Running("", None, Tasks(kinds={"math"}), "")  # type: ignore[arg-type]
+    running = Running("", None, Tasks(kinds=kinds), "")  # type: ignore[arg-type]
 
     async def serve() -> None:
         stop = asyncio.Event()

@@ -20,11 +20,11 @@ __all__ = ["PATIENCE", "STRONG", "WEAKER", "open_sandbox", "tasks"]
 STRONG = ("docker", "namespaces")
 WEAKER = ("unshare", "landlock", "none")  # tried with fewer tests
 
-PATIENCE = 120.0  # seconds for a verdict: only against hanging, on a machine that is busy
+PATIENCE = 120.0  # seconds for a verdict: only against hanging, on a loaded machine
 
 
 def tasks() -> int:
-    """How many this user has, and 64 that may come: the kernel counts them with a candidate's."""
+    """How many this user has, and 64 more: the kernel counts them with a candidate's."""
     total = 64
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it ended meanwhile
@@ -35,7 +35,7 @@ def tasks() -> int:
 
 @contextlib.contextmanager
 def open_sandbox(name: str, **limits: Any) -> Iterator[Sandbox]:
-    """A sandbox of one of the kinds above; skips where this machine has it not."""
+    """A sandbox of one of the kinds above; skips the test if this machine cannot have it."""
     with pytest.MonkeyPatch.context() as patch:
         if name == "unshare":
             patch.setattr(shutil, "which", lambda _: None)  # no bubblewrap

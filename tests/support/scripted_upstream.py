@@ -76,7 +76,7 @@ class ScriptedUpstream(LoopbackServer):
 
     @property
     def wire(self) -> bytes:
-        """All that has arrived."""
+        """All bytes that have arrived."""
         return b"".join(request.head + request.body for request in self.requests)
 
     @property

@@ -1,4 +1,4 @@
-"""What tests do with a run that several processes share, and what holds of its log.
+"""Helpers for runs that several processes share, and assertions about their logs.
 
 `GATEKEEPER_SCALE=full`, as in `make test-scale`, makes histories as long as docs/scale.md says.
 """
@@ -38,7 +38,7 @@ PATIENCE = 600.0 if FULL else 60.0  # seconds
 
 
 def until(holds: Callable[[], object]) -> None:
-    """Wait for what other processes do."""
+    """Wait until a condition holds that other processes cause."""
     deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline
@@ -92,7 +92,7 @@ def check_every_moment(place: PostgresRun) -> LogState:
 
 
 def accounts(place: PostgresRun) -> dict[str, int]:
-    """What is granted of each account: what is charged, once no process holds any more."""
+    """The amount granted of each account; once no process holds any, the amount charged."""
     return dict(
         asked(
             place,

@@ -62,7 +62,7 @@ class Gate:
 
 @dataclass
 class Expected:
-    """What a replay must come to on the evaluated candidates."""
+    """The results of a replay on the evaluated candidates."""
 
     steps: list[Step]
     verified: list[bool]
@@ -123,7 +123,7 @@ def score(row: Any, ranges: list[tuple[float, float]], weights: list[float]) -> 
 
 
 def weighed(x: list[float], weights: list[float]) -> float:
-    """Over what is there, renormalised; uniform where that has weight 0 (our choice)."""
+    """Weights of the signals that are present, renormalised; uniform if all are 0 (our choice)."""
     there = [j for j in range(3) if not np.isnan(x[j])]
     if not there:
         return nan
@@ -232,7 +232,7 @@ def split_conformal(
 
 
 def oracle(c: list[float], y: list[int], budget: float) -> list[bool]:
-    """The errors in stream order, then what is right in stream order, each if it still fits."""
+    """The errors in stream order, then right outputs in stream order, each if it still fits."""
     order = [i for i in range(len(y)) if y[i] == 1] + [i for i in range(len(y)) if y[i] == 0]
     fits = spend([True] * len(y), [c[i] for i in order], budget)
     chosen = {i for i, fit in zip(order, fits, strict=True) if fit}
@@ -471,7 +471,7 @@ def evidence(
 
 
 def all_steps(stream: Stream, beta: float, **settings: Any) -> dict[str, list[Step]]:
-    """Threshold's and CST's steps: what `replayed` builds on."""
+    """Threshold's and CST's steps, from which `replayed` computes."""
     return {
         "threshold": threshold_or_cst(stream, beta, cst=False, **settings),
         "cst": threshold_or_cst(stream, beta, cst=True, **settings),
@@ -491,7 +491,7 @@ def replayed(
     full: bool = True,
     **settings: Any,
 ) -> Expected:
-    """What `replay` must give; HGA and SplitConformal with a calibration of the first half.
+    """The result that `replay` must have; HGA and SplitConformal calibrate on the first half.
 
     `by_name` is `all_steps` with the same settings; `full` shows every label to a learner, HGA's
     calibration sees them all anyway. `settings` are those of the learner.
@@ -614,13 +614,13 @@ def make_stream(kind: str, n: int, seed: int) -> Stream:
         y, h, c_hat, c = _heterogeneous(rng, n)
     elif kind == "warmup_lacks_a_signal":
         h[:T0, 2] = np.nan
-    elif kind == "decimal_costs":  # no exact doubles: what fits the budget hangs on the last bit
+    elif kind == "decimal_costs":  # no exact doubles: the last bit decides what fits the budget
         c_hat, c = rng.choice([0.1, 0.2, 0.3], n), rng.choice([0.1, 0.2, 0.3, 0.7], n)
     return Stream(h, c_hat, c, y, name=kind)
 
 
 def _heterogeneous(rng: np.random.Generator, n: int) -> tuple[Any, Any, Any, Any]:
-    """Dear outputs are wrong more often, and the signals tell less about them."""
+    """Expensive outputs are wrong more often, and their signals are less informative."""
     level = rng.integers(0, 4, n)
     y = (rng.random(n) < np.array([0.1, 0.2, 0.4, 0.75])[level]).astype(int)
     strength = np.array([0.8, 0.6, 0.3, 0.0])[level]

@@ -30,7 +30,7 @@ from gatekeeper import (
 
 
 class Checker:
-    """Passes what equals the task; remembers what it saw."""
+    """Passes an output that equals the task; keeps what it was given."""
 
     def __init__(self) -> None:
         self.saw: list[tuple[Generation, Any]] = []
@@ -134,7 +134,7 @@ WAYS: dict[str, ChatWay] = {
 
 @asynccontextmanager
 async def opened(thing: Any) -> AsyncIterator[Any]:
-    """What a call gives, sync or async, managed or not."""
+    """The result of a call, sync or async, with or without a context manager."""
     if hasattr(thing, "__aenter__") and not inspect.isawaitable(thing):
         async with thing as inner:
             yield inner
@@ -148,7 +148,7 @@ async def opened(thing: Any) -> AsyncIterator[Any]:
 
 
 async def read_to_the_end(thing: Any) -> list[Any]:
-    """Parse what is raw, iterate over what streams; all objects that were met."""
+    """Parse a raw response, iterate over a stream; returns all objects on the way."""
     if hasattr(thing, "http_response"):
         parsed = thing.parse()
         parsed = await parsed if inspect.isawaitable(parsed) else parsed
@@ -166,7 +166,7 @@ async def new_client(server: Server, kind: str) -> AsyncIterator[Any]:
         at = {"azure_endpoint": server.url.removesuffix("/v1"), "api_version": "1"}
     else:
         at = {"base_url": server.url}
-    # Its own 5 s to connect are few for 1,000 at once on a machine that is busy.
+    # The client's own 5 s to connect are too few for 1,000 calls at once on a loaded machine.
     client: Any = KINDS[kind](api_key="k", timeout=PATIENCE, **at)
     try:
         yield client

@@ -1,5 +1,4 @@
-"""Spans and events through OpenTelemetry's own SDK: where they are, what they say, what they cost
-nobody."""
+"""Spans and events through OpenTelemetry's own SDK: their place, their content, no added errors."""
 
 from __future__ import annotations
 
@@ -122,7 +121,7 @@ def test_a_decision_is_on_the_callers_span_and_a_verdict_is_its_event(telemetry:
     assert min(seen.values()) >= 3
 
 
-def test_each_caller_has_its_own_span_whoever_verifies(telemetry: Telemetry) -> None:
+def test_each_caller_has_its_own_span_in_batches_and_threads(telemetry: Telemetry) -> None:
     """Callers of one micro-batch, verifiers in threads, batches; and the span may have ended."""
 
     async def one(gate: VerificationGate, id_: str, later: list[Any]) -> None:
@@ -155,8 +154,8 @@ def test_each_caller_has_its_own_span_whoever_verifies(telemetry: Telemetry) -> 
 
 
 def test_verdicts_from_outside(telemetry: Telemetry, tmp_path: Path) -> None:
-    """They belong to the output's span, not to the span of whoever reports them; after a restart
-    that span is not known any more."""
+    """They belong to the output's span, not to the span of the report; after a restart that span
+    is not known any more."""
     log = tmp_path / "gate.db"
 
     def gate_without_verifier() -> VerificationGate:
@@ -282,8 +281,8 @@ def loaded(telemetry: str, before: str = "") -> set[str]:
     return set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_what_is_imported() -> None:
-    """Off: nothing. On without an SDK: the API alone, and nothing is sent."""
+def test_imports_of_telemetry() -> None:
+    """Off: none. On without an SDK: the API alone, and nothing is sent."""
     off = loaded("()")
     assert not [name for name in off if "telemetry" in name or "prometheus" in name]
     load = "from gatekeeper.telemetry.opentelemetry import OpenTelemetry"

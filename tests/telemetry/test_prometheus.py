@@ -104,7 +104,7 @@ def test_the_figures_are_those_of_the_status_and_survive_a_restart(tmp_path: Pat
 
 
 def test_a_figure_that_cannot_be_had_is_absent(tmp_path: Path) -> None:
-    """A log that is no log costs no other figure."""
+    """A log that cannot be read costs no other figure."""
     (tmp_path / "no.db").write_text("no log")
     with open_gate(tmp_path / "gate.db") as gate:
         rate = LoggedErrorRate(tmp_path / "no.db", every=0.0)

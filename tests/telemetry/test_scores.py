@@ -1,4 +1,4 @@
-"""The queue between a gate and a tracing tool: bounded, counted, and never in the way."""
+"""The queue between a gate and a tracing tool: bounded, counted, and never blocking."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 class Tool(ScoreSink):
-    """A tool that takes what comes once `go` is set, and fails at first so many times."""
+    """A tool that takes scores once `go` is set, after a number of failures."""
 
     def __init__(self, *, failures: int = 0, most: int = 10_000) -> None:
         super().__init__(most=most)

@@ -29,10 +29,7 @@ RECIPES = (
 
 
 class Step(NamedTuple):
-    """One link of a pipeline.
-
-    As a noun phrase around `{p}`, as an instruction, as an expression in `{v}`.
-    """
+    """One step of a pipeline: noun phrase around `{p}`, instruction, expression in `{v}`."""
 
     noun: str
     verb: str
@@ -263,7 +260,7 @@ def _integers(rng: random.Random, n: int) -> str:
 
 
 def expression(rng: random.Random, level: int) -> Draft:
-    """Arithmetic with `level` + 1 operators, said in prefix order, to be written in infix."""
+    """Arithmetic with `level` + 1 operators, described in prefix order, to be written in infix."""
     args = rng.sample(["a", "b", "c", "x", "y", "n"], rng.randint(2, 3))
     name, signature = _name(rng), ", ".join(args)
     words, code, _ = _expression(rng, level + 1, args)

@@ -27,7 +27,7 @@ from gatekeeper.verifiers import ByKind
 
 
 def parameters(folder: Path) -> int:
-    """How many numbers the weights are, from the header of model.safetensors."""
+    """Number of weights, from the header of model.safetensors."""
     weights = (folder / "model.safetensors").read_bytes()
     end = 8 + int.from_bytes(weights[:8], "little")
     tensors = json.loads(weights[8:end])

@@ -110,7 +110,7 @@ class Body(nn.Module):  # type: ignore[misc]  # torch is untyped here
 
 
 class Llama(nn.Module):  # type: ignore[misc]  # torch is untyped here
-    """Input embeddings double as the output layer."""
+    """The network; its output layer has the weights of the input embeddings."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """The bundled model's tasks: a training stream and a disjoint file of held-out tasks.
 
 A prompt is held out when the first byte of its SHA-256 is a multiple of 32 (1 prompt in 32), so
-the two can never meet.
+the two do not overlap.
 
     python -m tools.bundled.tasks --n 600 --seed 1 --out gatekeeper/bundled/tasks.jsonl
 """

@@ -124,5 +124,5 @@ def diagnose(
 
 
 def orders_for(n: int) -> int:
-    """In how many orders n records are replayed by default."""
+    """The default number of orders in which n records are replayed."""
     return ORDERS if n <= MANY else ORDERS_OF_MANY

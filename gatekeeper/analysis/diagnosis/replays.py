@@ -26,6 +26,7 @@ SWEEP = (1, 2, 3, 4, 6, 8)
 
 
 def why_no_replay(table: RecordTable, warmup: int) -> str | None:
+    """The reason why records cannot be replayed, in words; None if they can."""
     if len(table) <= warmup:
         return f"no record is left after the warm-up of {warmup}"
     for name, values in (("label", table.error), ("cost", table.cost)):
@@ -132,9 +133,9 @@ def _measure(stream: Stream, beta: float, verified: Flags, base: Flags) -> _Repl
 
 
 def _variance(y: FloatArray, a: Flags, b: Flags) -> float:
-    """Of the difference of two hit rates where the error rate is the same throughout a ∪ b.
+    """Variance of the difference of two hit rates, if the error rate is the same in all of a ∪ b.
 
-    What both verify cancels, as far as they verify equally much.
+    Outputs that both verify cancel, as far as both verify equally many.
     """
     if not (a.any() and b.any()):
         return nan

@@ -41,6 +41,7 @@ def label_weights(table: RecordTable, warmup: int) -> tuple[FloatArray, bool, li
 def stratum_figures(
     table: RecordTable, mine: Flags, s: FloatArray, w: FloatArray
 ) -> StratumFigures:
+    """The figures of the records `mine`, from scores and weights of all, (N,) each."""
     from scipy.stats import t as student
 
     known = mine & (w > 0)

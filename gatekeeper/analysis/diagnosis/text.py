@@ -49,7 +49,7 @@ SIGNAL_USELESS = (
 
 
 def too_few_labels(labelled: int, more: float) -> str:
-    """More than 0 `more` labels are needed; else it is only one kind that is missing."""
+    """Fewer than two labels are of one kind; about `more` further ones are needed, if above 0."""
     also = f" About {_about(more)} more are needed." if more > 0 else ""
     return (
         f"Cannot tell: of the {labelled} labels after the warm-up fewer than two are of one kind."
@@ -58,6 +58,7 @@ def too_few_labels(labelled: int, more: float) -> str:
 
 
 def unequal_correlations(rho: Sequence[float], p: float) -> str:
+    """The range of the strata's correlations ρ_k, with the p-value of their equality."""
     return (
         f"the score's correlation with errors lies between {min(rho):.2f} and {max(rho):.2f} "
         f"({_p(p)})"
@@ -65,14 +66,17 @@ def unequal_correlations(rho: Sequence[float], p: float) -> str:
 
 
 def unequal_error_rates(rates: Sequence[float], p: float) -> str:
+    """The range of the strata's error rates, with the p-value of their equality."""
     return f"the error rate lies between {min(rates):.0%} and {max(rates):.0%} ({_p(p)})"
 
 
 def better(threshold: PartitionResult, cst: PartitionResult) -> str:
+    """CST does better in replay."""
     return f"CST does better than Threshold {_by(threshold, cst)}."
 
 
 def odds(found: Odds) -> str:
+    """The odds of the next run, as a clause."""
     gain = found.gain
     return (
         f"in the next run cst finds {100 * gain.low:+.0f} to {100 * gain.high:+.0f} points of "
@@ -82,14 +86,17 @@ def odds(found: Odds) -> str:
 
 
 def worse(threshold: PartitionResult, cst: PartitionResult) -> str:
+    """CST does worse in replay."""
     return f"CST does worse than Threshold {_by(threshold, cst)}."
 
 
 def equal(gain: Interval) -> str:
+    """Both policies do equally well in replay, within a narrow interval."""
     return f"CST and Threshold still do equally well ({_gain(gain)})."
 
 
 def undecided(gain: Interval, more: float) -> str:
+    """The replay does not decide; about `more` further labels would."""
     return (
         f"Too few labels to decide whether CST then does better ({_gain(gain)}): about "
         f"{_about(more)} more are needed."
@@ -97,6 +104,7 @@ def undecided(gain: Interval, more: float) -> str:
 
 
 def no_evidence_yet(labels: float, more: float) -> str:
+    """Strata may still differ; about `more` further labels would show it."""
     return (
         f"No evidence that strata differ, but {labels:,.0f} labels are too few to decide: about "
         f"{_about(more)} more are needed."

@@ -1,4 +1,4 @@
-"""What the file contains, and the settings of the run."""
+"""The section on the file's contents and the settings of the run."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from gatekeeper.types import GroupAccount, Reason
 
 __all__ = ["account", "bought", "budget"]
 
-MOST_GROUPS = 20  # that are shown one by one
+MOST_GROUPS = 20  # groups that are shown one by one
 
 
 def budget(data: ReportData) -> Section | None:
@@ -55,7 +55,7 @@ def bought(summary: Summary) -> Markup:
 
 
 def account(ledger: Ledger, *more: tuple[str, str]) -> Markup:
-    """What was spent and what is reserved, and more by its name."""
+    """The amounts spent and reserved, and further ones by name."""
     unit = ledger.budget.unit
     pairs = [
         ("spent after the warm-up", f"{ledger.spent:g} {unit}"),

@@ -83,9 +83,7 @@ def _drawn(summary: Summary) -> str:
 
 
 def _of_replays(replays: PolicyReplays | None, beta: float) -> tuple[list[Markup], list[str]]:
-    """The same from replays, always of one policy: the best in hindsight would be partly due to
-    chance.
-    """
+    """The headline from replays, always of one policy: the best in hindsight is partly chance."""
     if replays is None or replays.without_learners:
         return [], []
     recall, random = (

@@ -66,7 +66,7 @@ def _values(orderings: Mapping[str, FloatArray], y: FloatArray) -> Markup:
 
 
 def _caution(data: ReportData) -> Iterable[Markup]:
-    """For a log without all labels: which outputs have one may depend on their scores."""
+    """A caution if labels are missing: the outputs that have one may depend on the score."""
     if data.run is not None and not data.labelled.all():
         yield element(
             "p",

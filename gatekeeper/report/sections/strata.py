@@ -65,7 +65,7 @@ def strata(data: ReportData) -> Section:
 
 
 def _interval(figures_: StratumFigures) -> tuple[float, float]:
-    """Of ρ_k: normal on Fisher's scale, where it stays within [-1, 1]."""
+    """The interval of ρ_k: normal on Fisher's scale, so that it stays within [-1, 1]."""
     rho = figures_.rho
     if isnan(rho) or isnan(figures_.variance) or abs(rho) >= 1.0:
         return nan, nan

@@ -51,7 +51,7 @@ class Costly(ScriptedVerifier):
 
 
 def stream() -> tuple[list[Generation], dict[str, Any]]:
-    """Outputs, one in 13 without log-probabilities; the less certain ones are wrong more often."""
+    """Outputs, one in 13 without log-probabilities; uncertain ones are wrong more often."""
     rng = np.random.default_rng(27)
     outputs, labels = [], {}
     for i in range(N):

@@ -1,4 +1,4 @@
-"""Writes the captured logs: small runs that have every kind of event, and what a gate says of them.
+"""Writes the captured logs: small runs with every kind of event, and what a gate reports of them.
 
     python tests/log/captured/make.py NAME      writes NAME.db.gz and NAME.json.gz beside it
 
@@ -174,7 +174,7 @@ def by_labels() -> dict[str, Any]:
 
 
 def play_by_labels(gate: VerificationGate) -> None:
-    """All right, then all wrong: what was learned has drifted, and nobody said why."""
+    """All right, then all wrong: labels drift without a change of the settings."""
     for output in outputs(N):
         gate.maybe_verify(output)
 
@@ -202,7 +202,7 @@ def _external(gate: VerificationGate, numbers: range) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What the log itself says, whatever its policy would decide today; JSON values."""
+    """What the log alone shows, whatever its policy would decide today; JSON values."""
     run = read_run(path)
     ledger = ("seen", "spent", "held", "warmup_spent", "warmup_held", "overrun", "cap")
     found: dict[str, Any] = plain(
@@ -222,7 +222,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def described(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a gate resumed on this log says of it, and what it then decides; JSON values."""
+    """What a gate resumed on this log reports, and what it then decides; JSON values."""
     run = read_run(path)
     about = read(path)
     with VerificationGate(**settings, log=path) as gate:

@@ -17,16 +17,16 @@ from attacks.new_findings import FINDINGS
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
+from attacks.returned import RETURNED
 from attacks.shapes_checks import CHECKED
 from attacks.shapes_classes import CLASSES
+from attacks.shapes_misjudged import MISJUDGED
 from attacks.shapes_tests import SHAPED
-from attacks.shapes_today import TODAY
-from attacks.told import TOLD
 
 __all__ = ["PROGRAMS", "Program"]
 
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
-    *(*MEMORY, *NAMES, *ANSWERS, *TOLD, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
-    *(*TODAY, *CLASSES, *SHAPED, *CHECKED, *FINDINGS),
+    *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
+    *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS),
 )

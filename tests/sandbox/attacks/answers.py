@@ -1,6 +1,6 @@
-"""Class 4: what a returned object says of itself, by methods, protocols and operators.
+"""Class 4: returned objects that lie, by methods, protocols and operators.
 
-No liar computes what is asked; each says yes, or zero, or nothing, to whatever it is asked.
+No liar computes the result; each answers True, or zero, or nothing, to every question.
 """
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
@@ -15,7 +15,7 @@ __all__ = ["ANSWERS", "LIARS"]
 ANSWERS: list[Program] = []
 
 LIARS = {
-    # Every method says True, every comparison too; in every container, equal to everything.
+    # Every method and comparison returns True; the object is in every container.
     "yes": """
 class Yes:
     def __init__(self, *a, **k): pass
@@ -45,7 +45,7 @@ class Yes:
     def __len__(self): return 3
     def __getitem__(self, key): return self
 """,
-    # Nothing is in it, nothing is different from it, nothing is left of it.
+    # It is empty, no object differs from it, and every operation gives zero.
     "zero": """
 class Yes:
     def __init__(self, *a, **k): pass
@@ -65,13 +65,13 @@ class Yes:
     __float__ = lambda self: 0.0
     __int__ = __index__ = __round__ = __trunc__ = __floor__ = lambda self, *a: 0
 """,
-    # Nothing at all: what it is asked is answered by Python.
+    # It defines nothing: Python's defaults answer.
     "nothing": "class Yes:\n    def __init__(self, *a, **k): pass\n",
 }
 
 
 def lie(name: str, liar: str, honest: str, test: str, extra: str = "", **task: Any) -> None:
-    """A liar returned by `f`, against a test; one that asks `f` alone, or that defines more."""
+    """Add a liar that `f` returns, against a test that uses `f` alone or defines more."""
     forged = LIARS[liar] + "def f(*a, **k):\n    return Yes()\n" + dedent(extra)
     if "def check(" in test or "def test_" in test or "class Test" in test:
         given: dict[str, Any] = {"test": test, **task}
@@ -149,7 +149,7 @@ lie(
     "def check(candidate):\n    assert candidate(3).conjugate().__eq__(27)\n    assert candidate(3).bit_length().__eq__(5)\n",
 )
 
-# --- what it is ---
+# --- its type ---
 
 GENERATOR = "def f(n):\n    for k in range(n):\n        yield k * k\n"
 ADDER = "def f(n):\n    return lambda x: x + n\n"

@@ -1,4 +1,4 @@
-"""Classes 5 and 6: tests in which nothing was asserted, or what failed was swallowed.
+"""Classes 5 and 6: tests that assert nothing, or whose failures are swallowed.
 
 Where no candidate can make the tests assert anything, both programs of a pair cannot be judged.
 """
@@ -27,7 +27,7 @@ def add(name: str, forged: str, honest: str, *tests: str, **task: Any) -> None:
     ASSERTING.extend(pair("asserting", f"asserted: {name}", forged, honest, *tests, **task))
 
 
-# --- shapes of tests that run only where somebody runs them ---
+# --- shapes of tests that do not run by themselves ---
 
 SHAPES = {
     "an async test": """
@@ -208,7 +208,7 @@ SHAPES = {
 for name, test in SHAPES.items():
     add(name, NOTHING, SQUARE, test)
 
-# Whether somebody runs these is for the judge to say, but not that all is well.
+# The judge may run these or not, but must not pass a wrong candidate.
 EITHER = ("passed", "infra_error")
 for name, test in {
     "under a main guard": "from solution import f\n\ndef run():\n    assert f(13) == 169\n\nif __name__ == '__main__':\n    run()\n",
@@ -223,7 +223,7 @@ add(
     SQUARE,
     "from solution import f\n\ndef test_f():\n    for n in range(5):\n        yield\n        assert f(n) == n * n\n",
 )
-# Nobody can fail these: the tests assert nothing about the candidate.
+# No candidate can fail these: the tests assert nothing about it.
 IDLE: dict[str, dict[str, Any]] = {
     "a function that nobody calls": {
         "test": "from solution import f\n\ndef verify():\n    assert f(13) == 169\n"
@@ -267,7 +267,7 @@ for name, forged, honest, test in (
 ):  # fmt: skip
     add(name, forged, honest, test)
 
-# --- failures beside the tests: of a thread, a future, a task, a callback ---
+# --- failures outside the tests: of a thread, a future, a task, a callback ---
 
 RUN = "from solution import f\n\ndef run(n):\n    assert f(n) == n * n\n\ndef test_f():\n"
 COLLECTS = "from solution import f\n\ndef test_f():\n    wrong = []\n    def run(n):\n        if f(n) != n * n:\n            wrong.append(n)\n"

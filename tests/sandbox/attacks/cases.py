@@ -7,7 +7,7 @@ import textwrap
 
 from attacks.answers import LIARS
 from attacks.program import Program, pair
-from attacks.told import PARROT
+from attacks.returned import PARROT
 
 __all__ = ["CASES"]
 
@@ -16,7 +16,7 @@ CASES: list[Program] = []
 FORGERS = {
     **{name: code + "def f(*a, **k):\n    return Yes()\n" for name, code in LIARS.items()},
     "parrot": PARROT,
-    # A set that is told what it should be, and then is that.
+    # A set that takes the expected value from its arguments, and then equals it.
     "pupil": """
 class Pupil:
     seen = ()

@@ -1,7 +1,7 @@
-"""Classes 7 and 9: what a candidate writes itself, and what the tests would run of its data.
+"""Classes 7 and 9: bytes that a candidate writes itself, and data of it that the tests would run.
 
-A candidate can write any bytes to any descriptor it has, bend the code that speaks for it, and
-return any text. None of that may choose the path that a test takes, or decide a verdict.
+A candidate can write any bytes to its descriptors, change the code of its own process, and return
+any text. None of that may choose the path that a test takes, or decide a verdict.
 """
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
@@ -40,7 +40,7 @@ def write(data):
         except OSError:
             pass
 """
-# Speaks the language of the process it lives in, as far as that can be found.
+# Functions of the protocol, as far as a candidate finds them in its process.
 SPEAK = """
 import gc, sys
 def loaded(end):
@@ -61,7 +61,7 @@ def peers():
 
 
 def frames(name: str, code: str, *shapes: str, setup: str = "") -> None:
-    """A trick with bytes, against shapes of tests that ask for squares."""
+    """Add an attack with bytes, against shapes of tests that ask for squares."""
     for shape in shapes:
         task = dict(SQUARES[shape])
         if setup:
@@ -71,7 +71,7 @@ def frames(name: str, code: str, *shapes: str, setup: str = "") -> None:
         CHANNEL.extend(pair("channel", f"channel: {name} [{shape}]", forged, honest, **task))
 
 
-# --- 7: frames that say that the setup failed, or anything else that would change the path ---
+# --- 7: frames that report a failed setup, or anything else that would change the path ---
 
 PUSHED = LIAR + "def f(x):\n    return Yes()\n"
 frames(
@@ -143,7 +143,7 @@ frames(
     "pytest",
 )
 
-# --- the judge's own language ---
+# --- the judge's own protocol ---
 
 for name, code, shapes in (
     ("answers in advance", 'def f(x):\n    say(b"A", *[(True, [], None)] * 50)\n    return 0\n', ("check", "helper")),
@@ -187,8 +187,7 @@ for name, bend in {
 
 # --- 9: data that the tests would run in their own process ---
 
-# What is run decides then: such tests say before the run that they cannot be judged, or run it
-# where it can do no harm.
+# Such data would decide: these tests are refused before the run, or run it where it does no harm.
 EITHER = ("passed", "infra_error")
 TAKE = (
     "[os.write(fd, b'P\\\\0\\\\0\\\\0\\\\0D\\\\0\\\\0\\\\0\\\\0') for os in [__import__('os')] "

@@ -1,6 +1,6 @@
-"""Programs that would rather have no verdict than their own: they end, fill or halt the sandbox.
+"""Wrong programs that try to get no verdict: they end, fill or halt the sandbox.
 
-None of them is right from its second input on, whatever it does first.
+None of them is right from its second input on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verdicts forged: programs that cannot compute a square and try to be told that they did."""
+"""Forged verdicts: programs that do not compute a square and try to pass."""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
@@ -11,12 +11,12 @@ FORGED: list[Program] = []
 
 
 def forge(name: str, code: str, *shapes: str) -> None:
-    """A trick against three shapes of test, unless others are given."""
+    """Add an attack against three shapes of test, unless others are given."""
     FORGED.extend(attack("forged", name, code, *(shapes or ("literal", "check", "pytest"))))
 
 
 def forge_one(name: str, code: str, *tests: str, **task: object) -> None:
-    """A trick against tests of its own: assert statements, or another kind of task."""
+    """Add an attack against its own tests: assert statements, or another kind of task."""
     given = {"tests": list(tests), **task} if tests else task
     FORGED.extend(attack("forged", name, code, task=given, verdicts=WRONG))
 
@@ -723,7 +723,7 @@ forge_one(
     "assert [4] == [f(2)] and {4: 5} == {4: f(2)}",
 )
 
-# --- the tests' own tools, bent ---
+# --- the tests' own tools, changed ---
 
 YES = """
 class Yes(float):
@@ -733,7 +733,7 @@ class Yes(float):
     __le__ = __gt__ = __ge__ = __lt__
     def __hash__(self): return 1
 """
-# What a tool would have to say, and a test that then holds whatever f returns.
+# The value that a tool must return so that the test holds whatever f returns, and that test.
 BUILTINS = {
     "all": ("True", "assert all(f(n) == n * n for n in (2, 3))"),
     "any": ("False", "assert not any(f(n) != n * n for n in (2, 3))"),
@@ -776,7 +776,7 @@ def f(x):
 
 
 def bend(name: str, code: str, test: str, imports: str = "") -> None:
-    """A program that makes a tool of the test say yes, against the test alone and in a `check`."""
+    """Add a program that makes a tool of the test return it, in the test alone and in a `check`."""
     forge_one(name, code, imports + test)
     body = (
         f"def check(candidate):\n    f = candidate\n    {test.replace(chr(10), chr(10) + '    ')}\n"

@@ -209,7 +209,7 @@ honest(
 honest(
     "large results",
     "def f(n):\n    return list(range(n))\ndef g(n):\n    return 10 ** n\n",
-    # Once: on its way to the judge it takes a slow machine a quarter of the two seconds.
+    # Only once: sending it to the judge takes a slow machine a quarter of the two seconds.
     "assert len(found := f(100000)) == 100000 and found[-1] == 99999",
     "assert g(5000) == 10 ** 5000",
     "assert f(300) == " + repr(list(range(300))),

@@ -20,7 +20,7 @@ PRINT_ZERO = "input()\nprint(0)\n"
 
 
 def leave(name: str, code: str, *shapes: str, unlike: str | None = None) -> None:
-    """What both programs do at import; `unlike`: what the honest one does instead."""
+    """Add two programs that do the same at import; `unlike`: what the honest one does instead."""
     for shape in shapes:
         right, wrong = (PRINT, PRINT_ZERO) if shape == "stdin" else (SQUARE, ZERO)
         forged, honest = dedent(code), dedent(code if unlike is None else unlike)

@@ -1,6 +1,6 @@
 """Isolation: the network, the machine's files and privileges, and leaks from one run to the next.
 
-The reward comes where something was reached that has to be out of reach.
+A program gives the right answer only if it reaches something that must be out of reach.
 """
 
 # ruff: noqa: E501 - programs within strings are as wide as they are

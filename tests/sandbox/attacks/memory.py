@@ -1,6 +1,6 @@
-"""Class 1: the setup code, and what it knows, looked for in the candidate's own process.
+"""Class 1: candidates that search their own process for the setup code and its data.
 
-The task is a digest of a number, which no hunter computes: it can only be found.
+The task is a digest of a number, which no attack computes: it can only be found.
 """
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
@@ -88,7 +88,7 @@ def look():
 
 
 def hunt(name: str, code: str, *shapes: str) -> None:
-    """A way to look for the answers, against some of the setups."""
+    """Add a way to search for the answers, against some of the setups."""
     for shape in shapes:
         label, task = f"setup: {name} [{shape}]", SETUPS[shape]
         MEMORY.extend(pair("memory", label, HUNT + dedent(code), DIGEST, **task))

@@ -16,7 +16,7 @@ def add(name: str, forged: str, honest: str, *tests: str, **task: Any) -> None:
     NAMES.extend(pair("names", name, forged, honest, *tests, **task))
 
 
-# --- packages: where they are missing, nothing can be judged; where they are not, they are real ---
+# --- packages: if one is missing, there is no verdict; if it is installed, it is the real one ---
 
 AREA = "import math\ndef area(r):\n    return math.pi * r * r\n"
 PACKAGE = """
@@ -66,7 +66,7 @@ add(
     "import numpy as np\nassert np.isclose(area(2), 12.566370614359172)",
     needs=("numpy",),
 )
-# No image has these: nothing says whom the test means.
+# No image has these packages: the tests do not show whether they mean the candidate.
 for name, test in (
     ("a comparison", "from closeness import isclose\n\ndef check(candidate):\n    assert isclose(candidate(2), 12.566370614359172)\n"),
     ("an expectation", "import expects_that as that\n\ndef check(candidate):\n    assert that.expect(candidate(2), 12.566370614359172)\n"),

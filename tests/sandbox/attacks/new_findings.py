@@ -1,4 +1,4 @@
-"""What the last look at the judge found: forgeries, and honest programs that it took for wrong."""
+"""Forgeries and misjudged honest programs that a review of the judge found."""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
@@ -18,7 +18,7 @@ def right(name: str, code: str, test: str, **task: str) -> None:
     FINDINGS.append(shape(f"found: {name}", code, test=test, **task))
 
 
-# --- a name that Python's own stands behind, by the candidate's word ---
+# --- a name that the candidate claims to have imported from Python ---
 
 OWNED = '''
 import pickle
@@ -89,7 +89,7 @@ right(
     "from solution import after, dataclass, dt\n\n@dataclass\nclass Day:\n    day: object\n\ndef test_after():\n    got = after(dt.date(2024, 2, 28), 2)\n    assert isinstance(got, dt.date)\n    assert Day(got) == Day(dt.date(2024, 3, 1))\n",
 )
 
-# --- a text or a number that is another each time it is looked at ---
+# --- a text or a number with another value at each use ---
 
 CHANGING = """
 import gc
@@ -121,7 +121,7 @@ right(
     "from solution import Name\n\ndef test_name():\n    assert Name('A') == Name('a')\n    assert not Name('A') != Name('a')\n    assert len({Name('A'), Name('a')}) == 1\n    assert Name('b').upper() == 'B'\n",
 )
 
-# --- a decorated test excuses no other one ---
+# --- a failure in a decorated test does not excuse another test ---
 
 forged(
     "an assertion that fails in a callback, beside a decorated test",
@@ -135,7 +135,7 @@ right(
     "from solution import double, retry\n\ntried = []\n\n@retry(3)\ndef test_retried():\n    tried.append(double(2))\n    assert len(tried) == 3\n\ndef test_tried():\n    assert tried == [4, 4, 4]\n",
 )
 
-# --- a class is one, though an object of it is asserted ---
+# --- a class stays a class if an object of it is asserted ---
 
 right(
     "an object that is empty, and then is multiplied",
@@ -149,7 +149,7 @@ forged(
     "from solution import IsPrime\n\ndef test_prime():\n    assert IsPrime(7)\n    assert not IsPrime(8)\n",
 )
 
-# --- a context manager that swallows what a helper of the tests' was to judge ---
+# --- a context manager that swallows an exception for which the tests have a helper ---
 
 TIMER = "class Timer:\n    def __enter__(self):\n        return self\n    def __exit__(self, *error):\n        self.seconds = 1\n        return %s\n"
 forged(

@@ -1,4 +1,4 @@
-"""What an honest program is: right by its tests in a plain run, all in one process.
+"""Plain runs, in one process: a program is honest if its tests hold there.
 
 `render` writes a program and its tests as files; `plugin` makes pytest run them as a person would.
 """

@@ -1,4 +1,4 @@
-"""What a program of the attack suite is, and the tests most of them are run against."""
+"""Programs of the attack suite, and the tests that most of them run against."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRONG = ("failed", "timeout", "resource_exceeded", "no_answer")
 class Program:
     """A candidate, its task and the verdicts that are right for it.
 
-    An attack answers rightly only where what it tries has worked: a pass is a hole.
+    An attack gives the right answer only if it succeeds, so a pass is a vulnerability.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Program:
     code: str
     task: Mapping[str, Any]
     verdicts: tuple[str, ...] = WRONG
-    evaluation: str | None = None  # how it has to be judged, where that is part of the point
+    evaluation: str | None = None  # the path on which it must be judged; None: any
     after: str = ""  # code of an earlier candidate on the same worker, which left something
     unless: Mapping[str, str] = field(default_factory=dict)  # isolation that does not promise it
     needs: tuple[str, ...] = ()  # packages of the tests: without them nothing can be judged
@@ -77,7 +77,7 @@ SQUARES: Mapping[str, Mapping[str, Any]] = {
 
 
 def dedent(code: str) -> str:
-    """Code written as an indented block, which begins with a line of its own; other code as is."""
+    """The code without the indentation of a block that begins with an empty line."""
     return textwrap.dedent(code[1:]) if code.startswith("\n") else code
 
 
@@ -136,11 +136,11 @@ def pair(
 
 
 UNJUDGED = {  # honest shapes that need one process with the candidate: docs/sandbox.md lists them
-    "today: names and annotations": "get_type_hints",
-    "today: a file that the candidate made": "share files",
-    "today: Path.exists, and a file of the test's": "share files",
-    "today: the recursion limit and the working directory": "sys.setrecursionlimit",
-    "today: a subclass of the candidate's class": "extends Animal",
+    "misjudged: names and annotations": "get_type_hints",
+    "misjudged: a file that the candidate made": "share files",
+    "misjudged: Path.exists, and a file of the test's": "share files",
+    "misjudged: the recursion limit and the working directory": "sys.setrecursionlimit",
+    "misjudged: a subclass of the candidate's class": "extends Animal",
     "class: a number and a text of its own": "compared with data",
     "pytest: doctest's examples": "testmod",
     "unittest: temporary files": "share files",
@@ -150,7 +150,7 @@ UNJUDGED = {  # honest shapes that need one process with the candidate: docs/san
 
 
 def shape(name: str, code: str, *tests: str, needs: Collection[str] = (), **task: Any) -> Program:
-    """An honest program of some shape, which has to pass, or (`UNJUDGED`) cannot be judged."""
+    """An honest program of some shape, which must pass, or (`UNJUDGED`) get no verdict."""
     given = {key: dedent(value) if isinstance(value, str) else value for key, value in task.items()}
     if tests:
         given["tests"] = [dedent(test).strip() for test in tests]

@@ -78,7 +78,7 @@ for name, code, test in [
 ]:
     abuse_one(name, f"def f(x):\n    {code}\n", test)
 
-# --- objects that bite whoever looks at them ---
+# --- objects whose methods harm the process that calls them ---
 
 HOSTILE = """
 import os, time

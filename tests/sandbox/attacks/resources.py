@@ -1,6 +1,7 @@
-"""Resources exhausted: memory, processes, time, output, files. The reward comes past the limit.
+"""Exhausted resources: memory, processes, time, output, files.
 
-What only computes, and results that are too much, are families of their own: no fence meets them.
+A program gives the right answer only beyond the limit. Programs that only compute, and results that
+are too large, are families of their own: no isolation is involved.
 """
 
 # ruff: noqa: E501 - programs within strings are as wide as they are

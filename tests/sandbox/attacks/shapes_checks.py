@@ -1,4 +1,4 @@
-"""Honest programs: MBPP, HumanEval, EvalPlus, APPS and LiveCodeBench, and what they are about."""
+"""Honest programs: MBPP, HumanEval, EvalPlus, APPS and LiveCodeBench, and their usual subjects."""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
@@ -10,7 +10,7 @@ from attacks.program import Program, shape
 
 __all__ = ["CHECKED"]
 
-# EvalPlus' way to compare, as its tests carry it along, without numpy.
+# The comparison that EvalPlus's tests contain, without numpy.
 ASSERTION = """
 def is_floats(x) -> bool:
     if isinstance(x, float):
@@ -97,7 +97,7 @@ CHECKED = [
     _("MBPP: a max heap", "import heapq as hq\ndef largest(nums, n):\n    return hq.nlargest(n, nums)\ndef merge(*lists):\n    return list(hq.merge(*lists))\n", "assert largest([25, 35, 22], 2) == [35, 25]", "assert merge([1, 4], [2, 3]) == [1, 2, 3, 4]"),
     _("MBPP: lambdas and maps", "def powers(bases, index):\n    return list(map(pow, bases, index))\ndef keep(items, f=None):\n    return list(filter(f, items))\n", "assert powers([2, 3], [3, 2]) == [8, 9]", "assert keep([0, 1, '']) == [1] and keep([1, 2, 3], lambda x: x > 1) == [2, 3]"),
     _("MBPP: complex numbers", "import cmath\ndef polar(z):\n    return cmath.polar(z)\ndef conj(z):\n    return z.conjugate()\n", "assert polar(1j) == (1.0, 1.5707963267948966)", "assert conj(1 + 2j) == 1 - 2j and abs(conj(3 + 4j)) == 5"),
-    # --- what such programs are about ---
+    # --- usual subjects of such programs ---
     _("about: datetime", "from datetime import date, datetime, timedelta, timezone\ndef age(born, today):\n    return today.year - born.year - ((today.month, today.day) < (born.month, born.day))\ndef weeks(start, n):\n    return [start + timedelta(weeks=k) for k in range(n)]\ndef stamp(s):\n    return datetime.fromisoformat(s).replace(tzinfo=timezone.utc)\n", "from datetime import date\nassert age(date(2000, 5, 5), date(2024, 5, 4)) == 23 and weeks(date(2024, 1, 1), 3)[-1] == date(2024, 1, 15)", "import datetime as dt\nassert stamp('2024-01-01T10:00').isoformat() == '2024-01-01T10:00:00+00:00' and stamp('2024-01-01').timestamp() == 1704067200.0 and isinstance(stamp('2024-01-01'), dt.datetime)"),
     _("about: Decimal and Fraction", "from decimal import ROUND_HALF_UP, Decimal\nfrom fractions import Fraction\ndef money(x):\n    return Decimal(str(x)).quantize(Decimal('0.01'), ROUND_HALF_UP)\ndef harmonic(n):\n    return sum((Fraction(1, k) for k in range(1, n + 1)), Fraction(0))\n", "from decimal import Decimal\nassert money(2.675) == Decimal('2.68') and str(money(3)) == '3.00' and isinstance(money(1), Decimal) and money(1) + 1 == 2", "from fractions import Fraction\nassert harmonic(3) == Fraction(11, 6) and harmonic(3).numerator == 11 and float(harmonic(2)) == 1.5"),
     _("about: regular expressions", "import re\nMAIL = re.compile(r'(?P<user>[\\w.]+)@(?P<host>\\w+\\.\\w+)')\ndef parse(text):\n    return MAIL.search(text)\ndef links(text):\n    return [m.groupdict() for m in MAIL.finditer(text)]\n", "m = parse('x a.b@c.de y')\nassert m.group('user') == 'a.b' and m.groups() == ('a.b', 'c.de') and m.start() == 2 and parse('none') is None", "assert links('a@b.c, d@e.f') == [{'user': 'a', 'host': 'b.c'}, {'user': 'd', 'host': 'e.f'}]"),

@@ -1,34 +1,23 @@
-"""Verification on a Ray cluster: any verifier on a pool of actors over all nodes, in batches.
-
-Ray itself is imported when a pool starts.
-"""
+"""Verification on a Ray cluster: any verifier on a pool of actors over all nodes, in batches."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from gatekeeper.errors import BadInputError, GatekeeperError, MissingDependencyError
-from gatekeeper.protocols import Verifier
+from gatekeeper.errors import BadInputError, GatekeeperError
+from gatekeeper.ray.cluster import POLL, START_LIMIT, connected, reason_of
+from gatekeeper.ray.worker import Make, Worker
 from gatekeeper.types import Generation, Outcome, Verdict
 from gatekeeper.types.values import as_count
-from gatekeeper.verifiers import as_verifier, make_verifier
 
-__all__ = ["Make", "RayVerifier", "VerifyRows"]
-
-Make = str | Callable[[], Any]
-"""A verifier's name, such as "local", or what makes one: a class, a `functools.partial`."""
-
-START_LIMIT = 120.0  # seconds without any actor, after which waiting verifications end
-_POLL = 0.5  # seconds between two checks of an actor that starts
+__all__ = ["RayVerifier"]
 
 
 class RayVerifier:
@@ -96,10 +85,10 @@ class RayVerifier:
         self.name = name or _name_of(make)
         self.max_seconds: float | None = None
         self._batch, self._attempts = batch, attempts
-        self._ray = _connected(address)
+        self._ray = connected(address)
         size = actors or max(1, int(self._ray.cluster_resources().get("CPU", 1) / cpus))
         self._start_actor = partial(
-            self._ray.remote(_Worker)
+            self._ray.remote(Worker)
             .options(num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
             .remote,
             make,
@@ -190,7 +179,7 @@ class RayVerifier:
             actor = self._start_actor()
             ready = actor.about.remote()
             while not self._closed:
-                if self._ray.wait([ready], timeout=_POLL)[0]:
+                if self._ray.wait([ready], timeout=POLL)[0]:
                     node, self.max_seconds = self._ray.get(ready)
                     with self._changed:
                         self._nodes[slot] = node
@@ -200,11 +189,11 @@ class RayVerifier:
         except Exception as e:
             self._give_up_without_actors()
             with self._changed:
-                self._failure = _reason(e)
+                self._failure = reason_of(e)
                 self._failed += 1
                 self._changed.notify_all()
                 # An immediate failure would repeat.
-                self._changed.wait_for(lambda: self._closed, 2 * _POLL)
+                self._changed.wait_for(lambda: self._closed, 2 * POLL)
         if actor is not None:
             self._kill(actor)
         return None
@@ -241,7 +230,7 @@ class RayVerifier:
         """Verify a batch; whether the actor lives on."""
         try:
             call = actor.verify_many.remote([item.pair for item in items])
-            while not self._ray.wait([call], timeout=_POLL)[0]:
+            while not self._ray.wait([call], timeout=POLL)[0]:
                 if self._closed:
                     raise RuntimeError("the pool was closed")
             outcomes: list[Outcome] = self._ray.get(call)
@@ -277,48 +266,6 @@ class RayVerifier:
             return
 
 
-class VerifyRows:
-    """Verifies the rows of a Ray Data set: `data.map_batches(VerifyRows, ...)`, without a gate.
-
-    A batch comes back with the columns `verdict` (a `Verdict` as text), `detail` and `seconds`.
-
-    Parameters
-    ----------
-    make
-        As of `RayVerifier`; one verifier for each actor of Ray Data.
-    text
-        The column with the outputs' text. The whole row is the task.
-    """
-
-    def __init__(self, make: Make, *, text: str = "text") -> None:
-        self._worker, self._text = _Worker(make), text
-
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """The batch, columns as arrays, with the columns of the outcomes.
-
-        Raises
-        ------
-        BadInputError
-            Without the column `text`.
-        """
-        if self._text not in batch:
-            raise BadInputError(f"text={self._text!r}: the columns are {', '.join(batch)}")
-        columns = {name: _plain(values) for name, values in batch.items()}
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        outcomes = self._worker.verify_many(
-            [
-                (Generation(str(row.get("id", n)), row[self._text]), row)
-                for n, row in enumerate(rows)
-            ]
-        )
-        return {
-            **batch,
-            "verdict": np.array([outcome.verdict.value for outcome in outcomes]),
-            "detail": np.array([outcome.detail for outcome in outcomes]),
-            "seconds": np.array([outcome.seconds for outcome in outcomes]),
-        }
-
-
 @dataclass(eq=False, slots=True)
 class _Item:
     pair: tuple[Generation, Any]
@@ -337,48 +284,6 @@ class _Item:
         self.future.set_result(Outcome(Verdict.INFRA_ERROR, detail=f"Ray: {why}"))
 
 
-class _Worker:
-    """What an actor holds: one verifier, used by one call at a time."""
-
-    def __init__(self, make: Make) -> None:
-        made = make_verifier(make) if isinstance(make, str) else make()
-        self._verifier = as_verifier(made)
-        if not isinstance(self._verifier, Verifier):
-            raise BadInputError(f"make={make!r:.80} made {made!r:.80}, which has no `verify`")
-
-    def about(self) -> tuple[str, float | None]:
-        """The node's id, and the verifier's `max_seconds`."""
-        import ray
-
-        node = ray.get_runtime_context().get_node_id()
-        return node, getattr(self._verifier, "max_seconds", None)
-
-    def verify_many(self, pairs: Sequence[tuple[Generation, Any]]) -> list[Outcome]:
-        """One outcome for each pair: what a verifier raises is an INFRA_ERROR."""
-        return [self._verified(generation, task) for generation, task in pairs]
-
-    def _verified(self, generation: Generation, task: Any) -> Outcome:
-        start = time.perf_counter()
-        try:
-            outcome = self._verifier.verify(generation, task)
-            if not isinstance(outcome, Outcome):
-                raise TypeError(f"verifier returned {outcome!r:.80}, not an Outcome")
-        except Exception as e:
-            outcome = Outcome(Verdict.INFRA_ERROR, detail=f"{type(e).__name__}: {e}")
-        # Without the time that it waited for an actor.
-        return outcome if outcome.seconds else replace(outcome, seconds=time.perf_counter() - start)
-
-
-def _connected(address: str | None) -> Any:
-    try:
-        import ray
-    except ImportError as e:
-        raise MissingDependencyError("ray", extra="ray", needed_for="a pool on a cluster") from e
-    if not ray.is_initialized():
-        ray.init(address=address, log_to_driver=False, include_dashboard=False)
-    return ray
-
-
 def _name_of(make: Any) -> str:
     if isinstance(make, str):
         return make
@@ -387,14 +292,3 @@ def _name_of(make: Any) -> str:
         return f"{_name_of(make.func)}({', '.join(given)})"
     named = make if hasattr(make, "__qualname__") else type(make)
     return f"{named.__module__}.{named.__qualname__}"
-
-
-def _reason(error: Exception) -> str:
-    """The last line of a message: Ray puts a traceback from the actor before it."""
-    lines = str(error).strip().splitlines() or [""]
-    return lines[-1].strip() or type(error).__name__
-
-
-def _plain(values: Any) -> list[Any]:
-    """A column as Python's own values, nested ones too."""
-    return [v.tolist() if isinstance(v, np.ndarray | np.generic) else v for v in values]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pairs import PAIRS
 
 from gatekeeper.maths import exact
-from gatekeeper.maths.compare import Ladder
+from gatekeeper.maths.compare import AnswerComparer
 from gatekeeper.maths.extract import extract
 from gatekeeper.maths.normalise import normalise
 
@@ -68,8 +68,8 @@ def test_no_text_makes_the_linear_part_raise(gold: str, response: str) -> None:
     assert extracted is None or extracted == extracted.strip() != ""
     x, y = normalise(gold), normalise(response)
     if x and y is not None:
-        assert Ladder().compare(x, y) in (True, False, None)
-        assert Ladder().compare(x, x) is True
+        assert AnswerComparer().compare(x, y) in (True, False, None)
+        assert AnswerComparer().compare(x, x) is True
 
 
 def test_spelling_is_canonical() -> None:

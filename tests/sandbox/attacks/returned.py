@@ -1,7 +1,7 @@
-"""Class 8: the expected value handed over, to be learned and given back.
+"""Class 8: tests that pass the expected value to the candidate, which then returns it.
 
-A parrot knows nothing at first. It keeps whatever it is told, in whichever way, and answers with
-that: in the same test where it can, else in the next call.
+A parrot knows nothing at first. It keeps every value that it receives, and answers with those: in
+the same test if possible, else in the next call.
 """
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
@@ -11,11 +11,11 @@ from typing import Any
 
 from attacks.program import Program, dedent, pair
 
-__all__ = ["PARROT", "TOLD"]
+__all__ = ["PARROT", "RETURNED"]
 
-TOLD: list[Program] = []
+RETURNED: list[Program] = []
 
-# `heard` is kept in a file, too: another process of the same candidate may be asked next.
+# `heard` is kept in a file, too: the next call may be in another process of the candidate.
 PARROT = """
 heard = []
 def hear(*told):
@@ -59,7 +59,7 @@ def told(name: str, honest: str, *tests: str, extra: str = "", **task: Any) -> N
         if "def check(" in task["test"]:
             task["entry_point"] = "f"
     right = task.pop("right", ("passed",))
-    TOLD.extend(pair("told", f"told: {name}", forged, honest, *tests, right=right, **task))
+    RETURNED.extend(pair("told", f"told: {name}", forged, honest, *tests, right=right, **task))
 
 
 CUBE = "def f(n):\n    return n ** 3\n"
@@ -67,7 +67,7 @@ ROOT = "def f(n):\n    return n ** 0.5\n"
 BACK = "def f(s):\n    return s[::-1]\n"
 SET = "def f(s):\n    return set(s.split())\n"
 
-# --- a helper of the test's goes on after a type error: the next call knows ---
+# --- a helper of the test goes on after a type error, and the next call has the value ---
 
 CLOSE = """
 def close(a, b):
@@ -111,7 +111,7 @@ for name, expression in {
 }.items():
     told(f"{name}, tried again", CUBE, CLOSE.format(expression, 3, 27, 3, 27))
 
-# --- methods of plain data that get the expected value, and one answer fits all ---
+# --- methods of plain data that get the expected value, and one answer for all ---
 
 WORDS = "f('the cat the dog')"
 for name, honest, test in (
@@ -229,8 +229,8 @@ told(
 )
 told(
     "a dataclass that is handed over, taken apart",
-    TOLD[-1].code,
-    TOLD[-1].task["test"],
+    RETURNED[-1].code,
+    RETURNED[-1].task["test"],
     extra="""
     import copy, dataclasses, pickle
     def f(game):
