@@ -106,11 +106,12 @@ class Merged:
     def of_id(self, db: Connection[Any], id_: str) -> list[SharedRow]:
         """The events of one output, in order."""
         found = self._of_text(db, id_)
-        if not found and (renamed := RENAMED.fullmatch(id_)):
-            found = self._of_text(db, renamed["id"])
-            writer = int(renamed["writer"])
-            return [row._replace(id=id_) for row in found if row.writer == writer]
         deciders = [row.writer for row in found if row.kind == Decided.kind]
+        if not deciders and (renamed := RENAMED.fullmatch(id_)):
+            writer, same = int(renamed["writer"]), self._of_text(db, renamed["id"])
+            # the others store the new id
+            found += [row._replace(id=id_) for row in same if row.writer == writer]
+            return sorted(found, key=lambda row: (row.at, row.writer, row.n))
         return [row for row in found if row.writer not in deciders[1:]]
 
     def _of_text(self, db: Connection[Any], id_: str) -> list[SharedRow]:

@@ -273,6 +273,27 @@ def test_one_id_in_two_gates_is_two_outputs(
         assert gate.find("same (process 2)") is not None
 
 
+def test_a_verdict_from_outside_on_one_of_two_outputs_with_one_id(
+    place: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third gate knows the later output by its new id, and stores the verdict with that."""
+    monkeypatch.setattr("gatekeeper.log.postgres_shared.FOLLOW", 3600.0)
+    with open_gate(place) as one, open_gate(place) as two:
+        for i in range(20):
+            for gate in (one, two):
+                gate.maybe_verify(output(f"a{i}"))
+    later = {id_: found for id_, found in read_run(place).results.items() if "(process " in id_}
+    id_ = next(id_ for id_, found in later.items() if not found.decision.verify)
+    with open_gate(place) as gate:
+        gate.report_outcome(id_, Outcome(Verdict.FAILED))
+        found = gate.find(id_)
+    assert found is not None
+    assert found.verified
+    run = read_run(place)
+    assert run.external == {id_}
+    assert run.results[id_] == found
+
+
 def test_an_id_of_another_gate_is_known(place: PostgresRun) -> None:
     """Also where this gate had decided on the same one: then it has two."""
     with open_gate(place) as one, open_gate(place) as two:
