@@ -12,8 +12,7 @@ __all__ = ["table_of_run"]
 
 def table_of_run(run: RunTable) -> RecordTable:
     """One record per output, in the order of the decisions."""
-    # 0 is not the cost of a verification
-    paid = run.labelled & (run.cost > 0.0) & (run.cost < np.inf)
+    paid = (run.cost > 0.0) & (run.cost < np.inf)  # 0 is not the cost of a verification
     return RecordTable(
         run.ids,
         run.h,
@@ -22,7 +21,7 @@ def table_of_run(run: RunTable) -> RecordTable:
         run.error,
         run.stratum if (run.stratum >= 0).any() else None,
         propensity=run.propensity,
-        verified=(run.known & ~run.external).astype(np.float64),
+        verified=(run.labelled & ~run.external).astype(np.float64),
         features=run.features or None,
         value=None if np.isnan(run.value).all() else run.value,
     )

@@ -16,9 +16,9 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from typing import Any, LiteralString, NoReturn, Self
 
 from gatekeeper.errors import BadInputError, LogError, LogLockedError, MissingDependencyError
@@ -237,6 +237,10 @@ class PostgresLog:
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
         return starmap(decode, self._stored(id_))
+
+    def events_of(self, ids: Collection[str]) -> Iterator[Event]:
+        """The events of a few outputs, those of each in order."""
+        return chain.from_iterable(map(self.events, ids))
 
     def events_after(self, seq: int) -> Iterator[Event]:
         return starmap(decode, self._stored(after=seq))

@@ -1,4 +1,4 @@
-"""A run as columns, for what reads a log of millions of events as a whole.
+"""A run as columns, for what reads a long log as a whole.
 
 `gatekeeper.log.run.Run` has objects of each output, about a kilobyte; columns need a tenth of that.
 """
@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from array import array
-from bisect import insort
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,22 +27,20 @@ from gatekeeper.log.events import (
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.log.opening import open_log
 from gatekeeper.log.place import PostgresRun
+from gatekeeper.log.rows import row_of
 from gatekeeper.log.run import HealthChange, fresh_ledger
-from gatekeeper.types import (
-    FloatArray,
-    Generation,
-    Outcome,
-    Reason,
-    SignalState,
-    Verdict,
-)
+from gatekeeper.types import FloatArray, Outcome, Reason, SignalState, Verdict
+
+if TYPE_CHECKING:
+    from gatekeeper.log.postgres import PostgresLog
+    from gatekeeper.log.sqlite import SQLiteLog
 
 __all__ = ["NO_VERDICT", "RunTable", "read_table"]
 
+NO_VERDICT = -1
 _REASON = {reason: i for i, reason in enumerate(Reason)}
 _VERDICT = {verdict: i for i, verdict in enumerate(Verdict)}
-NO_VERDICT = -1
-_NUMBERS, _KINDS = 5, 4  # of each output, one after another
+_NUMBERS, _CODES = 8, 6  # of each output, one after another; the last 3 and 2 are of its verdict
 
 Flags = NDArray[np.bool_]
 Codes = NDArray[np.int8]
@@ -51,20 +48,24 @@ Codes = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """A run, as read from its log; arrays of shape (N,), in the order of the decisions.
+    """A run, as read from its log. Arrays have shape (N,), in the order of the decisions.
 
     Attributes
     ----------
     settings, ledger, fingerprint, health_changes, warmups
-        As of `Run`.
+        As of `gatekeeper.log.run.Run`.
     ids
         Of the outputs.
     h
-        h1, h2, h3, (N, 3); NaN missing.
+        h1, h2, h3, shape (N, 3); NaN: missing.
+    cost_estimate
+        ĉ, above 0.
+    propensity
+        In [0, 1].
     stratum
-        -1 without one.
+        At least 0; -1: none.
     features
-        By name; NaN absent.
+        Arrays by name, in the order of the names; NaN: absent.
     reason
         Index in `tuple(Reason)`.
     selected
@@ -72,19 +73,21 @@ class RunTable:
     scored, missing
         With a score of the policy; without any signal.
     verdict
-        Index in `tuple(Verdict)`, also where the verifier could not tell; `NO_VERDICT`.
-    known
-        With an outcome: charged, or from outside.
+        Index in `tuple(Verdict)`, also where the verifier could not tell; `NO_VERDICT`: none.
     external
-        The outcome is from outside.
-    error, value
-        Of the outcome; NaN unknown.
+        The verdict is from outside.
+    error
+        1 wrong, 0 right; NaN: unknown.
+    value
+        Of a metric; NaN: none was given, or the error is unknown.
     cost
-        The charge, or what it would have been for an external verdict; NaN unknown.
+        The charge in the budget's unit, or what it would have been for an external verdict; NaN:
+        the error or the cost is unknown.
     why
-        Why the verifier could not tell, the last time; "" where it always could.
-    wrong
-        The first outputs that were found wrong, with their texts.
+        Why the verifier could not tell, for the last selected output that has no verdict for this
+        reason; "": there is none.
+    wrong_rows
+        The first wrong outputs as flat rows (`gatekeeper.log.rows`), as many as were asked for.
     """
 
     settings: Mapping[str, Any]
@@ -103,83 +106,83 @@ class RunTable:
     scored: Flags
     missing: Flags
     verdict: Codes
-    known: Flags
     external: Flags
     error: FloatArray
     value: FloatArray
     cost: FloatArray
     why: str
-    wrong: tuple[tuple[Output, Generation], ...]
-
-    def of_verdict(self, verdict: Verdict) -> Flags:
-        """With this verdict, or with none because the verifier could not tell."""
-        return np.asarray(self.verdict == _VERDICT[verdict])
+    wrong_rows: tuple[dict[str, Any], ...] = ()
 
     @property
     def labelled(self) -> Flags:
         """With a verdict of right or wrong."""
         return ~np.isnan(self.error)
 
+    @property
+    def wrong(self) -> Flags:
+        """With a verdict of wrong."""
+        return np.asarray(self.error == 1.0)
+
     def of_reason(self, reason: Reason) -> Flags:
         """Decided on for this reason."""
         return np.asarray(self.reason == _REASON[reason])
 
+    def of_verdict(self, verdict: Verdict) -> Flags:
+        """With this verdict."""
+        return np.asarray(self.verdict == _VERDICT[verdict])
 
-class _FirstWrong:
-    """The first outputs, in the order of the decisions, that were found wrong, with their texts.
 
-    A verdict from outside may come for any output at any time. So all outputs are kept until enough
-    are wrong, and from then on those before the last of these.
+def read_table(path: str | Path | PostgresRun, *, wrong_rows: int = 0) -> RunTable:
+    """Apply a log's events, read-only, also while a gate writes it.
+
+    Parameters
+    ----------
+    path
+        A gate's log: a file, or a run in PostgreSQL.
+    wrong_rows
+        How many wrong outputs to read as rows, with their texts.
+
+    Raises
+    ------
+    LogError
+        As `gatekeeper.log.run.read_run`.
     """
+    with open_log(path, read_only=True) as log:
+        settings = log.settings()
+        state = _TableState(fresh_ledger(settings, path))
+        for event in log.events():
+            state.apply(event)
+        table = state.table(settings)
+        first = np.flatnonzero(table.wrong)[:wrong_rows].tolist()
+        return replace(table, wrong_rows=_rows(log, [table.ids[i] for i in first]))
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: dict[str, tuple[int, Output, Generation]] = {}  # by place
-        self._places: list[int] = []  # of the wrong ones, at most `most`, in order
 
-    def add(self, place: int, event: Decided, output: Output | None) -> None:
-        """Of an output that is not in the fold's state there is no object yet."""
-        if len(self._places) < self._most:
-            kept = Output.of([event]) if output is None else output
-            self._kept[event.id] = place, kept, event.generation
-
-    def apply(self, event: ExternalVerdict) -> None:
-        if event.id in self._kept:
-            self._kept[event.id][1].apply(event)
-
-    def judge(self, id_: str, error: int | None) -> None:
-        """After a verdict."""
-        if error != 1 or id_ not in self._kept:
-            return
-        insort(self._places, self._kept[id_][0])
-        del self._places[self._most :]
-        if len(self._places) == self._most:
-            last = self._places[-1]
-            self._kept = {k: kept for k, kept in self._kept.items() if kept[0] <= last}
-
-    def wrong(self) -> tuple[tuple[Output, Generation], ...]:
-        return tuple(
-            (output, generation)
-            for _, output, generation in self._kept.values()
-            if output.outcome is not None and output.outcome.error == 1
-        )
+def _rows(log: SQLiteLog | PostgresLog, ids: Collection[str]) -> tuple[dict[str, Any], ...]:
+    """Rows of some outputs, in the order of their ids."""
+    found: dict[str, list[Event]] = {id_: [] for id_ in ids}
+    for event in log.events_of(ids):
+        found[event.id].append(event)
+    rows = []
+    for events in found.values():
+        decided = events[0]
+        assert isinstance(decided, Decided)
+        rows.append(row_of(Output.of(events), decided.generation))
+    return tuple(rows)
 
 
 class _TableState(LogState):
-    """The fold, with columns. `outputs` has selected ones, until a verdict is charged."""
+    """The fold, with columns. `outputs` has those selected for which nothing was charged."""
 
     keeps_all = False
 
-    def __init__(self, ledger: Ledger, shown: int) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.first = _FirstWrong(shown)
-        self.changes: list[HealthChange] = []
-        self.ids: list[str] = []
-        self.numbers, self.kinds, self.strata = array("d"), array("b"), array("q")
-        self.features: dict[str, array[float]] = {}
-        self.places: dict[str, int] = {}  # of `outputs`
-        self.settled_at, self.settled_as, self.settled = array("q"), array("b"), array("d")
-        self.from_outside: dict[str, Outcome] = {}  # of those not in `outputs`
+        self._changes: list[HealthChange] = []
+        self._ids: list[str] = []
+        self._numbers, self._codes, self._strata = array("d"), array("b"), array("q")
+        self._features: dict[str, array[float]] = {}
+        self._places: dict[str, int] = {}  # of `outputs`
+        self._external: dict[str, Outcome] = {}  # of those not in `outputs`
 
     def apply(self, event: Event) -> None:
         super().apply(event)
@@ -187,118 +190,84 @@ class _TableState(LogState):
             case Decided():
                 self._append(event)
             case Settled():
-                outcome, error = event.outcome, event.outcome.error
-                self.settled_at.append(self.places.pop(event.id))
-                self.settled_as.append(_VERDICT[outcome.verdict])
-                self.settled.extend(map(_number, (error, outcome.value, outcome.cost)))
-                self.first.judge(event.id, error)
-                del self.outputs[event.id]
-            case ExternalVerdict():
-                if event.id not in self.outputs:
-                    self.from_outside[event.id] = event.outcome
-                    self.first.apply(event)
-                self.first.judge(event.id, event.outcome.error)
+                output = self.outputs.pop(event.id)
+                place = self._places.pop(event.id)
+                self._conclude(place, event.outcome, external=output.external)
+            case ExternalVerdict() if event.id not in self.outputs:
+                self._external[event.id] = event.outcome
             case HealthChanged():
-                self.changes.append(HealthChange(self.ledger.seen, event.health, event.why))
+                self._changes.append(HealthChange(self.ledger.seen, event.health, event.why))
 
     def _append(self, event: Decided) -> None:
-        candidate, decision = event.candidate, event.decision
-        h, score, place = candidate.signals, decision.score, len(self.ids)
+        candidate, decision, place = event.candidate, event.decision, len(self._ids)
+        h, score = candidate.signals, decision.score
         for name, value in candidate.features.items():
-            column = self.features.setdefault(name, array("d"))
+            column = self._features.setdefault(name, array("d"))
             column.extend((nan,) * (place - len(column)))
             column.append(value)
         if decision.verify:
-            self.places[candidate.id] = place
-        self.first.add(place, event, self.outputs.get(candidate.id))
-        self.ids.append(candidate.id)
-        self.numbers.extend((h.h1, h.h2, h.h3, candidate.cost_estimate, decision.propensity))
-        missing = h.state is SignalState.MISSING
-        self.kinds.extend((_REASON[decision.reason], decision.verify, score == score, missing))
-        self.strata.append(-1 if decision.stratum is None else decision.stratum)
+            self._places[candidate.id] = place
+        self._ids.append(candidate.id)
+        self._numbers.extend(
+            (h.h1, h.h2, h.h3, candidate.cost_estimate, decision.propensity, nan, nan, nan)
+        )
+        reason, missing = _REASON[decision.reason], h.state is SignalState.MISSING
+        self._codes.extend((reason, decision.verify, score == score, missing, NO_VERDICT, False))
+        self._strata.append(-1 if decision.stratum is None else decision.stratum)
+
+    def _conclude(self, place: int, outcome: Outcome, *, external: bool) -> None:
+        """Set what is known of a verification, or that the verifier could not tell."""
+        error, cost = outcome.error, outcome.cost
+        if external:
+            cost = _external_cost(outcome, self.ledger.budget.unit)
+        if error is not None:
+            end = (place + 1) * _NUMBERS
+            numbers = array("d", (error, _number(outcome.value), _number(cost)))
+            self._numbers[end - 3 : end] = numbers
+        end = (place + 1) * _CODES
+        self._codes[end - 2 : end] = array("b", (_VERDICT[outcome.verdict], external))
 
     def table(self, settings: Mapping[str, Any]) -> RunTable:
-        n = len(self.ids)
-        numbers = np.array(self.numbers).reshape(n, _NUMBERS)
-        kinds = np.array(self.kinds, dtype=np.int8).reshape(n, _KINDS)
-        verdict = np.full(n, NO_VERDICT, dtype=np.int8)
-        known, external = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-        outcomes = np.full((n, 3), nan)  # error, value, cost
-        at = np.array(self.settled_at, dtype=np.intp)
-        verdict[at], known[at] = np.array(self.settled_as, dtype=np.int8), True
-        outcomes[at] = np.array(self.settled).reshape(-1, 3)
+        """The columns of all outputs. Called once, after the last event."""
         why = ""
-        for place, outcome, from_outside in self._others():
-            verdict[place], external[place] = _VERDICT[outcome.verdict], from_outside
-            if from_outside:
-                known[place] = True
-                cost = _external_cost(outcome, self.ledger.budget.unit)
-                outcomes[place] = tuple(map(_number, (outcome.error, outcome.value, cost)))
-            if kinds[place, 1] and outcome.error is None:
-                why = outcome.detail or "it did not say why"
+        for id_, output in self.outputs.items():
+            outcome = output.outcome or output.unavailable
+            if outcome is not None:
+                self._conclude(self._places[id_], outcome, external=output.external)
+                if outcome.error is None:
+                    why = outcome.detail or "it did not say why"
+        if self._external:
+            for place, id_ in enumerate(self._ids):
+                if id_ in self._external:
+                    self._conclude(place, self._external[id_], external=True)
+        n = len(self._ids)
+        numbers = np.array(self._numbers, dtype=np.float64).reshape(n, _NUMBERS).T.copy()
+        h1, h2, h3, cost_estimate, propensity, error, value, cost = numbers
+        codes = np.array(self._codes, dtype=np.int8).reshape(n, _CODES).T.copy()
+        reason, selected, scored, missing, verdict, external = codes
         return RunTable(
             settings,
             self.ledger,
             self.fingerprint,
-            tuple(self.changes),
+            tuple(self._changes),
             self.warmups,
-            self.ids,
-            h=numbers[:, :3].copy(),
-            cost_estimate=numbers[:, 3].copy(),
-            propensity=numbers[:, 4].copy(),
-            stratum=np.array(self.strata, dtype=np.intp),
-            features={name: _filled(column, n) for name, column in sorted(self.features.items())},
-            reason=kinds[:, 0].copy(),
-            selected=kinds[:, 1] == 1,
-            scored=kinds[:, 2] == 1,
-            missing=kinds[:, 3] == 1,
+            self._ids,
+            h=np.column_stack((h1, h2, h3)),
+            cost_estimate=cost_estimate,
+            propensity=propensity,
+            stratum=np.array(self._strata, dtype=np.intp),
+            features={name: _filled(column, n) for name, column in sorted(self._features.items())},
+            reason=reason,
+            selected=selected == 1,
+            scored=scored == 1,
+            missing=missing == 1,
             verdict=verdict,
-            known=known,
-            external=external,
-            error=outcomes[:, 0].copy(),
-            value=np.where(np.isnan(outcomes[:, 0]), nan, outcomes[:, 1]),
-            cost=outcomes[:, 2].copy(),
+            external=external == 1,
+            error=error,
+            value=value,
+            cost=cost,
             why=why,
-            wrong=self.first.wrong(),
         )
-
-    def _others(self) -> Sequence[tuple[int, Outcome, bool]]:
-        """Place of each outcome that was not charged, and whether it is from outside; in order."""
-        found = [
-            (self.places[id_], outcome, output.external)
-            for id_, output in self.outputs.items()
-            if (outcome := output.outcome or output.unavailable) is not None
-        ]
-        if self.from_outside:
-            found += [
-                (place, self.from_outside[id_], True)
-                for place, id_ in enumerate(self.ids)
-                if id_ in self.from_outside
-            ]
-        return sorted(found, key=lambda other: other[0])
-
-
-def read_table(path: str | Path | PostgresRun, *, shown: int = 0) -> RunTable:
-    """Apply a log's events, read-only, also while a gate writes it.
-
-    Parameters
-    ----------
-    path
-        A gate's log: a file, or a run in PostgreSQL.
-    shown
-        How many of the wrong outputs are kept with their texts.
-
-    Raises
-    ------
-    LogError
-        As of `read_run`.
-    """
-    with open_log(path, read_only=True) as log:
-        settings = log.settings()
-        state = _TableState(fresh_ledger(settings, path), shown)
-        for event in log.events():
-            state.apply(event)
-    return state.table(settings)
 
 
 def _number(value: float | None) -> float:

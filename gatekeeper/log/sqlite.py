@@ -14,7 +14,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import starmap
 from pathlib import Path
@@ -167,10 +167,14 @@ class SQLiteLog:
 
     def rows(self, id_: str | None = None) -> Iterator[Row]:
         """The events as they are stored: all, or those of one output."""
-        return starmap(Row, self._stored(id_))
+        return starmap(Row, self._stored(None if id_ is None else (id_,)))
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
-        return self._decoded(self._stored(id_))
+        return self._decoded(self._stored(None if id_ is None else (id_,)))
+
+    def events_of(self, ids: Collection[str]) -> Iterator[Event]:
+        """The events of a few outputs, those of each in order."""
+        return self._decoded(self._stored(ids))
 
     def events_after(self, seq: int) -> Iterator[Event]:
         return self._decoded(self._stored(after=seq))
@@ -235,12 +239,15 @@ class SQLiteLog:
         return last or 0
 
     def _stored(
-        self, id_: str | None = None, *, after: int = 0
+        self, ids: Collection[str] | None = None, *, after: int = 0
     ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        where, values = ("seq > ?", (after,)) if id_ is None else ("id = ?", (id_,))
+        where = "seq > ?"
+        values: list[str | int] = [after]
+        if ids is not None:
+            where, values = f"id IN ({', '.join('?' * len(ids))})", list(ids)
         query = f"SELECT kind, id, data FROM events WHERE {where} ORDER BY seq"
         try:
-            if id_ is not None and not self._indexed:
+            if ids is not None and not self._indexed:
                 self._indexed = True
                 with suppress(sqlite3.OperationalError):  # a full disk: works without, but slower
                     self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_run
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.rows import row_of
 from gatekeeper.log.run_table import RunTable, read_table
 from gatekeeper.policies import T0, Calibrated, PolicyDescriptor, built_in, describe_policy
 from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
@@ -59,7 +57,6 @@ class RunData:
     log: RunTable
     notes: tuple[str, ...]  # reasons why the gate could not choose or learn
     summary: Summary
-    wrong: list[dict[str, Any]]  # rows of the first `SHOWN` wrong outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +92,7 @@ def read_data(
 ) -> ReportData:
     """Read the file and compute the data of the page. Parameters and errors as in `report`."""
     made_with = command or call_of(path, beta=beta, skip_bad=skip_bad)
-    run = read_table(path, shown=SHOWN) if is_log(path) else None
+    run = read_table(path, wrong_rows=SHOWN) if is_log(path) else None
     if run is None:
         assert not isinstance(path, PostgresRun)
         records = read_records(path, skip_bad=skip_bad, on_bad=on_bad)
@@ -129,12 +126,11 @@ def _counted(run: RunTable) -> RunData:
         warmup=run.of_reason(Reason.WARMUP),
         selected=run.selected,
         labelled=run.labelled,
-        wrong=run.error == 1.0,
+        wrong=run.wrong,
         budget_exhausted=int(run.of_reason(Reason.BUDGET_EXHAUSTED).sum()),
         missing_signal=int(run.missing.sum()),
     )
-    wrong = [row_of(output, generation) for output, generation in run.wrong]
-    return RunData(run, Shortfall.of_table(run).notes(), summary, wrong)
+    return RunData(run, Shortfall.of_table(run).notes(), summary)
 
 
 def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyReplays | None:

@@ -112,6 +112,9 @@ def test_events_come_back_in_order(place: Path | PostgresRun) -> None:
                 assert list(one.events_after(777)) == events[777:]
                 for id_ in (*ids, "unknown"):
                     assert list(one.events(id_)) == list(memory.events(id_))
+                for some in ([], ["unknown"], [ids[2], "unknown", ids[0]], ids):
+                    found = sorted(one.events_of(some), key=lambda event: event.id)
+                    assert found == [e for id_ in sorted(some) for e in memory.events(id_)]
     with open_log(place) as log:
         log.append([Learned("more")])
         assert list(log.events()) == [*events, Learned("more")]

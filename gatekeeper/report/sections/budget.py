@@ -81,7 +81,7 @@ def _share(group: GroupAccount) -> float:
 def _timeline(run: RunTable) -> Markup:
     budget = run.ledger.budget
     mine = run.labelled & ~run.external
-    wrong = mine & (run.error == 1.0)
+    wrong = mine & run.wrong
     warmup = int(run.of_reason(Reason.WARMUP).sum())
     rate = budget.fraction if budget.unit == "verifications" else None
     drawn = figures.timeline_figure(mine, wrong, warmup=warmup, rate=rate)

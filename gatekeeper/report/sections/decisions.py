@@ -42,7 +42,7 @@ def _reasons(run: RunTable) -> dict[Reason, ReasonCounts]:
         if of.any():
             selected = of & run.selected
             known = selected & run.labelled
-            masks = (of, selected, known, known & (run.error == 1.0))
+            masks = (of, selected, known, known & run.wrong)
             counts[reason] = ReasonCounts(*(int(mask.sum()) for mask in masks))
     return counts
 

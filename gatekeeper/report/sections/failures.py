@@ -16,12 +16,14 @@ LONG = 4000  # characters of a text
 def failures(data: ReportData) -> Section | None:
     if data.run is None:
         return None
-    shown, wrong = data.run.wrong, int((data.run.log.error == 1.0).sum())
-    name, unit = shlex.quote(data.name), data.run.log.ledger.budget.unit
+    log = data.run.log
+    shown, wrong = log.wrong_rows, int(log.wrong.sum())
+    name = shlex.quote(data.name)
     if not shown:
         return section("Wrong outputs", element("p", "No output was found wrong."))
-    few = wrong == len(shown)
-    which = f"All {wrong}" if few else f"The first {len(shown)} of {wrong:,}"
+    which = f"All {wrong}"
+    if wrong > len(shown):
+        which = f"The first {len(shown)} of {wrong:,}"
     return section(
         "Wrong outputs",
         element(
@@ -33,7 +35,7 @@ def failures(data: ReportData) -> Section | None:
             element("code", f"read_run({data.name!r}).to_pandas()"),
             class_="caption",
         ),
-        folded(which, *(_failure(row, unit) for row in shown)),
+        folded(which, *(_failure(row, log.ledger.budget.unit) for row in shown)),
     )
 
 
