@@ -38,13 +38,13 @@ from off_policy import logged
 from gatekeeper.adapters.generate import bundled_generator
 from gatekeeper.analysis.experiment import Protocol, compare
 from gatekeeper.analysis.feature_worth import feature_worth
+from gatekeeper.analysis.outputs import raw_of_records
 from gatekeeper.analysis.policy_run import METRICS
 from gatekeeper.analysis.predictions import cross_fitted
 from gatekeeper.analysis.vectorised import Stream
 from gatekeeper.bundled import TASKS
 from gatekeeper.costs import output_length
 from gatekeeper.features import with_agreement
-from gatekeeper.io.record_table import feature_rows
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.io.tasks import read_tasks
 from gatekeeper.maths import MathChecker
@@ -52,7 +52,6 @@ from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import Calibrated, Threshold
 from gatekeeper.sandbox import LocalSandbox
 from gatekeeper.signals import signals_of
-from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 from gatekeeper.verifiers import ByKind
@@ -136,12 +135,10 @@ def check_agreement(table: RecordTable, samples: int, protocol: Protocol, seeds:
 def offline(table: RecordTable) -> FloatArray:
     """Points of recall that features gain where every label is known, (budgets,)."""
     everything = np.ones(len(table), dtype=bool)
-    sizes = np.log(table.cost_estimate).tolist()
+    raw = raw_of_records(table)
     by_features = []
-    for columns in (table.features, None):
-        rows = zip(table.h.tolist(), sizes, feature_rows(columns), strict=False)
-        raw = [Raw(h1, h2, h3, size, 0.0, features) for (h1, h2, h3), size, features in rows]
-        odds = cross_fitted(RawTable.of(raw), everything, table.error)
+    for used in (raw, raw.only(())):
+        odds = cross_fitted(used, everything, table.error)
         order = np.argsort(-1.0 / (1.0 + np.exp(-odds)) / table.cost_estimate, kind="stable")
         spent = table.cost[order].cumsum() / table.cost.sum()
         found = table.error[order].cumsum() / table.error.sum()

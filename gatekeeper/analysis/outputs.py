@@ -53,14 +53,16 @@ class OutputTable(NamedTuple):
 
 
 def raw_of_records(table: RecordTable) -> RawTable:
-    """What predictions are made from, of the outputs of a log or a file of records."""
-    features = table.features or {}
-    rows = np.zeros((len(table), 5))
-    rows[:, :3] = table.h
-    rows[:, 3] = list(map(log, table.cost_estimate.tolist()))  # numpy's differs in the last bit
-    columns = [features[name] for name in sorted(features)]
-    shaped = np.column_stack(columns) if columns else np.zeros((len(table), 0))
-    return RawTable(rows, tuple(sorted(features)), shaped)
+    """What predictions are made from, of records: they keep no numbers of positions."""
+    sizes = [log(cost) for cost in table.cost_estimate.tolist()]  # numpy's differs in the last bit
+    none = np.zeros((len(table), 0))
+    names = tuple(sorted(table.features or {}))
+    columns = [] if table.features is None else [table.features[name] for name in names]
+    return RawTable(
+        np.column_stack((table.h, sizes, np.zeros(len(table)))),
+        names,
+        np.column_stack((none, *columns)),
+    )
 
 
 def _of_records(table: RecordTable) -> OutputTable:

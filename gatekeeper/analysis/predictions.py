@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.stats.error_model import ErrorModel
+from gatekeeper.stats.error_model import ErrorModel, KnownTable
 from gatekeeper.stats.raw_table import RawTable
 from gatekeeper.types import FloatArray
 
@@ -53,12 +53,11 @@ def cross_fitted(raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray) -> 
 def _log_odds(
     raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
 ) -> FloatArray:
-    known = np.flatnonzero(drawn)
-    recent = raw.take(slice(None, None, -(-label.size // REFERENCE)))
-    no_costs = np.full(known.size, np.nan)
-    model = ErrorModel.fit_table(recent, raw.take(known), label[known], no_costs)
+    at = np.flatnonzero(drawn)
+    known = KnownTable(raw.take(at), label[at], np.full(at.size, np.nan))
+    model = ErrorModel.fit(raw.take(slice(None, None, -(-label.size // REFERENCE))), known)
     asked = np.flatnonzero(of)
     parts = np.array_split(asked, max(-(-asked.size // AT_ONCE), 1))
-    p = np.concatenate([model.of_table(raw.take(part))[0] for part in parts])
+    p = np.concatenate([model.of_rows(raw.take(part))[0] for part in parts])
     p = p.clip(SURE, 1.0 - SURE)
     return np.asarray(np.log(p) - np.log1p(-p))

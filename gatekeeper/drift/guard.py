@@ -23,10 +23,11 @@ from gatekeeper.stats.error_model import (
     RECENT,
     ErrorModel,
     Known,
-    Raw,
+    KnownTable,
     has_signal,
     raw_of,
 )
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.shrinkage import FLIPPED, as_seen
 from gatekeeper.types import Candidate, Decision, Label, Outcome, PolicyHealth, Reason, Signals
 from gatekeeper.types.states import REFUSED
@@ -269,7 +270,8 @@ class DriftGuard:
         raw = raw_of(candidate)
         if self.testing and self._labels >= self._next_fit:
             self._next_fit = min(int(self._labels * GROWTH) + 1, self._labels + AT_MOST)
-            self._model = ErrorModel.fit([raw_of(c) for c in self._recent], self._known)
+            recent = RawTable.of([raw_of(c) for c in self._recent])
+            self._model = ErrorModel.fit(recent, KnownTable.of(self._known))
         if self.testing and self._model is not None:
             # between clean labels and those that the fit assumes
             q = as_seen(self._model(raw)[0], FLIPPED / 2.0)

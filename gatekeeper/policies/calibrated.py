@@ -20,10 +20,11 @@ from gatekeeper.stats.error_model import (
     RECENT,
     ErrorModel,
     Known,
-    Raw,
+    KnownTable,
     has_signal,
     raw_of,
 )
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.shrinkage import as_seen
 from gatekeeper.types import Candidate, Decision, Outcome, Reason
 
@@ -182,9 +183,10 @@ class Calibrated:
         # recall the posterior mean gains nothing, and where errors are rare it overrates uncertain
         # candidates.)
         cautious = self.objective == "precision"
-        self._model = ErrorModel.fit(self._recent, self._known, cautious=cautious)
+        recent = RawTable.of(self._recent)
+        self._model = ErrorModel.fit(recent, KnownTable.of(self._known), cautious=cautious)
         self._per_cost = self.objective == "recall" or self._labels < FEW
-        p, cost = self._model.of_rows(self._recent)
+        p, cost = self._model.of_rows(recent)
         self._pacer.set_prices(p / cost if self._per_cost else p, cost)
 
     def _test_fit(self, error: int, p: float) -> None:

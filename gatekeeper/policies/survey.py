@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.policies.descriptor import Goal, Learns, Need
-from gatekeeper.stats.error_model import KNOWN, RECENT, Raw, raw_of
-from gatekeeper.stats.raw_table import RawTable
+from gatekeeper.stats.error_model import KNOWN, RECENT, raw_of
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.sequential_draws import SequentialDraws
 from gatekeeper.stats.spread_model import SpreadModel
 from gatekeeper.types import Candidate, Decision, Outcome, Reason

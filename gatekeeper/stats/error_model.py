@@ -9,7 +9,7 @@ features that labels justify are used, for P(error) (`stats.inclusion`).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import exp, inf, log, log1p, pi, sqrt
 from operator import mul
@@ -30,7 +30,7 @@ __all__ = [
     "RECENT",
     "ErrorModel",
     "Known",
-    "Raw",
+    "KnownTable",
     "design_of",
     "has_signal",
     "raw_of",
@@ -84,6 +84,23 @@ class Known(NamedTuple):
     cost: float  # > 0; NaN unknown
 
 
+class KnownTable(NamedTuple):
+    """Candidates whose outcomes are known, as arrays."""
+
+    raw: RawTable
+    error: FloatArray  # (N,), 0 or 1
+    cost: FloatArray  # (N,), > 0; NaN unknown
+
+    @classmethod
+    def of(cls, known: Iterable[Known]) -> KnownTable:
+        known = list(known)
+        return cls(
+            RawTable.of([k.raw for k in known]),
+            np.array([k.error for k in known], dtype=np.float64),
+            np.array([k.cost for k in known], dtype=np.float64),
+        )
+
+
 def raw_of(candidate: Candidate) -> Raw:
     """The data of a candidate before verification."""
     h = candidate.signals
@@ -130,9 +147,7 @@ class ErrorModel:
         self._effects = terms.effects(weights[0, WIDTH:])
 
     @classmethod
-    def fit(
-        cls, recent: Sequence[Raw], known: Sequence[Known], *, cautious: bool = False
-    ) -> ErrorModel:
+    def fit(cls, recent: RawTable, known: KnownTable, *, cautious: bool = False) -> ErrorModel:
         """Fit to outcomes.
 
         Parameters
@@ -150,30 +165,12 @@ class ErrorModel:
         ----------
         MacKay (1992), "The evidence framework applied to classification networks".
         """
-        return cls.fit_table(
-            RawTable.of(recent),
-            RawTable.of([k.raw for k in known]),
-            np.array([k.error for k in known], dtype=np.float64),
-            np.array([k.cost for k in known], dtype=np.float64),
-            cautious=cautious,
-        )
-
-    @classmethod
-    def fit_table(
-        cls,
-        recent: RawTable,
-        known: RawTable,
-        y: FloatArray,
-        cost: FloatArray,
-        *,
-        cautious: bool = False,
-    ) -> ErrorModel:
-        """The same from columns: errors y (n,) and costs (n,) of the known ones."""
+        raw, y, cost = known
         scales = [RankScale.of(column) for column in recent.rows.T]
         sizes = recent.rows[:, 3]
         edges = np.quantile(sizes, np.arange(1, HALVES) / HALVES).tolist()
         middle = float(sizes.mean())
-        x = design_of(scales, edges, middle, known.rows)
+        x = design_of(scales, edges, middle, raw.rows)
         paid = cost > 0.0
         cost, of_paid = cost[paid], x[paid]
         level = float(np.log(cost).mean()) if cost.size else 0.0
@@ -185,7 +182,7 @@ class ErrorModel:
         every = -(-len(recent.rows) // SCALED)
         terms = FeatureTerms.of_table(recent.names, recent.features[::every])
         if terms:
-            terms, fitted = _with_features(x, y, fitted, terms, known)
+            terms, fitted = _with_features(x, y, fitted, terms, raw)
         error, covariance, _ = fitted
         weights = [error, np.pad(log_cost, (0, error.size - WIDTH))]
         if cautious:
@@ -220,14 +217,10 @@ class ErrorModel:
             odds /= sqrt(1.0 + pi / 8.0 * float(by @ by))
         return 1.0 / (1.0 + exp(-max(odds, -FARTHEST))), exp(sum(map(mul, cost, f))), k // 2
 
-    def of_rows(self, recent: Sequence[Raw]) -> tuple[FloatArray, FloatArray]:
+    def of_rows(self, table: RawTable) -> tuple[FloatArray, FloatArray]:
         """P(error) and E[cost] of many candidates, (n,) each."""
-        return self.of_table(RawTable.of(recent))
-
-    def of_table(self, table: RawTable) -> tuple[FloatArray, FloatArray]:
-        """The same from columns."""
         x = design_of(self._scales, self._edges, self._middle, table.rows)
-        x = np.hstack([x, self._terms.of_table_rows(table.names, table.features)])
+        x = np.hstack([x, self._terms.of_rows(table.names, table.features)])
         odds, log_cost, *off = self._weights @ x.T
         odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
         return 1.0 / (1.0 + np.exp(-np.maximum(odds, -FARTHEST))), np.exp(log_cost)
@@ -264,10 +257,10 @@ def _with_features(
     y: FloatArray,
     fitted: Fit,
     terms: FeatureTerms,
-    known: RawTable,
+    raw: RawTable,
 ) -> tuple[FeatureTerms, Fit]:
     """The terms that labels justify beside the design x (n, WIDTH), and the fit with them."""
-    more = terms.of_table_rows(known.names, known.features)
+    more = terms.of_rows(raw.names, raw.features)
     slab = SLAB[terms.kinds]
     probability, variance, mean = inclusion(
         x, y, fitted, more, slab=slab, kinds=terms.kinds, features=len(terms)

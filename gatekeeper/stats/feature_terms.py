@@ -50,10 +50,7 @@ class FeatureTerms:
 
     @classmethod
     def of_table(cls, names: Sequence[str], table: FloatArray) -> FeatureTerms:
-        """The terms of all features that were seen and that varied.
-
-        Their values (n, number of names) are NaN where absent.
-        """
+        """The terms of the features that varied, from values (n, number of names), NaN absent."""
         terms = []
         for name, column in zip(names, table.T, strict=True):
             if np.isnan(column).all():  # never seen
@@ -114,8 +111,8 @@ class FeatureTerms:
             found.append(Effect(name, values, pieces, weight.get(ABSENT, 0.0)))
         return found
 
-    def of_table_rows(self, names: Sequence[str], table: FloatArray) -> FloatArray:
-        """The same for many at once, (n, m), from values (n, number of names), NaN absent."""
+    def of_rows(self, names: Sequence[str], table: FloatArray) -> FloatArray:
+        """The columns of many outputs, (n, m), from values (n, number of names), NaN absent."""
         at = {name: i for i, name in enumerate(names)}
         columns = []
         for name, scale, kinds in self._terms:

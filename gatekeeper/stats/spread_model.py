@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.stats.error_model import Raw
-from gatekeeper.stats.raw_table import RawTable
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.value_model import Design, predict
 from gatekeeper.types import FloatArray
 

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.feature_terms import FeatureTerms
 from gatekeeper.stats.rank_scale import RankScale
-from gatekeeper.stats.raw_table import RawTable
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.types import FloatArray
 
 __all__ = ["Columns", "Design", "Predicted", "predict"]
@@ -73,7 +72,7 @@ class Design:
 
     def of_rows(self, table: RawTable) -> Columns:
         """The same for many at once."""
-        features = self._terms.of_table_rows(table.names, table.features)
+        features = self._terms.of_rows(table.names, table.features)
         z = np.column_stack([s.of_rows(v) for s, v in zip(self._scales, table.rows.T, strict=True)])
         h = z[:, :3]
         has = ~np.isnan(h)

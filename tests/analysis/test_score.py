@@ -25,9 +25,8 @@ from gatekeeper.analysis.mean_of_all import Drawn, interval_of, mean_of_all
 from gatekeeper.analysis.score import ScoreEstimate, estimate_score, score_as_json, show_score
 from gatekeeper.io.records import load_records, write_records
 from gatekeeper.policies import Survey
-from gatekeeper.stats.error_model import Raw
 from gatekeeper.stats.mid_p import midp_interval
-from gatekeeper.stats.raw_table import RawTable
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.value_model import Columns, Design, predict
 from gatekeeper.testing import make_generation
 from gatekeeper.types import FloatArray

@@ -19,9 +19,9 @@ from gatekeeper.io.records import RecordTable
 from gatekeeper.paper.stress import STREAMS, make_stream, true_error_probability
 from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.signals import signals_of
-from gatekeeper.stats.error_model import ErrorModel, Known, Raw, design_of, raw_of
+from gatekeeper.stats.error_model import ErrorModel, Known, KnownTable, design_of, raw_of
 from gatekeeper.stats.rank_scale import RankScale
-from gatekeeper.stats.raw_table import RawTable
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.shrinkage import FLIPPED, Group, shrunk_fit
 from gatekeeper.testing import ScriptedVerifier, make_generation
 from gatekeeper.types import Candidate, Decision, FloatArray, Outcome, Verdict
@@ -404,9 +404,10 @@ def raw_of_record(signals: object) -> Sequence[float]:
 def test_one_at_a_time_is_all_at_once(n: int, cautious: bool) -> None:
     raws, known = some_known(300, 1)
     raws += [Raw(np.nan, np.nan, np.nan, 0.0, 0.0), Raw(np.inf, -np.inf, 2.0, 40.0, 1e6)]
-    estimates = ErrorModel.fit(raws, known[:n], cautious=cautious)
+    table = RawTable.of(raws)
+    estimates = ErrorModel.fit(table, KnownTable.of(known[:n]), cautious=cautious)
     restored = ErrorModel.restored(json.loads(json.dumps(estimates.state())))
-    p, cost = estimates.of_rows(raws)
+    p, cost = estimates.of_rows(table)
     assert np.isfinite(p).all()
     assert (cost > 0).all()
     for i, raw in enumerate(raws):
@@ -418,13 +419,13 @@ def test_one_at_a_time_is_all_at_once(n: int, cautious: bool) -> None:
 def test_cautious_is_the_mean_over_the_posterior_of_the_coefficients(n: int) -> None:
     """Compared with draws from a posterior that is computed here."""
     raws, known = some_known(300, 1, missing=0.0)
-    bold, cautious = (ErrorModel.fit(raws, known[:n], cautious=c) for c in (False, True))
+    table, labels = RawTable.of(raws), KnownTable.of(known[:n])
+    bold, cautious = (ErrorModel.fit(table, labels, cautious=c) for c in (False, True))
     scales, edges, middle, weights, _ = cautious.state()
     weights = np.array(weights)
     w, covariance = weights[0], weights[2:].T @ weights[2:]
     used = np.diag(covariance) > 1e-9
-    rows = RawTable.of(raws).rows
-    x = design_of([RankScale(*scale) for scale in scales], edges, middle, rows)[:, used]
+    x = design_of([RankScale(*scale) for scale in scales], edges, middle, table.rows)[:, used]
     p = 1.0 / (1.0 + np.exp(-x[:n] @ w[used]))
     seen = FLIPPED + (1.0 - 2.0 * FLIPPED) * p
     information = ((1.0 - 2.0 * FLIPPED) * p * (1.0 - p)) ** 2 / (seen * (1.0 - seen))  # Fisher
@@ -436,7 +437,7 @@ def test_cautious_is_the_mean_over_the_posterior_of_the_coefficients(n: int) -> 
         w[used], covariance[np.ix_(used, used)], 4000
     )
     mean = (1.0 / (1.0 + np.exp(-x @ draws.T))).mean(axis=1)
-    of_bold, of_cautious = bold.of_rows(raws)[0], cautious.of_rows(raws)[0]
+    of_bold, of_cautious = bold.of_rows(table)[0], cautious.of_rows(table)[0]
     assert of_cautious == pytest.approx(mean, abs=0.03)
     assert (np.abs(of_cautious - 0.5) <= np.abs(of_bold - 0.5)).all()
     assert np.abs(of_bold - mean).max() > 3 * np.abs(of_cautious - mean).max()
@@ -446,8 +447,10 @@ def test_unknown_costs_are_ignored() -> None:
     """Neither of the expected cost nor of the account; the labels count all the same."""
     raws, known = some_known(300, 2)
     silent = [k._replace(cost=float("nan")) if i % 3 else k for i, k in enumerate(known)]
-    fitted = ErrorModel.fit(raws, known[::3])
-    some, everything = ErrorModel.fit(raws, silent), ErrorModel.fit(raws, known)
+    fitted, some, everything = (
+        ErrorModel.fit(RawTable.of(raws), KnownTable.of(each))
+        for each in (known[::3], silent, known)
+    )
     for raw in raws[:50]:
         assert some(raw)[1] == pytest.approx(fitted(raw)[1])
         assert some(raw)[0] == everything(raw)[0]

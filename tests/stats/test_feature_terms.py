@@ -9,7 +9,8 @@ import pytest
 
 from gatekeeper import Budget, Calibrated, Candidate, Generation, Reason, Signals, VerificationGate
 from gatekeeper.analysis.replay import outcome_of
-from gatekeeper.stats.error_model import ErrorModel, Known, Raw, raw_of
+from gatekeeper.stats.error_model import ErrorModel, Known, KnownTable, raw_of
+from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.testing import ScriptedVerifier
 from gatekeeper.types import FloatArray
 
@@ -37,9 +38,9 @@ def outputs(n: int, seed: int, noise: int = 5) -> tuple[list[Raw], list[Known]]:
 def test_one_at_a_time_is_all_at_once(cautious: bool) -> None:
     raws, known = outputs(400, 0)
     raws += [raws[0]._replace(features={}), raws[0]._replace(features={"unknown": 1.0})]
-    model = ErrorModel.fit(raws, known, cautious=cautious)
+    model = ErrorModel.fit(RawTable.of(raws), KnownTable.of(known), cautious=cautious)
     again = ErrorModel.restored(json.loads(json.dumps(model.state())))
-    p, cost = model.of_rows(raws)
+    p, cost = model.of_rows(RawTable.of(raws))
     for i, raw in enumerate(raws):
         assert model(raw)[:2] == pytest.approx((p[i], cost[i]))
         assert again(raw) == model(raw)
@@ -56,9 +57,9 @@ def test_useful_features_are_used_and_noise_is_not() -> None:
             features = {name: v for name, v in k.raw.features.items() if name in names}
             return k._replace(raw=k.raw._replace(features=features))
 
-        fitted = [seen(k) for k in known]
-        model = ErrorModel.fit([k.raw for k in fitted], fitted)
-        return model.of_rows([seen(k).raw for k in fresh])[0]
+        fitted = KnownTable.of(map(seen, known))
+        model = ErrorModel.fit(fitted.raw, fitted)
+        return model.of_rows(RawTable.of([seen(k).raw for k in fresh]))[0]
 
     def log_loss(p: FloatArray) -> float:
         return float(-np.log(np.where(y == 1, p, 1.0 - p)).mean())
