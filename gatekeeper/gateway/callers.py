@@ -72,6 +72,7 @@ def _directly(forward: _AnyHandler, route: _AnyHandler) -> _AnyHandler:
 class _Request(web.Request):
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         """Remove the header `Server` that aiohttp adds where the upstream sent none."""
+        await super()._prepare_hook(response)
         if response.headers.get("Server") == SERVER_SOFTWARE:
             del response.headers["Server"]
 

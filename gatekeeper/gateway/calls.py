@@ -17,6 +17,7 @@ from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.limits import MAX_LINE
+from gatekeeper.types.quick_init import quick_init
 
 __all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "read_call"]
 
@@ -29,7 +30,8 @@ _MEMBER = re.compile(rf'(?<!\\)"{_NAME}"\s*:'.encode())
 _ANY_HEADER = zlib.MAX_WBITS | 32  # zlib's own or gzip's
 
 
-@dataclass(slots=True)
+@quick_init
+@dataclass(frozen=True, slots=True)
 class Call:
     """A request for outputs.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Set
+from collections.abc import AsyncIterator, Mapping, Set
 from typing import Any
 
 import aiohttp
@@ -38,10 +38,6 @@ CONNECT = 10.0  # seconds until the upstream has accepted a connection
 KEEP = 4.0  # seconds: some servers (uvicorn, Node.js) close an idle connection after 5
 
 
-AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-"""Those that aiohttp adds to a request without them; the gateway adds none."""
-
-
 class CutError(Exception):
     """The upstream's connection ended before its answer did."""
 
@@ -63,8 +59,7 @@ class Upstream:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=AUTO_HEADERS,
-            request_class=_PassedRequest,
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
             read_bufsize=1 << 18,
             max_line_size=MAX_HEADER,
             max_field_size=MAX_HEADER,
@@ -134,20 +129,6 @@ def _passed(headers: Mapping[str, Any], stops: Set[str]) -> CIMultiDict[str]:
             if (lower := name.lower()) not in stops and not lower.startswith(OWN_HEADERS)
         ]
     )
-
-
-class _PassedRequest(aiohttp.ClientRequest):
-    """A request to which no header is added.
-
-    aiohttp finds that out for each request by two copies of the headers: benchmarks/gateway.py.
-    """
-
-    def update_auto_headers(self, skip_auto_headers: Iterable[str] | None) -> None:
-        """`AUTO_HEADERS` are never added, so there is nothing to look for."""
-        self._skip_auto_headers = _SKIPPED
-
-
-_SKIPPED: CIMultiDict[None] = CIMultiDict((name, None) for name in AUTO_HEADERS)
 
 
 class PassedResponse(web.StreamResponse):
