@@ -21,7 +21,6 @@ import sys
 from dataclasses import dataclass
 
 __all__ = [
-    "NOBODY",
     "Limits",
     "adopt_orphans",
     "confine",
@@ -30,6 +29,7 @@ __all__ = [
     "fork",
     "keep_signals_in",
     "landlock_version",
+    "users",
 ]
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
@@ -47,7 +47,6 @@ SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 SYS_LANDLOCK_CREATE, SYS_LANDLOCK_ADD, SYS_LANDLOCK_RESTRICT = 444, 445, 446
 PR_SET_KEEPCAPS = 8
 CAPABILITY_VERSION_3, CAP_DAC_READ_SEARCH = 0x20080522, 1 << 2
-NOBODY = 65534
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -207,15 +206,32 @@ def _separate(disk_mb: int, directory: str) -> None:
         _mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options)
 
 
+def users(first: int, count: int) -> range:
+    """Users, and groups, that no process has: these, or others in a user namespace without them.
+
+    Empty in a namespace of three users or fewer.
+    """
+    spans = [_longest(f"/proc/self/{name}") for name in ("uid_map", "gid_map")]
+    low, high = max(span.start for span in spans), min(span.stop for span in spans)
+    if low <= first and first + count <= high:
+        return range(first, first + count)
+    quarter = (high - low) // 4  # the system's users have the first numbers, nobody the last ones
+    return range(low + quarter, low + 2 * quarter)
+
+
+def _longest(path: str) -> range:
+    """The longest range of numbers in such a map; all numbers if the kernel has no maps."""
+    with contextlib.suppress(FileNotFoundError), open(path) as file:
+        lines = [[*map(int, line.split())] for line in file]
+        return max((range(line[0], line[0] + line[2]) for line in lines), key=len)
+    return range(1 << 32)
+
+
 def _become(uid: int) -> None:
     """A user nobody else is, without a way back."""
     os.setgroups([])
-    try:
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
-    except OSError:  # a user namespace with few users
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
 
 
 def _keep_capabilities(kept: int) -> None:

@@ -40,7 +40,6 @@ from typing import Any
 from gatekeeper.sandbox.inside import child, procfs
 from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.inside.lockdown import (
-    NOBODY,
     Limits,
     adopt_orphans,
     confine,
@@ -49,6 +48,7 @@ from gatekeeper.sandbox.inside.lockdown import (
     fork,
     keep_signals_in,
     landlock_version,
+    users,
 )
 from gatekeeper.sandbox.inside.warmup import warm_up
 from gatekeeper.sandbox.inside.wire import frame
@@ -97,7 +97,10 @@ class Supervisor:
         self._level: str = settings["level"]
         self._limits = Limits(**settings["limits"])
         self._seccomp = base64.b64decode(settings["seccomp"])
-        self._first_uid: int = settings["first_uid"]
+        # Two processes of one user could write to each other's memory.
+        self._users = users(settings["first_uid"], UIDS) if os.geteuid() == 0 else range(1)
+        if not self._users:
+            raise OSError("this user namespace has too few users")
         self._born = 0
         self._alive: dict[int, int] = {}  # number -> pid, of all children not yet ended
         self._directories: dict[int, str] = {}
@@ -196,16 +199,13 @@ class Supervisor:
             if os.geteuid() == 0:
                 os.chown(directory, uid, uid)
             return
-        try:  # there root may not change an owner, but may be in any group
-            os.setegid(uid)
-        except OSError:  # the user does not exist here, and its process becomes NOBODY
-            os.setegid(NOBODY)
+        os.setegid(uid)  # there root may not change an owner, but may be in any group
         os.mkdir(directory, 0o700)
         os.setegid(0)
         os.chmod(directory, 0o770)
 
     def _uid(self, number: int) -> int:
-        return self._first_uid + number % UIDS
+        return self._users[number % len(self._users)]
 
     def _live(
         self, number: int, connection: socket.socket, out: int, error: int, directory: str

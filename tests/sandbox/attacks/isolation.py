@@ -461,6 +461,23 @@ reach(
     """,
 )
 reach(
+    "privileges: the memory of another process",
+    """
+    import os
+    def f(x):
+        for pid in range(1, os.getpid() + 20):
+            for mode in (os.O_RDONLY, os.O_RDWR):
+                try:
+                    if pid != os.getpid():
+                        os.open(f"/proc/{pid}/mem", mode)
+                        return x * x
+                except OSError:
+                    pass
+    """,
+    "literal",
+    "check",
+)
+reach(
     "privileges: a namespace of one's own",
     """
     import ctypes
