@@ -204,6 +204,9 @@ def _separate(disk_mb: int, directory: str) -> None:
     for path in (directory, "/dev/shm"):
         options = f"size={disk_mb}m,nr_inodes=20k,mode=1777"
         _mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options)
+    if os.path.exists("/dev/pts"):  # bubblewrap's, whose owner an ordinary user's candidate is
+        options = "newinstance,ptmxmode=666,mode=620"
+        _mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options)
 
 
 def users(first: int, count: int) -> range:

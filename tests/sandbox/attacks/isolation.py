@@ -79,6 +79,24 @@ reach(
     """,
     unless={"landlock": "the file system is the machine's, and so is its usage"},
 )
+reach(
+    "left: a closed directory of terminals",
+    """
+    import os
+    def f(x):
+        if os.path.exists("/dev/pts") and os.stat("/dev/pts").st_mode & 0o777 == 0:
+            return x * x
+    """,
+    after="""
+    import os
+    def f(x):
+        try:
+            os.chmod("/dev/pts", 0)
+        except OSError:
+            pass
+        return x * x
+    """,
+)
 SYSV = """
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
