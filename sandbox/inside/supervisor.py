@@ -125,10 +125,9 @@ class Supervisor:
         # Whether `kill(-1)` reaches what is under this process, and nothing else.
         self._kills_all = self._level in ("docker", "landlock")
         drop_bounding_set()
-        self._null = os.open("/dev/null", os.O_RDONLY)
         self._files = {
             name: procfs.open_first(paths) if self._level == "docker" else None
-            for name, paths in procfs.CGROUPS.items()
+            for name, paths in procfs.COUNTERS.items()
         }
         self._disturbed = False
         self._used = 0.0  # processor seconds, of all before the current run
@@ -141,6 +140,7 @@ class Supervisor:
         gc.collect()
         gc.set_threshold(10_000, 10, 10)  # most candidates are done before it is worth it
         gc.freeze()  # the collector need not touch, and so copy, what all children share
+        self._own_sockets = self._sockets()
 
     def serve(self) -> None:
         """Raises OSError where no process can be made any more."""
@@ -212,7 +212,9 @@ class Supervisor:
     ) -> None:
         """What a child does. Never returns."""
         try:
-            for source, target in ((self._null, 0), (out, 1), (error, 2)):
+            # Not an inherited one, whose locks and flags the next candidate would have, too.
+            null = os.open("/dev/null", os.O_RDONLY)
+            for source, target in ((null, 0), (out, 1), (error, 2)):
                 os.dup2(source, target)
             mine = connection.detach()
             os.closerange(3, mine)
@@ -239,8 +241,8 @@ class Supervisor:
         """Kill, reap, look for what is left, and report:
 
         `status`, processor seconds and seconds of waiting for a processor of each; `left`, whether
-        a process or a file outlived them; `gone`, which of the processes that wait for a job do so
-        no more; and how often since the start the kernel refused memory or a process.
+        a process, a file or a socket outlived them; `gone`, which of the processes that wait for a
+        job do so no more; and how often since the start the kernel refused memory or a process.
         """
         waiting = self._alive.copy()
         pids = [self._alive.pop(number) for number in numbers]
@@ -276,15 +278,23 @@ class Supervisor:
         return True
 
     def _left(self, numbers: list[int]) -> bool:
-        """Whether files outlived the candidate; its directory is removed."""
+        """Whether files or sockets outlived the candidate; its directory is removed."""
         mine = [self._directories.pop(n) for n in numbers if n in self._directories]
         if self._level == "docker":
             for directory in mine:
                 with contextlib.suppress(OSError):  # what is not empty stays, and is counted
                     os.rmdir(directory)
-            return len(os.listdir("/tmp")) > len(self._directories) or bool(os.listdir("/dev/shm"))
+            return (
+                len(os.listdir("/tmp")) > len(self._directories)
+                or bool(os.listdir("/dev/shm"))
+                or self._sockets() != self._own_sockets
+            )
         gone = [remove(directory, REMOVE_SECONDS) for directory in mine]
         return not all(gone)
+
+    def _sockets(self) -> int:
+        """Sockets and ports in use, without the two ends of each child's connection."""
+        return procfs.sockets(self._files["sockets"]) - 2 * len(self._alive)
 
     def _strangers(self) -> bool:
         """Kill every process but ours and the spares; whether there was one.
