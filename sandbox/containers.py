@@ -122,7 +122,8 @@ def _options(
         "environment": {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "LD_BIND_NOW": "1"},
         "volumes": {folder: {"bind": "/control", "mode": "ro"}},
         "read_only": True,
-        "tmpfs": {"/tmp": tmpfs, "/dev/shm": tmpfs},
+        # In place of the engine's /dev/mqueue, in which a candidate could leave queues.
+        "tmpfs": {"/tmp": tmpfs, "/dev/shm": tmpfs, "/dev/mqueue": "ro,mode=555"},
         "network_mode": "none",
         "ipc_mode": "none",
         "cap_drop": ["ALL"],

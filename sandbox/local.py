@@ -198,7 +198,10 @@ def _wrappers(level: str) -> list[Sequence[str]]:
             parents = [str(parent) for parent in reversed(Path(path).parents)][1:]
             command += [word for parent in parents for word in ("--dir", parent)]
             command += ["--ro-bind", path, path]
-    return [[*command, "--remount-ro", "/", "--chdir", "/", "--"], ()]
+    # Each is a mount of its own, and each candidate gets a new one in place of /tmp.
+    for path in ("/dev", "/tmp", "/var/tmp", "/"):
+        command += ["--remount-ro", path]
+    return [[*command, "--chdir", "/", "--"], ()]
 
 
 def _visible() -> list[str]:

@@ -80,7 +80,7 @@ class Report:
     cpu, waited
         Processor seconds of each child, and its seconds of waiting for a processor.
     left
-        Whether a process or a file outlived them.
+        Whether a process, a file or a socket outlived them.
     memory, processes
         How often the kernel refused memory, or a process, since the last report.
     """

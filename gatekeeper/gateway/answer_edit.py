@@ -54,7 +54,7 @@ class Edits:
                 return _decode(body), body
             found = self._find(body)
             leaves: list[Leaf] = []
-            self._collect(found, leaves)
+            self._collect((found,), leaves)
             if self._read is None:
                 value = _decode(body)
             else:
@@ -78,7 +78,7 @@ class Edits:
             return body
         leaves: list[Leaf] = []
         try:
-            self._collect(self._find(body), leaves)
+            self._collect((self._find(body),), leaves)
         except (msgspec.DecodeError, RecursionError):
             return edited(body.decode(), self.paths)[1].encode()
         return _replaced(body, _changes(leaves))
@@ -113,35 +113,34 @@ def _type_of(paths: Any) -> Any:
     return msgspec.defstruct("Found", members, rename=names) | None
 
 
-def _collector_of(paths: Any) -> Callable[[Any, list[Leaf]], None]:
-    """What adds the values to edit, as they are written, with their edits.
+def _collector_of(paths: Paths) -> Callable[[Iterable[Any], list[Leaf]], None]:
+    """What adds the values to edit inside of objects, as they are written, with their edits.
 
-    Made once from the paths, because a stream's frame waits for reading (benchmarks/gateway.py).
+    Made once from the paths, and with one call for each member, because a stream's frame waits for
+    reading (benchmarks/gateway.py).
     """
-    if callable(paths):
+    edits: list[tuple[attrgetter[Any], Edit]] = []
+    arrays, objects = [], []
+    for i, inner in enumerate(paths.values()):
+        member = attrgetter(f"member_{i}")
+        if callable(inner):
+            edits.append((member, inner))
+        elif EACH in inner:
+            arrays.append((member, _collector_of(inner[EACH])))
+        elif inner:
+            objects.append((member, _collector_of(inner)))
 
-        def collect(found: Any, leaves: list[Leaf]) -> None:
-            if found is not _NONE:
-                leaves.append((found, paths))
-
-    elif EACH in paths:
-        inside = _collector_of(paths[EACH])
-
-        def collect(found: Any, leaves: list[Leaf]) -> None:
-            for item in found or ():
-                inside(item, leaves)
-
-    else:
-        members = [
-            (attrgetter(f"member_{i}"), _collector_of(inner))
-            for i, inner in enumerate(paths.values())
-            if inner
-        ]
-
-        def collect(found: Any, leaves: list[Leaf]) -> None:
-            if found is not None:
-                for member, inside in members:
-                    inside(member(found), leaves)
+    def collect(several: Iterable[Any], leaves: list[Leaf]) -> None:
+        for found in several:
+            if found is None:
+                continue
+            for member, edit in edits:
+                if (raw := member(found)) is not _NONE:
+                    leaves.append((raw, edit))
+            for member, inside in arrays:
+                inside(member(found) or (), leaves)
+            for member, inside in objects:
+                inside((member(found),), leaves)
 
     return collect
 
@@ -179,7 +178,10 @@ NO_EDITS = Edits({})
 def object_of(text: bytes) -> dict[str, Any] | None:
     """The value of a JSON object; None for anything else."""
     try:
-        value, _ = NO_EDITS.apply(text)
-    except ValueError:
-        return None
+        value = _decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        try:
+            value, _ = edited(text.decode(), {})
+        except ValueError:
+            return None
     return value if isinstance(value, dict) else None

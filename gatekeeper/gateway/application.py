@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from hmac import compare_digest
 from time import perf_counter
 from typing import Any
 
 from aiohttp import web
-from aiohttp.http import SERVER_SOFTWARE
 
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import object_of
+from gatekeeper.gateway.callers import Handler
 from gatekeeper.gateway.calls import TASK_HEADER, check_unread, read_call
 from gatekeeper.gateway.logprobs import endpoint_of
 from gatekeeper.gateway.metrics import CONTENT_TYPE, Metrics
@@ -34,8 +34,6 @@ MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others hav
 LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 class Gateway:
     """A gate, or one for each route, between callers and an OpenAI-compatible API.
@@ -50,6 +48,11 @@ class Gateway:
         For some models each; the first that fits counts.
     worker : int or None
         The number of this process, if there are several behind one port.
+
+    Attributes
+    ----------
+    forward : Handler
+        Answers all requests for paths that are not the gateway's own.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Gateway:
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
+        self.forward = self._around(self._pass)
 
     def application(self) -> web.Application:
         """The application; made once."""
@@ -78,15 +82,14 @@ class Gateway:
             web.put("/gatekeeper/tasks/{id:.+}", self._put_task),
             # A page has all paths below its own: the gateway's comes last.
             *(found for page in reversed(self._pages) for found in page.routes()),
-            web.route("*", "/{path:.*}", self._pass),
         ]
         # A middleware would do the same, later: benchmarks/gateway.py.
         app.add_routes(
             web.RouteDef(route.method, route.path, self._around(route.handler), route.kwargs)
             for route in routes
         )
+        app.add_routes([web.route("*", "/{path:.*}", self.forward)])
         app.cleanup_ctx.append(self._connected)
-        app.on_response_prepare.append(_remove_server_header)
         app.on_shutdown.extend(page.end for page in self._pages)
         return app
 
@@ -240,9 +243,3 @@ def _of_store() -> Iterator[None]:
             "the database with the tasks that callers put cannot be asked now: try again, or send "
             "the task in the body's 'gatekeeper'",
         ) from None
-
-
-async def _remove_server_header(request: web.Request, response: web.StreamResponse) -> None:
-    """Remove the header `Server` that aiohttp adds where the upstream sent none."""
-    if response.headers.get("Server") == SERVER_SOFTWARE:
-        del response.headers["Server"]

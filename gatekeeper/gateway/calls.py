@@ -17,6 +17,7 @@ from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.limits import MAX_LINE
+from gatekeeper.types.quick_init import quick_init
 
 __all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "read_call"]
 
@@ -29,6 +30,7 @@ _MEMBER = re.compile(rf'(?<!\\)"{_NAME}"\s*:'.encode())
 _ANY_HEADER = zlib.MAX_WBITS | 32  # zlib's own or gzip's
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request for outputs.
@@ -88,22 +90,26 @@ def read_call(
     RefusalError
         For settings of the gateway that cannot be used, and for an unknown task.
     """
-    given = value.get(BODY_KEY, {})
-    try:
-        own = _own_settings(given, usual)
-        settings = _gate_settings(given, headers.get(TASK_HEADER), tasks)
-    except BadInputError as error:
-        raise RefusalError(400, "gatekeeper_settings", str(error)) from None
-    sent = value
-    if BODY_KEY in value:
+    wait, on_failed, annotates, sent = usual.wait, usual.on_failed, False, value
+    header = headers.get(TASK_HEADER)
+    if header is None and BODY_KEY not in value:  # most requests
+        settings = CallSettings(id=f"output-{_unique()}")
+    else:
+        given = value.get(BODY_KEY, {})
+        try:
+            wait, on_failed, annotates = _own_settings(given, usual)
+            settings = _gate_settings(given, header, tasks)
+        except BadInputError as error:
+            raise RefusalError(400, "gatekeeper_settings", str(error)) from None
         sent = {name: each for name, each in value.items() if name != BODY_KEY}
+    blocks = on_failed == "block"
     return Call(
         endpoint=endpoint,
         model=str(sent.get("model")),
         settings=settings,
-        waits=own["wait"] == "verdict" or own["on_failed"] == "block",
-        blocks=own["on_failed"] == "block",
-        annotates=own["annotate"],
+        waits=blocks or wait == "verdict",
+        blocks=blocks,
+        annotates=annotates,
         requested=NOTHING if settings.verify == "never" else requested(endpoint, sent),
         _body=body,
         _value=value,
@@ -139,10 +145,8 @@ def _expanded(body: bytes) -> bytes:
 _GATE = {field.name for field in fields(CallSettings)}
 
 
-def _own_settings(given: Any, usual: GatewaySettings) -> dict[str, Any]:
+def _own_settings(given: Any, usual: GatewaySettings) -> tuple[Any, ...]:
     """wait, on_failed and annotate."""
-    if given == {}:  # of most requests, which need not check what follows
-        return {"wait": usual.wait, "on_failed": usual.on_failed, "annotate": False}
     known: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "wait": (usual.wait, WAITS),
         "on_failed": (usual.on_failed, ON_FAILED),
@@ -157,14 +161,12 @@ def _own_settings(given: Any, usual: GatewaySettings) -> dict[str, Any]:
         found[name] = given.get(name, default)
         if not any(found[name] is choice or found[name] == choice for choice in choices):
             raise BadInputError(f"{name}={found[name]!r:.80}: choose one of {choices}")
-    return found
+    return tuple(found.values())
 
 
 def _gate_settings(given: dict[str, Any], header: str | None, tasks: Tasks) -> CallSettings:
     """With the task of the body or of the header, and an id for the output."""
-    unique = os.urandom(8).hex()
-    if not given and header is None:
-        return CallSettings(id=f"output-{unique}")
+    unique = _unique()
     gate = {name: value for name, value in given.items() if name in _GATE}
     if gate.get("task") is None and header is not None:
         task = tasks.named(header)
@@ -174,3 +176,7 @@ def _gate_settings(given: dict[str, Any], header: str | None, tasks: Tasks) -> C
     if gate.get("task") is not None:
         gate["task"] = tasks.checked(str(gate["id"]), gate["task"])
     return CallSettings(**gate)
+
+
+def _unique() -> str:
+    return os.urandom(8).hex()

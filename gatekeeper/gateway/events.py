@@ -12,6 +12,7 @@ __all__ = ["Frames", "is_last", "read_frame"]
 
 END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 DATA = re.compile(rb"(?:^|[\r\n])data: ?([^\r\n]*)")
+PLAIN = b"data: "
 DONE = b"[DONE]"
 LAST = re.compile(b'"(?:%s)"' % b"|".join(re.escape(name.encode()) for name in LAST_EVENTS))
 
@@ -40,17 +41,21 @@ def read_frame(frame: bytes, edits: Edits) -> tuple[bytes, bytes]:
 
     A comment has no data, and neither has a frame of a kind that these APIs do not send.
     """
-    data = DATA.search(frame)
-    if data is None or DATA.search(frame, data.end()):
-        return b"", frame
-    text = data[1]
+    if frame.startswith(PLAIN) and frame.find(b"\n") == len(frame) - 2:  # of chat, mostly
+        start, end = len(PLAIN), len(frame) - 2
+    else:
+        data = DATA.search(frame)
+        if data is None or DATA.search(frame, data.end()):
+            return b"", frame
+        start, end = data.span(1)
+    text = frame[start:end]
     try:
         new = text if text == DONE else edits.text(text)
     except ValueError:
         return text, frame
     if new == text:
         return text, frame
-    return text, frame[: data.start(1)] + new + frame[data.end(1) :]
+    return text, frame[:start] + new + frame[end:]
 
 
 def is_last(data: bytes) -> bool:

@@ -134,7 +134,6 @@ class GatedCalls:
         headers.extend(results.id_header(str(call.settings.id)))
         response = PassedResponse(status=answer.status, reason=answer.reason, headers=headers)
         await response.prepare(request)
-        self.metrics.answered(call.endpoint, answer.status)
         frames, reader = Frames(), StreamReader(scope=call.settings.scope)
         ended = False
         try:
@@ -158,6 +157,8 @@ class GatedCalls:
             await response.write(frames.rest)
             await self._end(call, reader, b"")
             raise
+        finally:
+            self.metrics.answered(call.endpoint, answer.status)
         last = frames.rest
         if not ended:
             parts = await self._end(call, reader, b"")

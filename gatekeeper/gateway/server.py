@@ -66,6 +66,7 @@ def runner_of(gateway: Gateway) -> web.AppRunner:
     """The runner of a gateway's application, to be set up once."""
     return CallersRunner(
         gateway.application(),
+        forward=gateway.forward,
         max_line_size=MAX_HEADER,
         max_field_size=MAX_HEADER,
         access_log=None,

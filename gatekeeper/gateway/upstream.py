@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict, CIMultiDictProxy
+from multidict import CIMultiDict
 from yarl import URL
 
 from gatekeeper.gateway.callers import MAX_HEADER
@@ -30,6 +30,9 @@ HOP_BY_HOP = {
 }
 OF_A_CALL = HOP_BY_HOP | {"host", "expect"}
 OF_A_BODY = HOP_BY_HOP | {"content-length"}
+OF_A_READ_CALL = OF_A_CALL | {"content-length"}  # aiohttp sets it
+OF_A_PLAIN_CALL = OF_A_READ_CALL | {"accept-encoding"}
+OF_NO_MORE = {"keep-alive", "close"}  # in `Connection`, which may name headers
 OWN_HEADERS = "x-gatekeeper-"  # between caller and gateway; not forwarded
 CONNECT = 10.0  # seconds until the upstream has accepted a connection
 KEEP = 4.0  # seconds: some servers (uvicorn, Node.js) close an idle connection after 5
@@ -85,11 +88,14 @@ class Upstream:
         RefusalError
             If there is no answer: 502, or 504 where no connection was accepted in time.
         """
-        headers = self._request_headers(request.headers)
         if plain:
-            headers["Accept-Encoding"] = "identity"
-        if isinstance(body, bytes):
-            headers.popall("Content-Length", None)  # aiohttp sets it
+            headers = _passed(request.headers, OF_A_PLAIN_CALL)
+            headers.add("Accept-Encoding", "identity")
+        else:
+            is_read = isinstance(body, bytes)
+            headers = _passed(request.headers, OF_A_READ_CALL if is_read else OF_A_CALL)
+        if self._settings.upstream_key is not None:
+            headers["Authorization"] = f"Bearer {self._settings.upstream_key}"
         url = URL(self._root + request.raw_path, encoded=True)
         try:
             return await self._session.request(
@@ -105,12 +111,6 @@ class Upstream:
     def _what(self) -> str:
         return f"no answer from the upstream {self._settings.upstream}"
 
-    def _request_headers(self, headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-        passed = _passed(headers, OF_A_CALL)
-        if self._settings.upstream_key is not None:
-            passed["Authorization"] = f"Bearer {self._settings.upstream_key}"
-        return passed
-
     @staticmethod
     def headers(answer: aiohttp.ClientResponse, *, same_body: bool = True) -> CIMultiDict[str]:
         """The answer's headers for the caller; without a length where the body may change."""
@@ -119,14 +119,16 @@ class Upstream:
 
 def _passed(headers: Mapping[str, Any], stops: Set[str]) -> CIMultiDict[str]:
     """The headers of a message to forward, in order, with repeated ones."""
-    if "Connection" in headers:
-        stops = stops | {name.strip().lower() for name in headers["Connection"].split(",")}
-    passed: CIMultiDict[str] = CIMultiDict()
-    for name, value in headers.items():
-        lower = name.lower()
-        if lower not in stops and not lower.startswith(OWN_HEADERS):
-            passed.add(name, value)
-    return passed
+    named = headers.get("Connection", "close").lower()
+    if named not in OF_NO_MORE:
+        stops = stops | {name.strip() for name in named.split(",")}
+    return CIMultiDict(
+        [
+            (name, value)
+            for name, value in headers.items()
+            if (lower := name.lower()) not in stops and not lower.startswith(OWN_HEADERS)
+        ]
+    )
 
 
 class PassedResponse(web.StreamResponse):

@@ -1,11 +1,12 @@
-"""Locks a process in: namespaces, mounts, Landlock, identity, limits. Linux system calls by ctypes.
+"""Confines a process: namespaces, mounts, Landlock, user, limits. Linux system calls by ctypes.
 
-Levels, from strong to weak:
+Levels of isolation, the strongest first:
 
-    docker      the container is the fence; here each process only gets a user of its own
-    namespaces  a root of its own with Python in it and nothing else, read-only; no network, no
-                view of other processes; what it starts dies with it
-    landlock    the machine's files, read-only, and a directory to write; no sockets; no signals out
+    docker      the container isolates; each process only gets a user of its own
+    namespaces  a read-only root directory with Python and system libraries; no network; other
+                processes are not visible; processes that it starts end with it
+    landlock    reads system files and Python, and writes to one directory; no sockets; no signals
+                to other processes
     none        limits only
 """
 
@@ -21,7 +22,6 @@ import sys
 from dataclasses import dataclass
 
 __all__ = [
-    "NOBODY",
     "Limits",
     "adopt_orphans",
     "confine",
@@ -30,6 +30,7 @@ __all__ = [
     "fork",
     "keep_signals_in",
     "landlock_version",
+    "users",
 ]
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
@@ -47,16 +48,15 @@ SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 SYS_LANDLOCK_CREATE, SYS_LANDLOCK_ADD, SYS_LANDLOCK_RESTRICT = 444, 445, 446
 PR_SET_KEEPCAPS = 8
 CAPABILITY_VERSION_3, CAP_DAC_READ_SEARCH = 0x20080522, 1 << 2
-NOBODY = 65534
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 libc = ctypes.CDLL(None, use_errno=True)
-_locked = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, as a fork has to
+_locked = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock, which a fork needs
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one process and, each by itself, of all it starts; 0 where the container sets it."""
+    """The limits of a process and of each one that it starts; 0 where the container sets it."""
 
     cpu_seconds: int
     memory_mb: int
@@ -83,9 +83,9 @@ def _read_only(path: str) -> None:
 
 
 def enclose(paths: list[str]) -> None:
-    """Move into a root that holds `paths`, /proc and a few devices, all read-only.
+    """Change to a root directory with `paths`, /proc and a few devices, all read-only.
 
-    An ordinary user gets a user namespace for that. Raises OSError where the kernel says no.
+    An ordinary user's process gets a user namespace for that. Raises OSError if the kernel refuses.
     """
     uid, gid = os.geteuid(), os.getegid()
     flags = CLONE_NEWNS | (CLONE_NEWUSER if uid else 0)
@@ -118,7 +118,7 @@ def enclose(paths: list[str]) -> None:
 
 
 def _show(path: str) -> None:
-    """Make a path of the old root visible in the new one; links stay links."""
+    """Make a path of the old root directory visible in the new one; links stay links."""
     old = f"/old{path}"
     if os.path.islink(old):
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -133,20 +133,21 @@ def _show(path: str) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of what the children's children leave behind."""
+    """Make this process the parent of orphans among its descendants."""
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def drop_bounding_set() -> None:
-    """Nothing that is started later can gain capabilities; those of this process stay."""
+    """Ensure that no process started later gains capabilities; this process keeps its own."""
     for capability in range(64):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def fork(*, new_pid_namespace: bool) -> int:
-    """`os.fork`, whose child may be the first process of a namespace. Raises OSError.
+    """Fork, optionally with the child as the first process of a new namespace. Raises OSError.
 
-    By `clone`, because `unshare` allows that once, and an ordinary user cannot go back.
+    With `clone`, because a process can `unshare` its children's namespace only once, and an
+    ordinary user cannot return to the old one.
     """
     if not new_pid_namespace:
         return os.fork()
@@ -162,34 +163,34 @@ def fork(*, new_pid_namespace: bool) -> int:
 
 
 def confine(level: str, limits: Limits, *, uid: int, seccomp: bytes, directory: str) -> None:
-    """Lock this process in for good. Raises OSError where something is refused."""
+    """Confine this process; it cannot undo that. Raises OSError if the kernel refuses a step."""
     os.setsid()
     if level == "namespaces":
         _separate(limits.disk_mb, directory)
     with contextlib.suppress(FileNotFoundError):
-        # Without `open`, which touches, and so copies, 30 pages more of what all children share.
+        # Not by `open`, which writes to, and so copies, 30 more of the pages that children share.
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        os.write(score, b"1000")  # where memory runs out, the candidate goes first
+        os.write(score, b"1000")  # if memory runs out, the kernel kills the candidate first
         os.close(score)
     os.chdir(directory)
     os.environ["TMPDIR"] = directory
-    # Landlock limits what can be read more than the file modes that this one overrides.
+    # This capability overrides file modes; Landlock still limits what can be read.
     bare = level in ("landlock", "none")
     kept = CAP_DAC_READ_SEARCH if bare and _private_python() else 0
     root = os.geteuid() == 0
     if root:
         if kept:
             libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
-        _become(uid)  # which takes all capabilities that are not kept
+        _become(uid)  # this removes all capabilities that are not kept
     if kept or not root:
         _keep_capabilities(kept)
     if level != "docker":
-        # For ever: nothing that is started can have more rights.
+        # Permanent: no program that it starts gets more rights.
         _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         libc.prctl(PR_SET_PDEATHSIG, SIGKILL)
     if level == "landlock":
         _landlock(directory)
-    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # or /proc/self is closed to its own process
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # else the process cannot read its own /proc/self
     _limit(limits)
     if seccomp:
         _filter(seccomp)
@@ -200,22 +201,42 @@ def _separate(disk_mb: int, directory: str) -> None:
     _check(libc.unshare(flags), "unshare")
     try:
         _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    except OSError:  # as in most containers, where parts of /proc are masked
+    except OSError:  # in most containers, because parts of /proc are masked there
         _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=0,mode=555")
     for path in (directory, "/dev/shm"):
         options = f"size={disk_mb}m,nr_inodes=20k,mode=1777"
         _mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options)
+    if os.path.exists("/dev/pts"):  # made by bubblewrap; an ordinary user's candidate owns it
+        options = "newinstance,ptmxmode=666,mode=620"
+        _mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options)
+
+
+def users(first: int, count: int) -> range:
+    """User and group numbers for processes: these, or others if the user namespace lacks them.
+
+    Empty in a namespace with three users or fewer.
+    """
+    spans = [_longest(f"/proc/self/{name}") for name in ("uid_map", "gid_map")]
+    low, high = max(span.start for span in spans), min(span.stop for span in spans)
+    if low <= first and first + count <= high:
+        return range(first, first + count)
+    quarter = (high - low) // 4  # system users have the lowest numbers, `nobody` a high one
+    return range(low + quarter, low + 2 * quarter)
+
+
+def _longest(path: str) -> range:
+    """The longest range of numbers in a user or group map; all numbers if there is no map."""
+    with contextlib.suppress(FileNotFoundError), open(path) as file:
+        lines = [[*map(int, line.split())] for line in file]
+        return max((range(line[0], line[0] + line[2]) for line in lines), key=len)
+    return range(1 << 32)
 
 
 def _become(uid: int) -> None:
-    """A user nobody else is, without a way back."""
+    """Change to this user and group; the process cannot change back."""
     os.setgroups([])
-    try:
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
-    except OSError:  # a user namespace with few users
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
 
 
 def _keep_capabilities(kept: int) -> None:
@@ -224,7 +245,7 @@ def _keep_capabilities(kept: int) -> None:
 
 
 def _private_python() -> bool:
-    """Whether Python lives where only this user may look, such as /root."""
+    """Whether Python is in a directory that only root can read, such as /root."""
     home = os.path.dirname(os.__file__)
     while home != "/" and os.stat(home).st_mode & 1:
         home = os.path.dirname(home)
@@ -258,10 +279,10 @@ def _filter(program: bytes) -> None:
 
 
 _FS_READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read file, read directory
-_FS_ALL = (1 << 16) - 1  # version 5: all rights to files, devices' ioctl included
-_FS_FILE = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # what a file, not a directory, can have
-_TCP = 3  # binding and connecting
-_SCOPE_SOCKETS, _SCOPE_SIGNALS = 1, 2  # abstract sockets; signals
+_FS_ALL = (1 << 16) - 1  # version 5: all rights to files, including ioctl on devices
+_FS_FILE = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # the rights that apply to a file
+_TCP = 3  # bind and connect
+_SCOPE_SOCKETS, _SCOPE_SIGNALS = 1, 2  # to abstract unix sockets; to processes
 _RULE_PATH_BENEATH = 1
 _LANDLOCK_VERSION = 1  # flag of landlock_create_ruleset
 READABLE = (
@@ -271,14 +292,14 @@ READABLE = (
 
 
 def landlock_version() -> int:
-    """0 where the kernel has none; 6 is the first that keeps signals in."""
+    """The kernel's version of Landlock; 0 if it has none. From 6 on, signals can be restricted."""
     return max(0, int(libc.syscall(SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)))
 
 
 def keep_signals_in() -> None:
-    """Signals reach this process and what it starts, and nothing else; not even `kill(-1)` does.
+    """Restrict signals, `kill(-1)` too, to this process and those that it starts.
 
-    Raises OSError, also where that does not hold: too much depends on it.
+    Raises OSError if the kernel refuses, or if a signal still reaches another process.
     """
     _check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     ruleset = _ruleset(0, 0, _SCOPE_SIGNALS)

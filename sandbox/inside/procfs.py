@@ -1,4 +1,4 @@
-"""Reads the kernel's counters of processes (/proc) and of the container's control group."""
+"""Reads the kernel's counters of processes and sockets (/proc) and of the container's cgroup."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import os
 
 __all__ = [
-    "CGROUPS",
+    "COUNTERS",
     "children",
     "count",
     "longest_wait",
@@ -14,17 +14,19 @@ __all__ = [
     "processor_seconds",
     "reread",
     "running",
+    "sockets",
     "tree",
     "used",
     "waited",
 ]
 
 MANY = 1000  # most processes that are looked at, however fast they fork
-CGROUPS = {  # version 2, then 1
+COUNTERS = {  # files of /sys/fs/cgroup, of version 2, then 1
     "current": ("pids.current", "pids/pids.current"),
     "used": ("cpu.stat", "cpuacct/cpuacct.usage"),
     "processes": ("pids.events", "pids/pids.events"),
     "memory": ("memory.events", "memory/memory.oom_control"),
+    "sockets": ("/proc/net/sockstat",),
 }
 
 
@@ -64,8 +66,8 @@ def _read(path: str) -> str:
 
 
 def open_first(paths: tuple[str, ...]) -> int | None:
-    """The first of these cgroup files that exists, open for `reread`."""
-    found = (f"/sys/fs/cgroup/{path}" for path in paths)
+    """The first of these files of `COUNTERS` that exists, open for `reread`."""
+    found = (os.path.join("/sys/fs/cgroup", path) for path in paths)
     path = next((path for path in found if os.path.exists(path)), None)
     return None if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
@@ -88,6 +90,14 @@ def used(file: int | None) -> float:
         return 0.0
     text = reread(file)  # version 1 has nanoseconds and no more
     return int(text) / 1e9 if text.strip().isdigit() else count(file, "usage_usec") / 1e6
+
+
+def sockets(file: int | None) -> int:
+    """How many sockets a network namespace has, and TCP ports in TIME_WAIT; 0 if not counted."""
+    if file is None:
+        return 0
+    words = reread(file).split()
+    return sum(int(words[words.index(name) + 1]) for name in ("used", "tw"))
 
 
 def waited(where: str) -> float:

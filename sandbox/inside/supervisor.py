@@ -1,23 +1,22 @@
-"""Keeps locked-in processes ready, hands them to the host, and cleans up after them.
+"""The supervisor: keeps confined processes ready for the host, and cleans up after them.
 
-The first process of a container (or, locally, of an enclosure). It never reads a job: what a
-candidate is asked goes from the host straight to the candidate's process, so no memory that a
-later candidate inherits ever holds anything of an earlier one. Messages on the control socket
-(packets of JSON):
+It is the first process of a container (locally: of an enclosure). It never reads a job: the host
+sends a job to the candidate's process directly. So the memory that the next candidate inherits
+holds nothing of the one before. Messages on the control socket (packets of JSON):
 
-    host -> supervisor   {…}                the settings, once: `Settings`
-    supervisor -> host   {"ready": …, "modules": […]}   hello: Python's version and what can be
-                                            imported; or {"failed": why}, and the end
-                         {"child": n}       a process stands ready; its socket, stdout and stderr
-                                            come along as descriptors
-    host -> supervisor   {"spent": [n, …]}      what have these and all they started spent?
-    supervisor -> host   {"spent": …}           `_spent`
-    host -> supervisor   {"end": [n, …]}    kill these and whatever they left
-    supervisor -> host   {"end": [n, …], …}     it is done: `_end`
-    supervisor -> host   {"failed": why}    no process can be made any more, and the end
+    host -> supervisor   {…}                the settings, once: see `Supervisor`
+    supervisor -> host   {"ready": …, "modules": […]}   the first answer: Python's version, and
+                                            the modules that can be imported; or {"failed": why}
+                         {"child": n}       a process is ready; its socket, stdout and stderr
+                                            are attached as descriptors
+    host -> supervisor   {"spent": [n, …]}      how much processor time did these use?
+    supervisor -> host   {"spent": …}           the result of `_spent`
+    host -> supervisor   {"end": [n, …]}    kill these processes and all that they left
+    supervisor -> host   {"end": [n, …], …}     the report of `_end`
+    supervisor -> host   {"failed": why}    no process can be started any more
 
-Nothing that a candidate leaves may outlive its run, and nothing that it does may end this process:
-see `_strangers` and `_settle`.
+After "failed" the supervisor ends. Nothing that a candidate leaves reaches the next one, and no
+candidate can end the supervisor: see `_strangers` and `_settle`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ from typing import Any
 from gatekeeper.sandbox.inside import child, procfs
 from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.inside.lockdown import (
-    NOBODY,
     Limits,
     adopt_orphans,
     confine,
@@ -49,28 +47,29 @@ from gatekeeper.sandbox.inside.lockdown import (
     fork,
     keep_signals_in,
     landlock_version,
+    users,
 )
 from gatekeeper.sandbox.inside.warmup import warm_up
 from gatekeeper.sandbox.inside.wire import frame
 
 __all__ = ["main"]
 
-SPARES = 2  # the judge's path takes two
-UIDS = 1 << 16  # users nobody else is: a supervisor's start at `first_uid`
+SPARES = 2  # processes in use or waiting; the judge's path needs two
+UIDS = 1 << 16  # number of users of a supervisor, from the setting `first_uid` on
 PRELOAD = """
     abc bisect cmath collections contextlib copy csv dataclasses datetime decimal enum fractions
     functools hashlib heapq html io inspect itertools json math numbers operator pathlib pprint
     re string struct textwrap time traceback types typing unicodedata unittest uuid
 """.split()  # noqa: SIM905
 _ENDINGS = frozenset(suffix[1:] for suffix in importlib.machinery.all_suffixes())
-SETTLE_SECONDS = 0.5  # for what was killed to be gone before the host hears of it
-CLEAR_SECONDS = 5.0  # for it to be gone before the next process is made
-REMOVE_SECONDS = 0.3  # for a candidate's files; the rest goes with this process
+SETTLE_SECONDS = 0.5  # most time for killed processes to end before the report
+CLEAR_SECONDS = 5.0  # most time for them to end before the next process is started
+REMOVE_SECONDS = 0.3  # most time to remove a candidate's files; `close` removes the rest
 
 
 def main(control: socket.socket) -> None:
-    """Serve the host until it goes away. Returns never."""
-    # Its number may be any at first, and a child closes low ones only: no candidate may have it.
+    """Serve the host until it closes the control socket. Never returns."""
+    # A child closes only descriptors with low numbers, so the control socket needs a low one.
     given = control.detach()
     control = socket.socket(fileno=os.dup(given))
     os.close(given)
@@ -83,23 +82,30 @@ def main(control: socket.socket) -> None:
     try:
         supervisor.serve()
     except OSError as error:
-        with contextlib.suppress(OSError):  # the host may be what is gone
+        with contextlib.suppress(OSError):  # the error may be that the host has ended
             control.send(json.dumps({"failed": f"no process can be made: {error}"}).encode())
     supervisor.close()
     os._exit(0)
 
 
 class Supervisor:
-    """`settings`: level, limits (`Limits`), seccomp (base64), paths to enclose, first_uid."""
+    """Starts, watches and ends processes.
+
+    `settings`: "level", "limits" (the fields of `Limits`), "seccomp" (a filter in base64), "paths"
+    (what candidates can read, if the supervisor makes their root directory) and "first_uid".
+    """
 
     def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
         self._control = control
         self._level: str = settings["level"]
         self._limits = Limits(**settings["limits"])
         self._seccomp = base64.b64decode(settings["seccomp"])
-        self._first_uid: int = settings["first_uid"]
+        # Two processes of one user could write to each other's memory.
+        self._users = users(settings["first_uid"], UIDS) if os.geteuid() == 0 else range(1)
+        if not self._users:
+            raise OSError("this user namespace has too few users")
         self._born = 0
-        self._alive: dict[int, int] = {}  # number -> pid, of all children not yet ended
+        self._alive: dict[int, int] = {}  # number -> pid of all children that have not ended
         self._directories: dict[int, str] = {}
         os.umask(0o022)
         if os.getpid() != 1:
@@ -107,7 +113,7 @@ class Supervisor:
         if self._level == "namespaces":
             if settings["paths"]:
                 enclose(settings["paths"])
-            # Where /tmp shows Python itself, the next place that `tempfile` looks for.
+            # If Python itself is below /tmp, use the directory that `tempfile` tries next.
             shown = any(path.startswith("/tmp/") for path in sys.path)
             self._tmp = "/var/tmp" if shown else "/tmp"
         elif self._level == "docker":
@@ -119,30 +125,30 @@ class Supervisor:
             os.mkdir(self._tmp, 0o711)
         if self._level == "landlock":
             keep_signals_in()
-        # Whether `kill(-1)` reaches what is under this process, and nothing else.
+        # Whether `kill(-1)` reaches all descendants of this process, and no other process.
         self._kills_all = self._level in ("docker", "landlock")
         drop_bounding_set()
-        self._null = os.open("/dev/null", os.O_RDONLY)
         self._files = {
             name: procfs.open_first(paths) if self._level == "docker" else None
-            for name, paths in procfs.CGROUPS.items()
+            for name, paths in procfs.COUNTERS.items()
         }
         self._disturbed = False
-        self._used = 0.0  # processor seconds, of all before the current run
+        self._used = 0.0  # processor seconds of the cgroup before the current run
         for name in PRELOAD:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         self._say({"ready": platform.python_version(), "modules": sorted(_modules())})
-        with contextlib.suppress(OSError):  # no process just now: it is only slower without
+        with contextlib.suppress(OSError):  # no process could be forked; this is only slower
             warm_up()
         gc.collect()
-        gc.set_threshold(10_000, 10, 10)  # most candidates are done before it is worth it
-        gc.freeze()  # the collector need not touch, and so copy, what all children share
+        gc.set_threshold(10_000, 10, 10)  # most candidates end before a collection is worthwhile
+        gc.freeze()  # the collector would write to, and so copy, the pages that children share
+        self._own_sockets = self._sockets()
 
     def serve(self) -> None:
-        """Raises OSError where no process can be made any more."""
+        """Answer the host's messages. Raises OSError if no process can be started any more."""
         while True:
-            # First all forks: what this process changes after one it has to copy.
+            # All forks come first: after a fork, each page that this process writes to is copied.
             born = [self._bear() for _ in range(SPARES - len(self._alive))]
             for number, ends in born:
                 self._say({"child": number}, ends)
@@ -171,13 +177,16 @@ class Supervisor:
         self._control.sendmsg([json.dumps(message).encode()], rights if descriptors else [])
 
     def _bear(self) -> tuple[int, tuple[int, int, int]]:
-        """Fork a process that locks itself in: its number, and the host's ends of its streams."""
+        """Start a process that confines itself.
+
+        Returns its number, and the host's ends of its socket, stdout and stderr.
+        """
         number = self._born = self._born + 1
         ours, theirs = socket.socketpair()
         out, out_end = os.pipe()
         error, error_end = os.pipe()
         directory = self._tmp
-        if self._level != "namespaces":  # where each process has a /tmp of its own
+        if self._level != "namespaces":  # there each process has a /tmp of its own
             directory = self._directories[number] = f"{self._tmp}/{number}"
             self._make_directory(directory, self._uid(number))
         pid = _fork(new_pid_namespace=self._level == "namespaces")
@@ -190,29 +199,28 @@ class Supervisor:
         return number, (ours.detach(), out, error)
 
     def _make_directory(self, directory: str, uid: int) -> None:
-        """One that the user's process may write to, and no other candidate's."""
+        """Make a directory to which only processes of this user can write."""
         if self._level != "docker":
             os.mkdir(directory, 0o700)
             if os.geteuid() == 0:
                 os.chown(directory, uid, uid)
             return
-        try:  # there root may not change an owner, but may be in any group
-            os.setegid(uid)
-        except OSError:  # the user does not exist here, and its process becomes NOBODY
-            os.setegid(NOBODY)
+        os.setegid(uid)  # in a container root cannot change owners, but can join any group
         os.mkdir(directory, 0o700)
         os.setegid(0)
         os.chmod(directory, 0o770)
 
     def _uid(self, number: int) -> int:
-        return self._first_uid + number % UIDS
+        return self._users[number % len(self._users)]
 
     def _live(
         self, number: int, connection: socket.socket, out: int, error: int, directory: str
     ) -> None:
-        """What a child does. Never returns."""
+        """Confine this process, which was just forked, and do its job. Never returns."""
         try:
-            for source, target in ((self._null, 0), (out, 1), (error, 2)):
+            # Inherited descriptors share locks and flags: the next candidate would have them, too.
+            null = os.open("/dev/null", os.O_RDONLY)
+            for source, target in ((null, 0), (out, 1), (error, 2)):
                 os.dup2(source, target)
             mine = connection.detach()
             os.closerange(3, mine)
@@ -236,11 +244,12 @@ class Supervisor:
             os._exit(0)
 
     def _end(self, numbers: list[int]) -> None:
-        """Kill, reap, look for what is left, and report:
+        """Kill these processes, reap them, look for what they left, and send a report.
 
-        `status`, processor seconds and seconds of waiting for a processor of each; `left`, whether
-        a process or a file outlived them; `gone`, which of the processes that wait for a job do so
-        no more; and how often since the start the kernel refused memory or a process.
+        For each process, `status` has the exit status, `cpu` the processor seconds, and `waited`
+        the seconds of waiting for a processor. `left`: whether a process, a file or a socket
+        outlived them. `gone`: processes that waited for a job and have ended. `memory` and
+        `processes`: how often since the start the kernel refused memory, or a process.
         """
         waiting = self._alive.copy()
         pids = [self._alive.pop(number) for number in numbers]
@@ -265,7 +274,10 @@ class Supervisor:
             raise OSError("what a candidate left cannot be ended")
 
     def _settle(self, seconds: float) -> bool:
-        """Have nothing but the spares left; whether that worked. `_disturbed`: it took a kill."""
+        """Kill all but the waiting processes, and wait until they have ended.
+
+        Returns whether they ended in time. `_disturbed` is True if there was one to kill.
+        """
         self._disturbed = False
         patience = time.monotonic() + seconds
         while self._strangers():
@@ -276,23 +288,32 @@ class Supervisor:
         return True
 
     def _left(self, numbers: list[int]) -> bool:
-        """Whether files outlived the candidate; its directory is removed."""
+        """Remove the directories of these processes. Returns whether files or sockets are left."""
         mine = [self._directories.pop(n) for n in numbers if n in self._directories]
         if self._level == "docker":
             for directory in mine:
-                with contextlib.suppress(OSError):  # what is not empty stays, and is counted
+                with contextlib.suppress(OSError):  # a directory with files is counted below
                     os.rmdir(directory)
-            return len(os.listdir("/tmp")) > len(self._directories) or bool(os.listdir("/dev/shm"))
+            return (
+                len(os.listdir("/tmp")) > len(self._directories)
+                or bool(os.listdir("/dev/shm"))
+                or self._sockets() != self._own_sockets
+            )
         gone = [remove(directory, REMOVE_SECONDS) for directory in mine]
         return not all(gone)
 
-    def _strangers(self) -> bool:
-        """Kill every process but ours and the spares; whether there was one.
+    def _sockets(self) -> int:
+        """Number of sockets and ports in use, without the two ends of each child's connection."""
+        return procfs.sockets(self._files["sockets"]) - 2 * len(self._alive)
 
-        Orphans become children of this process, so whatever is left has a root among these. The
-        kernel's count of tasks, where there is one, is exact at any moment. One `kill(-1)` ends
-        all at once, so that no program can fork faster than it is killed; it takes the spares,
-        too, and the host learns of it. Elsewhere all are stopped before one is killed.
+    def _strangers(self) -> bool:
+        """Kill every process except this one and those that wait. Returns whether there was one.
+
+        Orphans become children of this process, so each remaining process is one of its
+        descendants. The kernel's count of tasks, where there is one, is always exact. `kill(-1)`
+        ends all processes at once, so no program can fork faster than it is killed. It also ends
+        the waiting processes, which the report lists as `gone`. Where `kill(-1)` would reach other
+        processes, all descendants are stopped before the first is killed.
         """
         self._reap()
         current = self._files["current"]
@@ -321,15 +342,16 @@ class Supervisor:
         with contextlib.suppress(ChildProcessError):
             while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 for number in [n for n, known in self._alive.items() if known == pid]:
-                    del self._alive[number]  # a spare that died of itself
+                    del self._alive[number]  # it ended while it waited for a job
 
     def _spent(self, numbers: list[int]) -> dict[str, Any]:
-        """`waited`: the seconds that these were ready to run and had no processor.
+        """The processor time of these processes and of those that they started.
 
-        Of each, the thread of its tree that waited longest. `used`: the processor seconds of all
-        that were started under this process for them; without a cgroup, those are missing whose
-        parents did not wait for them. `crowded`: more threads are ready to run now than there are
-        processors for them, so that they keep each other waiting.
+        `waited`: the seconds for which they were ready to run and had no processor. Of each tree of
+        processes, the thread that waited longest counts. `used`: the processor seconds of all
+        processes that were started for them. Without a cgroup, ended processes are missing whose
+        parents did not wait for them. `crowded`: whether more threads are ready to run now than
+        there are processors for them, so that they wait for each other.
         """
         roots = [self._alive[number] for number in numbers]
         trees = [procfs.tree({pid}) for pid in roots]
@@ -346,7 +368,7 @@ class Supervisor:
 
 
 def _modules() -> set[str]:
-    """Names of the top-level modules that can be imported here."""
+    """The names of the top-level modules that can be imported here."""
     found = set(sys.builtin_module_names)
     for path in sys.path:
         if os.path.isfile(path):  # the standard library in an archive
@@ -361,7 +383,7 @@ def _modules() -> set[str]:
 
 
 def _fork(*, new_pid_namespace: bool) -> int:
-    """Raises OSError where, for seconds, no process could be made: what was killed takes time."""
+    """Fork, and try again while killed processes still end. Raises OSError after that time."""
     patience = time.monotonic() + CLEAR_SECONDS
     while True:
         try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ticks import ticks
 
 from gatekeeper import CST, HGA, Budget, GateStatus, Outcome, Policy, Random, VerificationGate
 from gatekeeper.errors import GatekeeperError
@@ -24,7 +25,6 @@ from gatekeeper.log import Log, MemoryLog, SQLiteLog
 from gatekeeper.testing import AsyncScriptedVerifier, ScriptedVerifier, make_generation
 from gatekeeper.types import Generation, Reason, Verdict
 
-TICKS = 10**9
 PATIENCE = 90.0  # seconds until something counts as a deadlock
 MAX_COST = 0.05  # seconds reserved for one verification
 
@@ -49,10 +49,6 @@ def no_deadlock() -> Iterator[None]:
     faulthandler.dump_traceback_later(2 * PATIENCE, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()
-
-
-def ticks(amount: float) -> int:
-    return round(amount * TICKS)
 
 
 class Costly(ScriptedVerifier):

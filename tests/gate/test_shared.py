@@ -21,6 +21,7 @@ from shared_runs import (
     reclaim,
     until,
 )
+from ticks import ticks
 
 from gatekeeper import (
     BadInputError,
@@ -33,7 +34,6 @@ from gatekeeper import (
     Verdict,
     VerificationGate,
 )
-from gatekeeper.budget.budget import TICKS
 from gatekeeper.budget.leases import Leases
 from gatekeeper.errors import LogLockedError, LogMismatchError
 from gatekeeper.log import PostgresRun
@@ -120,10 +120,10 @@ def test_kill_9_of_random_gates(seed: int, place: PostgresRun) -> None:
     state = check_every_moment(place)
     assert state.ledger.held == state.ledger.warmup_held == 0
     if budget.total is not None:
-        spent = state.ledger.spent + state.ledger.warmup_spent
-        assert spent * TICKS <= accounts(place)["total"] <= budget.total * TICKS
+        spent = ticks(state.ledger.spent) + ticks(state.ledger.warmup_spent)
+        assert spent <= accounts(place)["total"] <= ticks(budget.total)
         if budget.fraction is None:
-            assert accounts(place)["total"] > (budget.total - 1) * TICKS
+            assert accounts(place)["total"] > ticks(budget.total - 1)
 
 
 def test_a_budget_goes_to_the_gates_that_need_it(place: PostgresRun) -> None:
@@ -139,7 +139,7 @@ def test_a_budget_goes_to_the_gates_that_need_it(place: PostgresRun) -> None:
         gate.close()
     ledger = check_every_moment(place).ledger
     assert ledger.spent + ledger.warmup_spent == 90
-    assert accounts(place) == {"total": 90 * TICKS}
+    assert accounts(place) == {"total": ticks(90)}
 
 
 def test_propensities_do_not_depend_on_the_draw(place: PostgresRun) -> None:
@@ -196,7 +196,7 @@ def test_a_database_that_is_gone_for_a_while(
     for used in count(1):
         gate.maybe_verify(output(f"g{used}"), force=True)
         time.sleep(0.1)
-        if used >= 20 and bound(place) == (used + 4) * TICKS:  # the next four are written ahead
+        if used >= 20 and bound(place) == ticks(used + 4):  # the next four are written ahead
             break
         assert used < 60
     postgres.stop()
@@ -219,7 +219,8 @@ def test_a_database_that_is_gone_for_a_while(
     gate.close()
     run = read_run(place)
     assert len(run.outputs) == status.seen
-    assert run.ledger.spent == status.spent == accounts(place)["total"] / TICKS - 5
+    assert run.ledger.spent == status.spent
+    assert accounts(place)["total"] == ticks(status.spent + 5)
     check_every_moment(place)
 
 

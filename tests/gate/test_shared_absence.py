@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from shared_runs import AWAY, accounts, asked, check_every_moment, until, writers
+from ticks import ticks
 
 from gatekeeper import Budget, Generation, LogError, Random, Reason, VerificationGate
-from gatekeeper.budget.budget import TICKS
 from gatekeeper.budget.lease_store import FENCED
 from gatekeeper.budget.leases import AHEAD
 from gatekeeper.budget.silence import BEAT, LOOKS
@@ -175,7 +175,7 @@ def test_the_database_is_away(
     spent = state.ledger.spent + state.ledger.warmup_spent
     assert spent == book.verifications()
     if budget.total is not None:
-        assert accounts(place) == {"total": spent * TICKS}
+        assert accounts(place) == {"total": ticks(spent)}
 
 
 def test_a_process_is_stopped_and_comes_back(
@@ -197,7 +197,7 @@ def test_a_process_is_stopped_and_comes_back(
         alone = (other.maybe_verify(output(1, i), force=True) for i in count())
         assert sum(iter(lambda: next(alone).decision.verify, False)) > ENOUGH
         charged, verified, logged = accounts(place), book.verifications(), written(place)
-        assert charged == {"total": 100 * TICKS}
+        assert charged == {"total": ticks(100)}
         os.kill(process.pid, signal.SIGCONT)
         until(lambda: book.lines(0).count("fenced") >= ENOUGH)
         processes.end()

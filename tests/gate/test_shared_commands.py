@@ -18,8 +18,8 @@ import psycopg
 import pytest
 from scripted_upstream import Request, ScriptedUpstream, completion, reply
 from shared_runs import accounts, asked, check_every_moment, reclaim, writers
+from ticks import ticks
 
-from gatekeeper.budget.budget import TICKS
 from gatekeeper.budget.leases import AHEAD
 from gatekeeper.cli import main
 from gatekeeper.gate.runner import BLOCK
@@ -117,11 +117,11 @@ def test_a_run_that_is_told_to_end(place: PostgresRun, tmp_path: Path) -> None:
     ledger = check_every_moment(place).ledger
     spent, held = ledger.spent + ledger.warmup_spent, ledger.held + ledger.warmup_held
     assert 0 < spent < TASKS
-    assert accounts(place)["total"] == (spent + held) * TICKS
+    assert accounts(place)["total"] == ticks(spent) + ticks(held)
     again = subprocess.run(started, capture_output=True, timeout=PATIENCE)
     assert json.loads(again.stdout)["outputs"] == TASKS
     ledger = check_every_moment(place).ledger
-    assert (ledger.spent + ledger.warmup_spent) * TICKS == accounts(place)["total"]
+    assert accounts(place)["total"] == ticks(ledger.spent + ledger.warmup_spent)
 
 
 def place_has(place: PostgresRun, kind: str) -> bool:
@@ -183,7 +183,7 @@ def test_two_gateways_of_which_one_is_killed(place: PostgresRun, tmp_path: Path)
     state = check_every_moment(place)
     assert len(state.outputs) == 36
     spent = state.ledger.spent + state.ledger.warmup_spent
-    assert spent * TICKS <= accounts(place)["total"] <= total * TICKS
+    assert ticks(spent) <= accounts(place)["total"] <= ticks(total)
     assert spent >= total - AHEAD - 1  # less than one is left where a lease was not in whole ones
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from shared_runs import accounts, check_every_moment, reclaim
+from ticks import ticks
 
 from gatekeeper import Budget, Generation, Outcome, Random, Reason, Verdict, VerificationGate
-from gatekeeper.budget.budget import TICKS
 from gatekeeper.log import PostgresRun
 from gatekeeper.testing import make_generation
 
@@ -84,7 +84,7 @@ def test_kill_9_of_processes_with_groups(budget: Budget, place: PostgresRun) -> 
     granted = accounts(place)
     for name, group in groups.items():
         assert group.held == 0
-        assert group.spent * TICKS <= granted[name] <= group.cap * TICKS
+        assert ticks(group.spent) <= granted[name] <= ticks(group.cap)
 
 
 def test_a_full_group_is_full_in_all_processes_and_blocks_no_other(place: PostgresRun) -> None:
@@ -102,7 +102,7 @@ def test_a_full_group_is_full_in_all_processes_and_blocks_no_other(place: Postgr
     groups = check_every_moment(place).ledger.groups.status()
     assert (groups["tenant=a"].spent, groups["tenant=b"].spent) == (9, 17)
     granted = accounts(place)
-    assert (granted["tenant=a"], granted["tenant=b"]) == (9 * TICKS, 17 * TICKS)
+    assert (granted["tenant=a"], granted["tenant=b"]) == (ticks(9), ticks(17))
     assert not any(d.reason is Reason.GROUP_EXHAUSTED for d in decisions["c"])
     assert sum(d.verify for d in decisions["c"]) > 30
     assert decisions["a"][-1].reason in (Reason.GROUP_EXHAUSTED, Reason.POLICY)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import cycle
+from itertools import cycle, pairwise
 from statistics import median
 from typing import Any
 
@@ -25,8 +26,9 @@ from attacks.program import WRONG, Program
 from busy_machine import settled
 from sandboxes import PATIENCE, open_sandbox
 
-from gatekeeper.sandbox import base, control, run_loop
+from gatekeeper.sandbox import base, control, local, run_loop
 from gatekeeper.sandbox.base import Sandbox
+from gatekeeper.sandbox.inside import lockdown
 from gatekeeper.sandbox.run_loop import End, Terms
 from gatekeeper.sandbox.turns import Turns
 from gatekeeper.sandbox.worker import LostError, OverloadedError, Spent, Worker
@@ -347,6 +349,32 @@ def f(x):
     with open_sandbox("landlock", timeout=10, workers=1) as sandbox:
         outcome = sandbox.verify(generation(code), {"tests": ["assert f(0) == []"]})
     assert outcome.verdict == "passed", outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0 0 4294967295\n", range(1 << 31, (1 << 31) + 8)),
+        ("0 1000 1\n1 100000 65536\n", range(16385, 32769)),  # an engine of an ordinary user
+        ("0 200000 65536\n", range(16384, 32768)),
+        ("0 1000 1\n", range(0)),
+    ],
+)
+def test_each_process_has_a_user_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, text: str, expected: range
+) -> None:
+    """Of those that the user namespace has: else all would be one, and share their memory."""
+    monkeypatch.setattr(lockdown, "open", lambda _: io.StringIO(text), raising=False)
+    assert lockdown.users(1 << 31, 8) == expected
+
+
+def test_nothing_of_bubblewrap_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an ordinary user a candidate would own it, and the next one would find it."""
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/bwrap")
+    command = local._wrappers("namespaces")[0]
+    pairs = set(pairwise(command))
+    made = {path for option, path in pairs if option in ("--tmpfs", "--dev")}
+    assert {path for option, path in pairs if option == "--remount-ro"} == {*made, "/"}
 
 
 def test_a_host_with_many_files_keeps_its_control_socket() -> None:

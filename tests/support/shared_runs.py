@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+from ticks import ticks
 
 from gatekeeper.log import Decided, PostgresRun, Settled, open_log
 from gatekeeper.log.fold import LogState
@@ -78,13 +79,14 @@ def check_every_moment(place: PostgresRun) -> LogState:
         for event in log.events():
             state.apply(event)
             ledger = state.ledger
-            assert ledger.spent + ledger.held <= ledger.cap + 1e-9, event
+            spent = ticks(ledger.spent) + ticks(ledger.held)
+            assert spent <= ticks(ledger.cap), event
             total = ledger.budget.total
             if total is not None:
-                warmup = ledger.warmup_spent + ledger.warmup_held
-                assert ledger.spent + ledger.held + warmup <= total
+                warmup = ticks(ledger.warmup_spent) + ticks(ledger.warmup_held)
+                assert spent + warmup <= ticks(total), event
             for group in ledger.groups.status().values():
-                assert group.spent + group.held <= group.cap, event
+                assert ticks(group.spent) + ticks(group.held) <= ticks(group.cap), event
             if isinstance(event, Decided | Settled):
                 once[event.kind, event.id] += 1
     assert not once or max(once.values()) == 1

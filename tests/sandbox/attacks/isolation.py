@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from attacks.forged import SCAN
-from attacks.program import Program, attack
+from attacks.program import SQUARES, Program, attack, dedent
 
 __all__ = ["ISOLATION"]
 
@@ -23,6 +23,13 @@ def reach(
     ISOLATION.extend(
         attack("isolation", name, code, *(shapes or ("literal",)), after=after, unless=unless)
     )
+
+
+def undisturbed(name: str, code: str, *, after: str, unless: Mapping[str, str]) -> None:
+    """An honest program that the one before it could make fail."""
+    task, right = SQUARES["literal"], ("passed",)
+    given = (name, "honest", dedent(code), task, right, None, dedent(after), unless)
+    ISOLATION.append(Program(*given))
 
 
 # --- one program leaves something, the next one looks for it ---
@@ -78,6 +85,24 @@ reach(
         return x * x
     """,
     unless={"landlock": "the file system is the machine's, and so is its usage"},
+)
+reach(
+    "left: a closed directory of terminals",
+    """
+    import os
+    def f(x):
+        if os.path.exists("/dev/pts") and os.stat("/dev/pts").st_mode & 0o777 == 0:
+            return x * x
+    """,
+    after="""
+    import os
+    def f(x):
+        try:
+            os.chmod("/dev/pts", 0)
+        except OSError:
+            pass
+        return x * x
+    """,
 )
 SYSV = """
 import ctypes
@@ -286,6 +311,156 @@ reach(
     after='open("/tmp/left", "w").close()\ndef f(x):\n    return x * x\n',
 )
 
+MACHINE = dict.fromkeys(("namespaces", "landlock"), "the machine's /dev/null, and so its locks")
+QUEUE = """
+import os
+def f(x):
+    try:
+        os.close(os.open("/dev/mqueue/left-behind", os.O_CREAT | os.O_RDWR, 0o666))
+    except OSError:
+        pass
+    return x * x
+"""
+reach(
+    "left: a message queue",
+    """
+    import os
+    def f(x):
+        if os.path.exists("/dev/mqueue/left-behind"):
+            return x * x
+    """,
+    after=QUEUE,
+)
+undisturbed(
+    "after a message queue",
+    """
+    import os
+    def f(x):
+        try:
+            os.close(os.open("/dev/mqueue/left-behind", os.O_CREAT | os.O_EXCL | os.O_RDWR))
+            os.unlink("/dev/mqueue/left-behind")
+        except FileExistsError:
+            return None
+        except OSError:  # there are no queues here
+            pass
+        return x * x
+    """,
+    after=QUEUE,
+    unless={},
+)
+FLAGS = """
+import fcntl, os, signal
+def f(x):
+    os.set_blocking(0, False)
+    fcntl.fcntl(0, 10, signal.SIGUSR1)  # F_SETSIG
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    return x * x
+"""
+reach(
+    "left: flags of standard input",
+    """
+    import fcntl, os
+    def f(x):
+        if not os.get_blocking(0) or fcntl.fcntl(0, 11) or fcntl.fcntl(0, fcntl.F_GETOWN):
+            return x * x
+    """,
+    after=FLAGS,
+)
+undisturbed(
+    "after flags of standard input",
+    """
+    import os
+    def f(x):
+        if os.get_blocking(0):
+            return x * x
+    """,
+    after=FLAGS,
+    unless={},
+)
+LOCK = """
+import fcntl
+def f(x):
+    fcntl.flock(0, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return x * x
+"""
+reach(
+    "left: a lock on standard input",
+    """
+    import fcntl
+    def f(x):
+        with open("/dev/null") as null:
+            try:
+                fcntl.flock(null, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return x * x
+    """,
+    after=LOCK,
+    unless=MACHINE,
+)
+undisturbed(
+    "after a lock on standard input",
+    """
+    import fcntl
+    def f(x):
+        with open("/dev/null") as null:
+            fcntl.flock(null, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return x * x
+    """,
+    after=LOCK,
+    unless=MACHINE,
+)
+PORTS = {
+    "a port in TIME_WAIT": """
+    import socket
+    def f(x):
+        with socket.socket() as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(("127.0.0.1", 47114))
+            server.listen()
+            with socket.create_connection(server.getsockname()) as client:
+                server.accept()[0].close()
+                client.recv(1)
+        return x * x
+    """,
+    # Closed by nobody: the kernel finds them a few milliseconds after the end of their process.
+    "sockets that hold each other": """
+    import socket
+    server = socket.socket()
+    server.bind(("127.0.0.1", 47114))
+    server.listen()
+    def f(x):
+        a, b = socket.socketpair()
+        socket.send_fds(a, [b"x"], [a.fileno(), b.fileno(), server.fileno()])
+        return x * x
+    """,
+}
+for what, before in PORTS.items():
+    reach(
+        f"left: {what}",
+        """
+        import socket
+        def f(x):
+            with socket.socket() as server:
+                try:
+                    server.bind(("127.0.0.1", 47114))
+                except OSError:
+                    return x * x
+        """,
+        after=before,
+    )
+    undisturbed(
+        f"after {what}",
+        """
+        import socket
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 47114))
+        def f(x):
+            return x * x
+        """,
+        after=before,
+        unless={"landlock": "no sockets"},
+    )
+
 # --- the network ---
 
 reach(
@@ -459,6 +634,23 @@ reach(
                 except (OSError, OverflowError):
                     pass
     """,
+)
+reach(
+    "privileges: the memory of another process",
+    """
+    import os
+    def f(x):
+        for pid in range(1, os.getpid() + 20):
+            for mode in (os.O_RDONLY, os.O_RDWR):
+                try:
+                    if pid != os.getpid():
+                        os.open(f"/proc/{pid}/mem", mode)
+                        return x * x
+                except OSError:
+                    pass
+    """,
+    "literal",
+    "check",
 )
 reach(
     "privileges: a namespace of one's own",

@@ -1,0 +1,76 @@
+"""The server beneath the gateway: what it adds to no answer, and what it leaves to aiohttp."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from aiohttp import web
+from running_gateway import running_gateway
+from scripted_upstream import ScriptedUpstream, reply
+
+PATHS = ["/v1/chat/completions", "/v1/other", "/gatekeeper/healthz", "/gatekeeper/unknown"]
+
+
+def names_of(url: str, path: str) -> set[str]:
+    """The headers of an answer."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    try:
+        connection.request("POST" if path.startswith("/v1") else "GET", path, b"{}")
+        answer = connection.getresponse()
+        answer.read()
+        return {name.lower() for name in answer.headers}
+    finally:
+        connection.close()
+
+
+def test_no_answer_names_the_server() -> None:
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        for path in PATHS:
+            names = names_of(gateway.url, path)
+            assert "content-type" in names
+            assert "server" not in names
+
+
+def test_a_caller_that_waits_for_the_word_to_continue() -> None:
+    """As curl does with a long body: it gets it, and the header is not forwarded."""
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        at = urlsplit(gateway.url)
+        for path in PATHS[:2]:
+            with socket.create_connection((at.hostname, at.port), timeout=60) as connection:
+                head = f"POST {path} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n"
+                connection.sendall(f"{head}content-length: 2\r\n\r\n".encode())
+                assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+                connection.sendall(b"{}")
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+            assert upstream.requests[-1].header("expect") is None
+
+
+def test_an_instrumented_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Middlewares that are added to every application, as by OpenTelemetry, see each request."""
+    seen: list[str] = []
+
+    @web.middleware
+    async def noted(request: web.Request, handler: Any) -> web.StreamResponse:
+        seen.append(request.path)
+        response: web.StreamResponse = await handler(request)
+        return response
+
+    monkeypatch.setattr(web, "Application", partial(web.Application, middlewares=[noted]))
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        for path in PATHS:
+            names_of(gateway.url, path)
+    assert seen == PATHS
