@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 from threading import RLock
 from typing import Any
 
@@ -355,7 +355,8 @@ class Lifecycle:
         return events
 
     def _release(self, output: Output, why: str, outcome: Outcome | None = None) -> None:
-        events = self._state.advance(Released(output.candidate.id, why, outcome))
+        uncharged = None if outcome is None else _uncharged(outcome)
+        events = self._state.advance(Released(output.candidate.id, why, uncharged))
         self._log.append(events)
         self._notices.released(events)
 
@@ -373,6 +374,7 @@ class Lifecycle:
         known = self._result(id_)
         if known.outcome is not None:
             raise _RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
+        outcome = _uncharged(outcome)
         if outcome.error is not None:
             self._log.append(self._state.advance(ExternalVerdict(id_, outcome)))
         return replace(known, outcome=outcome)
@@ -383,6 +385,12 @@ class Lifecycle:
 
     def _generation(self, id_: str) -> Generation:
         return (self._state.decided.get(id_) or self.decided(id_)).generation
+
+
+def _uncharged(outcome: Outcome) -> Outcome:
+    """An invalid cost, of which nothing is charged, is an unknown one."""
+    valid = outcome.cost is None or 0.0 <= outcome.cost < inf
+    return outcome if valid else replace(outcome, cost=None)
 
 
 def _refused(output: Output, reason: Reason) -> GateResult:

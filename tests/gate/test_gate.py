@@ -947,6 +947,36 @@ def test_a_report_the_log_cannot_hold_does_not_stop_the_gate(tmp_path: Path) -> 
         assert (gate.status().spent, gate.status().external_verdicts) == (1.0, 1)
 
 
+@pytest.mark.parametrize("cost", [nan, inf, -inf, -1.0])
+@pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.INFRA_ERROR])
+@pytest.mark.parametrize("of", ["a verifier", "a report"])
+def test_an_invalid_cost_stops_no_gate(
+    cost: float, verdict: Verdict, of: str, tmp_path: Path
+) -> None:
+    """Charged or not, the verdict is kept, and the log has the same."""
+    invalid = Outcome(verdict, cost=cost)
+
+    class Costly:
+        def verify(self, generation: Generation, task: object) -> Outcome:
+            return invalid
+
+    def gate() -> VerificationGate:
+        verifier = Costly() if of == "a verifier" else None
+        log = tmp_path / "run.db"
+        return gate_of(verifier, wants=lambda id_: id_ == "a", budget=SECONDS, log=log)
+
+    with gate() as first:
+        for id_ in "ab":  # a is selected, b is not
+            first.maybe_verify(out(id_))
+            if first.find(id_).outcome is None:  # type: ignore[union-attr]
+                first.report_outcome(id_, invalid)
+        found, status = [first.find(id_) for id_ in "ab"], first.status()
+    assert found[0].verified == (verdict is Verdict.FAILED)  # type: ignore[union-attr]
+    with gate() as again:
+        assert [again.find(id_) for id_ in "ab"] == found
+        assert (again.status().spent, again.status().held) == (status.spent, status.held)
+
+
 def test_a_report_without_seconds_is_not_free() -> None:
     """A budget of seconds, a verdict that does not say how long: the reservation is charged, as
     for every cost that is not known."""
