@@ -106,7 +106,8 @@ class Survey:
         if self.horizon is None or self._seen >= self.horizon:
             left = self.beta * (self._seen + 1) - self._mass
             p = _tilted(self.beta + (left - self.beta) / CATCH_UP, relative)
-            return round(min(max(p, self.beta / 2.0), left + AHEAD, (1.0 + self.beta) / 2.0), 12)
+            most = max(min(left + AHEAD, (1.0 + self.beta) / 2.0), 0.0)
+            return round(min(max(p, self.beta / 2.0), most), 12)
         left = draws_within(self.beta, self.horizon) - self._mass
         to_come = self.horizon - self._seen
         equal = left / to_come

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from gatekeeper import Outcome, Verdict
+from gatekeeper import Outcome, Reason, Verdict
 from gatekeeper.policies import Survey
 from gatekeeper.stats.sequential_draws import SequentialDraws
 from gatekeeper.testing import check_policy, make_candidates
@@ -47,6 +49,21 @@ def test_it_keeps_the_contract_and_the_budget(beta: float, horizon: int | None) 
     assert drawn == pytest.approx(beta * (horizon or 300), abs=1.0)
     assert certain <= 1  # the very last one of a horizon may be
     assert (len(unequal) > 10) is (beta > 0.1)  # from 40 labels on
+
+
+@pytest.mark.parametrize("horizon", [300, None])
+def test_forced_verifications_leave_probabilities(horizon: int | None) -> None:
+    """They may spend more than the outputs so far pay for: then an output has no chance."""
+    policy = Survey(0.2, horizon=horizon)
+    propensities = []
+    for t, candidate in enumerate(make_candidates(300, seed=4)):
+        decision = policy.decide(candidate)
+        propensities.append(decision.propensity)
+        if t < 10:
+            forced = replace(decision, verify=True, reason=Reason.FORCED, propensity=1.0)
+            policy.observe(candidate, forced)
+    assert 0.0 <= min(propensities) <= max(propensities) <= 1.0
+    assert sum(propensities) == pytest.approx(0.2 * 300 - 10, abs=1.0)
 
 
 def test_it_draws_more_where_values_vary_more() -> None:
