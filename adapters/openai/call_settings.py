@@ -12,13 +12,15 @@ from typing import Any, Literal, get_args
 from gatekeeper.adapters.positions import Scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
+from gatekeeper.types.quick_init import quick_init
 
 __all__ = ["CallSettings", "Verify", "settings_of", "with_settings"]
 
 Verify = Literal["auto", "always", "never"]
-_CHOICES = (("verify", get_args(Verify)), ("scope", get_args(Scope)))
+_VERIFY, _SCOPES = get_args(Verify), get_args(Scope)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class CallSettings:
     """The settings of one call.
@@ -46,11 +48,10 @@ class CallSettings:
     scope: Scope = "content"
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES:
-            if getattr(self, name) not in choices:
-                raise BadInputError(
-                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(choices)}"
-                )
+        if self.verify not in _VERIFY:
+            raise BadInputError(f"verify={self.verify!r}: choose one of {', '.join(_VERIFY)}")
+        if self.scope not in _SCOPES:
+            raise BadInputError(f"scope={self.scope!r}: choose one of {', '.join(_SCOPES)}")
         if not (self.id is None or (isinstance(self.id, str) and self.id)):
             raise BadInputError(f"id={self.id!r:.80}: give a non-empty string, or None")
 

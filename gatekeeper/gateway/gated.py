@@ -14,7 +14,7 @@ from gatekeeper.adapters.openai.logprobs import REFUSALS, is_refusal
 from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import Edits, object_of
-from gatekeeper.gateway.calls import BODY_KEY, Call
+from gatekeeper.gateway.calls import BODY_KEY, Call, make_ready
 from gatekeeper.gateway.events import Frames, is_last, read_frame
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested
@@ -159,6 +159,7 @@ class GatedCalls:
             raise
         finally:
             self.metrics.answered(call.endpoint, answer.status)
+            make_ready()
         last = frames.rest
         if not ended:
             parts = await self._end(call, reader, b"")
