@@ -179,7 +179,7 @@ def _gate_settings(given: dict[str, Any], header: str | None, tasks: Tasks) -> C
 
 
 def make_ready() -> None:
-    """Make the settings of the next usual call, which then need not be waited for."""
+    """Make the settings of the next usual call, which then waits less (benchmarks/gateway.py)."""
     if not _ready:
         _ready.append(_usual_settings())
 
