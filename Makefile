@@ -34,9 +34,9 @@ demo: .venv/demo
 	$(BIN)/gatekeeper run gatekeeper/bundled/tasks.jsonl --generator bundled --policy cst \
 		--budget 0.2 --sandbox local --log demo.db --check-all
 
-# TESTS='tests/cli/test_cli.py tests/sandbox' runs these alone; PROCESSES=3 runs them in three.
+# TESTS='tests/cli/test_cli.py tests/sandbox' runs these alone.
 test: .venv/dev
-	$(BIN)/python -m pytest -n $(or $(PROCESSES),2) --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci $(TESTS)
 
 # Engines that stop, halt, fill up or fall silent: some minutes, as root, on a quiet machine.
 test-faults: .venv/dev
