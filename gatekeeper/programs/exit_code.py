@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 
 from gatekeeper.errors import GatekeeperError
@@ -37,7 +38,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     _print_on_any_terminal()
     interrupt = Interrupt()
     try:
-        with prompt_interrupts() as interrupt:
+        with _quiet_tracker(), prompt_interrupts() as interrupt:
             code = program()
             print(end="", flush=True)  # does nothing where standard output is closed
     except GatekeeperError as e:
@@ -64,6 +65,24 @@ def exit_code_of(program: Callable[[], int]) -> int:
 def _interrupted(by: Interrupt) -> int:
     print(by.message, file=sys.stderr)
     return by.exit_code
+
+
+@contextmanager
+def _quiet_tracker() -> Iterator[None]:
+    """An interrupted program may end before it has removed the semaphores of its workers.
+
+    Multiprocessing's tracker, a process that starts with the first of them, removes them then, and
+    would print a warning after the program's last words.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before, "ignore:resource_tracker")))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def _print_on_any_terminal() -> None:

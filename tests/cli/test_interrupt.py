@@ -105,6 +105,22 @@ def test_replay_ends_with_its_workers(records: Path, everywhere: bool) -> None:
     command.interrupted(everywhere=everywhere)
 
 
+def test_an_end_that_is_too_late_for_its_workers_is_quiet() -> None:
+    """They leave semaphores, which multiprocessing removes with a warning."""
+    program = """
+import os
+from gatekeeper.analysis.parallel import WorkerPool
+from gatekeeper.programs.exit_code import exit_code_of
+def program():
+    WorkerPool(1).submit(len, "").result()
+    os._exit(130)
+exit_code_of(program)
+"""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=PATIENCE)
+    assert (ended.returncode, ended.stderr) == (130, b"")
+
+
 def test_paper_ends_with_its_workers() -> None:
     command = Command("paper", "--seeds", 100)
     assert command.loaded("_multiarray_umath", 2)
