@@ -109,6 +109,14 @@ def on_both_nodes(pool: RayVerifier) -> None:
         time.sleep(0.05)
 
 
+def forgotten() -> None:
+    """Wait until Ray knows that a node is gone: until then it starts actors there."""
+    deadline = time.monotonic() + 60
+    while sum(node["Alive"] for node in ray.nodes()) > 2:  # the head and the other one
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_verdicts_are_those_of_the_sandbox(cluster: Cluster) -> None:
     right, wrong = "def double(x):\n    return 2 * x", "def double(x):\n    return x"
     pairs = [(Generation(f"{n}", wrong if n % 3 else right), CODE) for n in range(12)]
@@ -161,6 +169,7 @@ def test_a_node_dies_and_each_verification_ends_elsewhere_charged_once(
         assert len(pool.nodes) == 1
     assert [r.outcome.verdict for r in found] == [Verdict.PASSED, Verdict.FAILED] * (count // 2)
     assert status.spent + status.warmup_spent == count
+    forgotten()
     cluster.add_node(num_cpus=1)
 
 
