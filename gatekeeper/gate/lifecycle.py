@@ -388,7 +388,7 @@ class Lifecycle:
 
 
 def _uncharged(outcome: Outcome) -> Outcome:
-    """An invalid cost, of which nothing is charged, is an unknown one."""
+    """The outcome without a cost that is invalid: nothing is charged for it."""
     valid = outcome.cost is None or 0.0 <= outcome.cost < inf
     return outcome if valid else replace(outcome, cost=None)
 

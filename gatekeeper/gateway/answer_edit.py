@@ -178,10 +178,7 @@ NO_EDITS = Edits({})
 def object_of(text: bytes) -> dict[str, Any] | None:
     """The value of a JSON object; None for anything else."""
     try:
-        value = _decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        try:
-            value, _ = edited(text.decode(), {})
-        except ValueError:
-            return None
+        value, _ = NO_EDITS.apply(text)
+    except ValueError:
+        return None
     return value if isinstance(value, dict) else None

@@ -19,7 +19,7 @@ from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.limits import MAX_LINE
 from gatekeeper.types.quick_init import quick_init
 
-__all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "read_call"]
+__all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "make_ready", "read_call"]
 
 BODY_KEY = "gatekeeper"
 TASK_HEADER = "x-gatekeeper-task"
