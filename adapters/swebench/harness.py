@@ -117,9 +117,22 @@ class Evaluation:
         return outcome_of(self._place(prediction), prediction)
 
     def write_report(self, predictions: Sequence[Prediction]) -> Path:
-        """SWE-bench's own file of results, `MODEL.RUN_ID.json`, in the working directory."""
+        """SWE-bench's own file of results, `MODEL.RUN_ID.json`, in the working directory.
+
+        It says which containers and images are left, unless the engine's list of them fails.
+        """
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
         by_instance = {p.instance: p.as_dict() for p in predictions}
-        written: Path = self._report(by_instance, self._instances, self._run_id, self._client)
+        given = (by_instance, self._instances, self._run_id)
+        written: Path
+        try:
+            written = self._report(*given, self._client)
+        except (DockerException, RequestException):
+            # SWE-bench looks at every container of the engine, and fails where another program
+            # removes one meanwhile. The results need no engine.
+            written = self._report(*given, None)
         return written
 
     def stop(self) -> None:

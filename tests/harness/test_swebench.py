@@ -27,6 +27,7 @@ if find_spec("swebench") is None:
     pytest.skip("swebench is not installed: run `make test-harness`", allow_module_level=True)
 
 import own_instance
+from docker.errors import NotFound
 from swebench.harness import run_evaluation
 
 from gatekeeper.adapters.swebench.harness import Evaluation
@@ -116,6 +117,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
 
 
 def test_verdicts_of_the_harness(
+    client: Any,
     repository: own_instance.Repository,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -145,7 +147,7 @@ def test_verdicts_of_the_harness(
     counts = {name: len(theirs[f"{name}_ids"]) for name in found["swebench"]}
     assert found["swebench"] == counts
     assert counts == {"resolved": 1, "unresolved": 2, "error": 2, "empty_patch": 2}
-    assert theirs["unstopped_containers"] == []
+    assert not client.containers.list(all=True, filters={"name": CONTAINERS})
     # Again, with the image there: only that instance is evaluated, and all is known.
     Path("data.json").write_text(
         json.dumps([repository.instance(i["instance_id"]) for i in instances])
@@ -181,6 +183,33 @@ def test_tests_that_do_not_end_are_not_a_verdict(
     said = run(capsys, *command(budget="1", timeout="3", run_id="endless"), code=1)
     assert "resolve rate: between 0.0000 and 1.0000, no estimate" in said
     assert "Test timed out after 3 seconds" in said
+
+
+def test_a_container_removed_by_another_program_costs_no_result(
+    client: Any,
+    repository: own_instance.Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """SWE-bench's report inspects every container of the engine that it has listed."""
+    monkeypatch.chdir(tmp_path)
+    [instance] = write(tmp_path, repository, [repository.patch(own_instance.RIGHT)])
+    other = client.containers.create(instance["image"], name=f"other-{own_instance.MARK}")
+    inspect = type(client.containers).get
+
+    def late(containers: Any, wanted: str) -> Any:
+        if wanted == other.id:
+            with suppress(NotFound):
+                other.remove()
+        return inspect(containers, wanted)
+
+    monkeypatch.setattr(type(client.containers), "get", late)
+    found = json.loads(run(capsys, *command(budget="1", run_id="beside"), "--json"))
+    assert found["resolve_rate"]["point"] == 1
+    with pytest.raises(NotFound):
+        other.reload()
+    assert json.loads(Path("our__model.beside.json").read_text())["resolved_instances"] == 1
 
 
 def test_the_page_s_command_goes_on_after_kill_9(
