@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from time import monotonic, sleep
+from typing import Any, NamedTuple
 
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError
 from gatekeeper.ray.cluster import POLL, connected, reason_of
@@ -16,6 +17,7 @@ __all__ = ["RayGenerator"]
 
 Generate = Callable[..., Sequence[Generation]]
 CLOSED = "the generator was closed"
+NODE_FORGOTTEN = 60.0  # seconds after which Ray knows that a node is gone; it starts actors there
 
 
 class RayGenerator:
@@ -23,7 +25,8 @@ class RayGenerator:
 
     Calls from several threads run at the same time, one on each actor; further ones wait. When an
     actor or its node dies, another actor starts and answers the call; after `attempts` actors that
-    died the call raises. Equal calls have equal answers, whichever actor answers, as far as the
+    died with it the call raises. If an actor dies while it loads its model, others start for a
+    minute. Equal calls have equal answers, whichever actor answers, as far as the
     model's own do.
 
     Parameters
@@ -54,7 +57,8 @@ class RayGenerator:
     BadInputError
         For a number out of range, and for more than the whole cluster has.
     GeneratorUnavailableError
-        Where the generator cannot be made in the first actor: the message has the reason.
+        Where the generator cannot be made in the first actor, or actors die for a minute while they
+        make it: the message has the reason.
     """
 
     def __init__(
@@ -79,22 +83,25 @@ class RayGenerator:
                     f"actors={actors} with {each:g} {kind}s each: the cluster has "
                     f"{has.get(kind, 0.0):g}; give fewer"
                 )
-        self._start = partial(
+        self._make_actor = partial(
             self._ray.remote(_Model)
             .options(num_gpus=gpus, num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
             .remote,
             make,
         )
         self._closed = False
-        self._free: SimpleQueue[Any] = SimpleQueue()  # None in place of an actor that died
-        started = [self._start() for _ in range(actors)]
-        for actor in started:
-            self._free.put(actor)
+        self._free: SimpleQueue[_Started | None] = SimpleQueue()  # None where an actor died
+        first, *others = [self._start() for _ in range(actors)]
+        for other in others:
+            self._free.put(other)
         try:
-            self.prompt_template: str | None = self._result(started[0].prompt_template.remote())
-        except Exception as e:
+            first = self._loaded(first)
+            self.prompt_template: str | None = self._ray.get(first.loading)
+        except BaseException:
+            self._free.put(first)
             self.close()
-            raise GeneratorUnavailableError(reason_of(e)) from e
+            raise
+        self._free.put(first)
 
     def __call__(
         self, prompts: Sequence[str], ids: Sequence[str], **sampling: Any
@@ -113,31 +120,28 @@ class RayGenerator:
         GeneratorUnavailableError
             Where the generator raises, and where so many actors died.
         """
-        actor, why = self._free.get(), ""
+        started, why = self._free.get(), ""
         try:
             for _ in range(self._attempts):
-                if self._closed:
-                    raise GeneratorUnavailableError(CLOSED)
-                if actor is None:
-                    actor = self._start()
+                started = self._loaded(started)
                 try:
-                    call = actor.generate.remote(list(prompts), list(ids), sampling)
+                    call = started.actor.generate.remote(list(prompts), list(ids), sampling)
                     answers: Sequence[Generation] = self._result(call)
                     return answers
                 except self._ray.exceptions.RayTaskError as e:  # the actor lives on
                     raise GeneratorUnavailableError(reason_of(e)) from e
                 except self._ray.exceptions.RayError as e:
-                    actor, why = None, reason_of(e)
+                    started, why = None, reason_of(e)
         finally:
-            self._free.put(actor)
+            self._free.put(started)
         raise GeneratorUnavailableError(f"{self._attempts} actors died, the last one by: {why}")
 
     def close(self) -> None:
         """End the actors. Calls that have not ended raise GeneratorUnavailableError."""
         self._closed = True
-        for actor in [self._free.get() for _ in range(self.actors)]:
-            if actor is not None:
-                self._ray.kill(actor)
+        for each in [self._free.get() for _ in range(self.actors)]:
+            if each is not None:
+                self._ray.kill(each.actor)
             self._free.put(None)  # for the calls that still wait for one
 
     def __enter__(self) -> RayGenerator:
@@ -146,20 +150,59 @@ class RayGenerator:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def _start(self) -> _Started:
+        actor = self._make_actor()
+        return _Started(actor, actor.load.remote())
+
+    def _loaded(self, started: _Started | None) -> _Started:
+        """An actor that has its model: this one, or another if it dies before."""
+        deadline = None
+        while True:
+            if self._closed:
+                raise GeneratorUnavailableError(CLOSED)
+            started = started or self._start()
+            try:
+                self._result(started.loading)
+                return started
+            except self._ray.exceptions.RayTaskError as e:
+                self._ray.kill(started.actor)
+                raise GeneratorUnavailableError(reason_of(e)) from e
+            except self._ray.exceptions.RayError as e:
+                deadline = deadline or monotonic() + NODE_FORGOTTEN
+                if monotonic() > deadline:
+                    why = f"actors died while they loaded the model, the last by: {reason_of(e)}"
+                    raise GeneratorUnavailableError(why) from e
+            except BaseException:
+                self._ray.kill(started.actor)
+                raise
+            started = None
+            sleep(POLL)
+
     def _result(self, call: Any) -> Any:
+        """The result of an actor's call. Raises what Ray does."""
         while not self._ray.wait([call], timeout=POLL)[0]:
             if self._closed:
                 raise GeneratorUnavailableError(CLOSED)
         return self._ray.get(call)
 
 
+class _Started(NamedTuple):
+    actor: Any
+    loading: Any  # Ray's reference to the result of `_Model.load`
+
+
 class _Model:
     """The object in an actor: one generator, used by one call at a time."""
 
     def __init__(self, make: Callable[[], Generate]) -> None:
-        self._generate = make()
+        self._make = make
 
-    def prompt_template(self) -> str | None:
+    def load(self) -> str | None:
+        """Make the generator; returns its prompt template.
+
+        Not in the constructor, whose exceptions Ray reports as it does an actor's death.
+        """
+        self._generate = self._make()
         return getattr(self._generate, "prompt_template", None)
 
     def generate(

@@ -54,6 +54,14 @@ class Notes:
         return Outcome(Verdict.PASSED if generation.text == "right" else Verdict.FAILED)
 
 
+def dies_at_first(file: str) -> Model:
+    """Kills the first actor that calls it, as the death of a node does."""
+    if not Path(file).exists():
+        Path(file).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Model(file)
+
+
 class Unavailable:
     def __init__(self) -> None:
         raise OSError("no engine here")
@@ -199,6 +207,15 @@ def test_a_generator_that_dies_is_replaced(cluster: Cluster, tmp_path: Path) -> 
         with pytest.raises(GeneratorUnavailableError, match="3 actors died"):
             generate(["kills"], ["c"])
         assert generate(["right"], ["d"])[0].text == "right at 0.0"
+
+
+def test_an_actor_that_dies_while_it_loads_its_model_is_replaced(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    notes = str(tmp_path / "notes")
+    with RayGenerator(partial(dies_at_first, notes), actors=2, gpus=0) as generate:
+        for id_ in ("a", "b"):  # one for each actor
+            assert generate(["right"], [id_])[0].text == "right at 0.0"
 
 
 def test_a_closed_generator_leaves_no_call_waiting(cluster: Cluster, tmp_path: Path) -> None:
