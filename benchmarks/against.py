@@ -11,7 +11,9 @@ the median over rounds of this tree's figure divided by the other's, with the le
 A gate: without a verifier, CST, outputs of 128 tokens; the median of the wall-clock times of its
 calls, and the processor time of the thread per call. The latter includes what happens once in many
 calls: tests for drift, checkpoints of the database, garbage collection. Reading: processor time per
-output of a log with verdicts.
+output of a log with verdicts. A wrapped client: processor time that `gate.wrap` adds to a call of
+the OpenAI client, the median of the differences of pairs (a call of the bare client, and one of the
+wrapped one) without a network; the gate decides on every output and verifies none.
 """
 
 from __future__ import annotations
@@ -30,8 +32,11 @@ from rich.table import Table
 
 # It uses only what older trees have, too.
 PROGRAM = """
-import gc, importlib, json, sys, tempfile, time
+import gc, importlib, itertools, json, sys, tempfile, time
 from pathlib import Path
+from statistics import median
+import openai
+from wrap import CALL, make_gate, plain
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -73,11 +78,42 @@ def timed(call):
     call(log)
     return [(time.thread_time_ns() - begin) / N]
 
+# The package that this release of openai sends its requests with.
+http = sys.modules.get("httpx2") or sys.modules["httpx"]
+number = itertools.count()
+
+class Wrapped:
+    def __init__(self, tokens, pairs):
+        answer, self.pairs = plain(tokens), pairs
+        def respond(request):
+            body = answer.replace(b'"ID"', b'"id-%d"' % next(number))
+            return http.Response(200, content=body, headers={"content-type": "application/json"})
+        self.gate = make_gate(None)
+        inner = http.Client(transport=http.MockTransport(respond))
+        bare = openai.OpenAI(api_key="k", base_url="http://x/v1", http_client=inner)
+        self.clients = [bare, self.gate.wrap(bare)]
+        self.call = CALL | {"max_tokens": tokens}
+
+    def added(self):
+        differences = []
+        for i in range(self.pairs):
+            took = [0, 0]
+            for k in (0, 1) if i % 2 else (1, 0):
+                start = time.thread_time_ns()
+                self.clients[k].chat.completions.create(**self.call)
+                took[k] = time.thread_time_ns() - start
+            differences.append(took[1] - took[0])
+        return [median(differences)]
+
+wrapped = {"wrapped, 32": Wrapped(32, 200), "wrapped, 512": Wrapped(512, 50)}
+
 for line in sys.stdin:
     what = line.strip()
     gc.collect()
     if what in ("memory", "SQLite"):
         found = gate(what)[1:]
+    elif what in wrapped:
+        found = wrapped[what].added()
     else:
         found = timed(records if what == "records_of_log" else read_run)
     print(json.dumps(found), flush=True)
@@ -87,6 +123,8 @@ FIGURES = {
     "SQLite": ("gate, log in SQLite: median of calls", "gate, log in SQLite: processor time"),
     "read_run": ("read_run",),
     "records_of_log": ("records_of_log",),
+    "wrapped, 32": ("wrapped client, 32 tokens: added",),
+    "wrapped, 512": ("wrapped client, 512 tokens: added",),
 }
 
 
@@ -94,9 +132,10 @@ class Tree:
     """A process that measures the package of one tree."""
 
     def __init__(self, root: Path) -> None:
+        here = str(Path(__file__).resolve().parent)  # wrap.py of this tree, for both
         self._process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
-            env=os.environ | {"PYTHONPATH": str(root)},
+            env=os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{here}"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
