@@ -10,7 +10,7 @@ import socket
 import struct
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ from gatekeeper.sandbox.inside.files import remove
 from gatekeeper.sandbox.start import LOADER, Limits, send_program
 from gatekeeper.sandbox.worker import START_SECONDS, LostError, Worker
 
-__all__ = ["ContainerLimits", "Starter", "reap"]
+__all__ = ["ContainerLimits", "Starter", "has_same_root", "reap"]
 
 OWNER = "org.gatekeeper.sandbox.owner"  # label: host name, process number, its start time
 CAPABILITIES = ["SETUID", "SETGID", "KILL", "SETPCAP"]  # for the supervisor, not for candidates
@@ -36,6 +36,7 @@ CPUS = 2  # the judge's path uses two; with one, the kernel throttles even runs 
 INODES = "20k"
 REMOVAL_SECONDS = 10.0
 ENGINE_SECONDS = 10.0  # for an answer of the engine, which takes some 0.2
+_OWN_USERS = {"name=userns", "name=rootless"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,16 @@ class ContainerLimits:
     def of_each(self) -> Limits:
         limits = {"cpu_seconds": self.cpu_seconds, "disk_mb": self.disk_mb}
         return {**limits, "memory_mb": 0, "processes": 0}
+
+
+def has_same_root(engine: Mapping[str, Any]) -> bool:
+    """Whether root in a container is root of this machine, from the engine's `info`.
+
+    It is not in an engine that gives its containers users of their own (`userns-remap`), or that
+    runs as an ordinary user (rootless).
+    """
+    options = engine.get("SecurityOptions") or ()
+    return not any(option.split(",")[0] in _OWN_USERS for option in options)
 
 
 @contextlib.contextmanager
@@ -69,10 +80,21 @@ def _understood() -> Iterator[None]:
 
 
 class Starter:
-    """Starts workers, each in a container of its own. May be called from several threads."""
+    """Starts workers, each in a container of its own. May be called from several threads.
 
-    def __init__(self, image: Image, limits: ContainerLimits, runtime: str | None) -> None:
+    Parameters
+    ----------
+    image, limits, runtime
+        Of each container.
+    same_root
+        Whether the containers' root is this machine's: see `has_same_root`.
+    """
+
+    def __init__(
+        self, image: Image, limits: ContainerLimits, runtime: str | None, *, same_root: bool
+    ) -> None:
         self._image, self._limits, self._runtime = image, limits, runtime
+        self._private = same_root and os.geteuid() == 0
 
     def __call__(self) -> Worker:
         """Start a worker. Raises LostError."""
@@ -85,12 +107,12 @@ class Starter:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, client: Any, folder: str) -> Worker:
-        # The container's root cannot override file modes, and is this user only if we are root.
-        private = os.geteuid() == 0
-        os.chmod(folder, 0o700 if private else 0o711)
+        # The container's root cannot override file modes. If it is another user than this one, the
+        # socket is open to all; `_accept` takes the container's first process alone.
+        os.chmod(folder, 0o700 if self._private else 0o711)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(f"{folder}/control")
-            os.chmod(f"{folder}/control", 0o600 if private else 0o666)
+            os.chmod(f"{folder}/control", 0o600 if self._private else 0o666)
             listener.listen(1)
             options = _options(self._image, self._limits, folder, self._runtime)
             container = client.containers.create(self._image.id, **options)

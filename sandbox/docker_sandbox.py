@@ -92,7 +92,7 @@ class DockerSandbox(Sandbox):
 
             try:
                 containers.reap(client)
-                runtimes = client.info().get("Runtimes", {})
+                engine = client.info()
             except (LostError, OSError) as error:  # the engine has ended meanwhile
                 raise SandboxUnavailableError(str(error)) from error
         with closing(connect()) as client:  # without a short timeout: a build takes long
@@ -103,8 +103,10 @@ class DockerSandbox(Sandbox):
             disk_mb=disk_mb,
             cpu_seconds=self._cpu_seconds,
         )
-        runtime = runtime or ("runsc" if "runsc" in runtimes else None)
-        self._open(containers.Starter(self.image, limits, runtime), spare=True)
+        runtime = runtime or ("runsc" if "runsc" in engine.get("Runtimes", {}) else None)
+        same_root = containers.has_same_root(engine)
+        start = containers.Starter(self.image, limits, runtime, same_root=same_root)
+        self._open(start, spare=True)
 
     def _tainted(self, judged: Judged) -> bool:
         report, end = judged.finished.report, judged.finished.end

@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -143,8 +144,8 @@ class Relay:
 class Engine:
     """A Docker engine of one's own."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self.data = folder, folder / "data"
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder, self.data, self._options = folder, folder / "data", options
         self.socket = str(folder / "docker.sock")
         self.client: Any = None
         self._daemon: subprocess.Popen[bytes] | None = None
@@ -167,6 +168,7 @@ class Engine:
                     *("dockerd", "--host", f"unix://{self.socket}", "--data-root", str(self.data)),
                     *("--exec-root", str(self._folder / "exec"), "--bridge=none"),
                     *("--pidfile", str(self._folder / "pid"), "--iptables=false"),
+                    *self._options,
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -216,12 +218,14 @@ class Engine:
         return self.client.containers.get(identity[0])
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+@contextlib.contextmanager
+def own_engine(folder: Path, *options: str) -> Iterator[Engine]:
+    """An engine with the sandbox's image; `options` of dockerd."""
     pytest.importorskip("docker")
     if os.geteuid() or not shutil.which("dockerd"):
         pytest.skip("only root can start an engine of its own, and with dockerd installed")
-    engine = Engine(tmp_path_factory.mktemp("engine"))
+    engine = Engine(folder, *options)
+    folder.chmod(0o711)  # for users of its containers
     engine.data.mkdir()
     small = ["mount", "-t", "tmpfs", "-o", "size=640m", "tmpfs", str(engine.data)]
     if subprocess.run(small, capture_output=True).returncode:
@@ -241,6 +245,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         subprocess.run(["pkill", "-KILL", "-f", f"containerd-shim.*{engine.data.parent}/"])
         mounted = [*(engine.data.parent / "exec" / "netns").glob("*"), engine.data]
         subprocess.run(["umount", "--lazy", *mounted], capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with own_engine(tmp_path_factory.mktemp("engine")) as engine:
+        yield engine
 
 
 @pytest.fixture
@@ -338,6 +348,19 @@ def test_a_container_that_is_killed_or_paused(
         getattr(engine.of(running.pid), fault)()
         assert running.outcome().verdict == "passed"
         fine(sandbox, generation)
+
+
+def test_an_engine_whose_containers_have_users_of_their_own(
+    generation: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root of a container is another user than the root that checks."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        own_engine(Path(folder), "--userns-remap=default") as engine,
+    ):
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{engine.socket}")
+        with DockerSandbox(timeout=8, workers=1) as sandbox:
+            fine(sandbox, generation)
 
 
 def test_a_fault_that_stays_is_no_label(

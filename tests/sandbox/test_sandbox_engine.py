@@ -119,7 +119,7 @@ def ask_sandbox() -> None:
 ASK = {
     "connect": lambda: connect(seconds=0.3),
     "sandbox": ask_sandbox,
-    "worker": lambda: containers.Starter(None, None, None)(),  # type: ignore[arg-type]
+    "worker": lambda: containers.Starter(None, None, None, same_root=True)(),  # type: ignore[arg-type]
 }
 
 
