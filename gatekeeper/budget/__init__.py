@@ -2,7 +2,7 @@
 
 from gatekeeper.budget.affordable import affordable
 from gatekeeper.budget.budget import Budget, Unit
-from gatekeeper.budget.ledger import Hold, Ledger
+from gatekeeper.budget.ledger import Hold, Ledger, is_chargeable
 from gatekeeper.budget.shared import SharedLedger
 
-__all__ = ["Budget", "Hold", "Ledger", "SharedLedger", "Unit", "affordable"]
+__all__ = ["Budget", "Hold", "Ledger", "SharedLedger", "Unit", "affordable", "is_chargeable"]

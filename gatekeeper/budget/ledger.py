@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gatekeeper.budget.budget import MOST, TICKS, Budget
 from gatekeeper.budget.groups import GroupAccounts
 
-__all__ = ["Hold", "Ledger"]
+__all__ = ["Hold", "Ledger", "is_chargeable"]
 
 SAFE = 3.0  # standard deviations of the number of draws to come
 IN_A_ROW = 10.0  # draws kept for per share of the cap's growth that draws take, of unknown many
@@ -212,7 +212,7 @@ class Ledger:
     def settle(self, id_: str, cost: float) -> float:
         """Charge a finished verification; returns the charge.
 
-        A cost that is not a number of at least 0 is charged as the whole reservation.
+        A cost that cannot be charged is charged as the whole reservation.
         """
         hold = self._holds.pop(id_)
         ticks = _cost_ticks(cost, hold)
@@ -329,6 +329,11 @@ class Ledger:
         return self._startup + floor(self.budget.fraction * base + 0.5)
 
 
+def is_chargeable(cost: float) -> bool:
+    """Whether a cost is a number of at least 0."""
+    return 0.0 <= cost < inf
+
+
 def _ticks(amount: float) -> int:
     return round(amount * TICKS)
 
@@ -339,5 +344,5 @@ def _hold_of(values: list[Any]) -> Hold:
 
 
 def _cost_ticks(cost: float, hold: Hold) -> int:
-    """The whole reservation for a cost that is not a number of at least 0."""
-    return _ticks(min(cost, MOST)) if 0 <= cost < inf else hold.amount
+    """The whole reservation for a cost that cannot be charged."""
+    return _ticks(min(cost, MOST)) if is_chargeable(cost) else hold.amount

@@ -6,7 +6,6 @@ import argparse
 import json
 from dataclasses import asdict
 from math import isnan
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -24,9 +23,8 @@ from gatekeeper.analysis.diagnosis import (
 )
 from gatekeeper.analysis.diagnosis.text import odds
 from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
-from gatekeeper.io.records import is_log, load_records
-from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.run_table import read_table
+from gatekeeper.io.records import load_with_run
+from gatekeeper.log.run_table import RunTable
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
@@ -90,7 +88,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     file = place_given(args.file, args)
     with skipped_lines() as bad:
-        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
+        table, run = load_with_run(file, skip_bad=args.skip_bad, on_bad=bad.append)
     orders = orders_for(len(table)) if args.seeds is None else args.seeds
     with progress("replay", orders) as advance:
         found = diagnose(
@@ -112,8 +110,8 @@ def main(args: argparse.Namespace) -> int:
         _print(found, file.name)
         if worth:
             Console().print(_features(worth, args.budget))
-        if is_log(file):
-            _print_drift(file)
+        if run is not None:
+            _print_drift(run)
         _print_advice(advice)
     return EXIT[found.thresholds]
 
@@ -163,9 +161,9 @@ def _print_advice(advice: Advice) -> None:
     console.print(Text(f"{advice}", style="bold"))
 
 
-def _print_drift(log: Path | PostgresRun) -> None:
-    """Print the drifts in the log: the outputs may then not be one stream."""
-    for change in read_table(log).health_changes:
+def _print_drift(run: RunTable) -> None:
+    """Print the drifts of a run: its outputs may then not be one stream."""
+    for change in run.health_changes:
         if change.health is PolicyHealth.DRIFTED:
             Console().print(Text(f"Note: drifted by output {change.after:,}: {change.why}."))
 

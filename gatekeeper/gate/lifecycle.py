@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import inf, nan
+from math import nan
 from threading import RLock
 from typing import Any
 
-from gatekeeper.budget import SharedLedger, Unit
+from gatekeeper.budget import SharedLedger, Unit, is_chargeable
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gate.admission import Admission, refusal
 from gatekeeper.gate.following import Following
@@ -389,7 +389,7 @@ class Lifecycle:
 
 def _uncharged(outcome: Outcome) -> Outcome:
     """The outcome without a cost that is invalid: nothing is charged for it."""
-    valid = outcome.cost is None or 0.0 <= outcome.cost < inf
+    valid = outcome.cost is None or is_chargeable(outcome.cost)
     return outcome if valid else replace(outcome, cost=None)
 
 

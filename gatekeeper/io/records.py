@@ -39,6 +39,7 @@ __all__ = [
     "RecordTable",
     "is_log",
     "load_records",
+    "load_with_run",
     "read_records",
     "records_of_log",
     "records_of_run",
@@ -73,10 +74,40 @@ def load_records(
     BadInputError, LogError
         As `read_records` and `records_of_log`.
     """
+    return load_with_run(path, skip_bad=skip_bad, on_bad=on_bad)[0]
+
+
+def load_with_run(
+    path: str | Path | PostgresRun,
+    *,
+    skip_bad: bool = False,
+    on_bad: Callable[[BadInputError], None] = lambda error: None,
+    wrong_rows: int = 0,
+) -> tuple[RecordTable, RunTable | None]:
+    """As `load_records`, with the run that a log holds; a log is read once.
+
+    Parameters
+    ----------
+    path, skip_bad, on_bad
+        As of `load_records`.
+    wrong_rows
+        As of `read_table`.
+
+    Returns
+    -------
+    tuple
+        The records, and the run; None for JSON Lines.
+
+    Raises
+    ------
+    BadInputError, LogError
+        As `load_records`.
+    """
     if is_log(path):
-        return records_of_log(path)
+        run = read_table(path, wrong_rows=wrong_rows)
+        return records_of_run(run, path), run
     assert not isinstance(path, PostgresRun)
-    return read_records(path, skip_bad=skip_bad, on_bad=on_bad)
+    return read_records(path, skip_bad=skip_bad, on_bad=on_bad), None
 
 
 def is_log(path: str | Path | PostgresRun) -> bool:

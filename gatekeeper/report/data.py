@@ -20,9 +20,9 @@ from gatekeeper.analysis.vectorised import fixed_score, strata_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.notices import Shortfall
-from gatekeeper.io.records import RecordTable, is_log, read_records, records_of_run
+from gatekeeper.io.records import RecordTable, load_with_run
 from gatekeeper.log.place import PostgresRun
-from gatekeeper.log.run_table import RunTable, read_table
+from gatekeeper.log.run_table import RunTable
 from gatekeeper.policies import T0, Calibrated, PolicyDescriptor, built_in, describe_policy
 from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
 from gatekeeper.types import FloatArray, Reason
@@ -92,12 +92,7 @@ def read_data(
 ) -> ReportData:
     """Read the file and compute the data of the page. Parameters and errors as in `report`."""
     made_with = command or call_of(path, beta=beta, skip_bad=skip_bad)
-    run = read_table(path, wrong_rows=SHOWN) if is_log(path) else None
-    if run is None:
-        assert not isinstance(path, PostgresRun)
-        records = read_records(path, skip_bad=skip_bad, on_bad=on_bad)
-    else:
-        records = records_of_run(run, path)
+    records, run = load_with_run(path, skip_bad=skip_bad, on_bad=on_bad, wrong_rows=SHOWN)
     beta = check_beta(beta if beta is not None else _beta_of(run))
     warmup = _warmup_of(run)
     rate = estimate(records) if records.propensity is not None else None
