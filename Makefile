@@ -49,6 +49,7 @@ test-neighbours: .venv/dev
 # Processes that share a budget, with the lengths that docs/scale.md names: about 20 minutes.
 test-scale: .venv/dev
 	GATEKEEPER_SCALE=full GATEKEEPER_TEST_POSTGRES=required $(BIN)/python -m pytest --durations=10 \
+		-o faulthandler_timeout=3600 \
 		tests/gate/test_shared.py tests/gate/test_shared_absence.py tests/budget
 
 test-vllm: $(if $(filter .venv-vllm/%,$(PYTHON_VLLM)),.venv-vllm/ready)
