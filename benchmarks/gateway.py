@@ -3,6 +3,7 @@
     python benchmarks/gateway.py            a few minutes
     python benchmarks/gateway.py --quick    half a minute: fewer calls
     python benchmarks/gateway.py --litellm VENV/bin/litellm    LiteLLM's proxy in the same run
+    python benchmarks/gateway.py --steady    each call after one through the same proxy
 
 An upstream in a process of its own answers with 54 kB: 128 tokens with 5 alternatives each; its
 streams have 16 tokens, one per frame and millisecond. One client on one connection calls it
@@ -10,7 +11,9 @@ directly, through 20 lines of aiohttp, and through the gateway (a gate that deci
 and verifies none, its log in a file), in turns, so that other load on the machine affects all
 alike. `added` is the median over rounds of the time through a proxy minus the direct time.
 `processor` is the processor time that the proxy's process took per call, which depends little on
-other load; its inverse is calls per second and core.
+other load; its inverse is calls per second and core. In turns a proxy's code and data have left the
+processor's caches between two of its calls; under steady load (`--steady`) they have not, and both
+proxies take less.
 
 The gateway is measured on a path that is not gated, with log-probabilities that the caller asked
 for, and with log-probabilities that the gateway asks for and takes out again. For streams, `added`
@@ -182,13 +185,17 @@ class Way(NamedTuple):
     body: dict[str, Any]
 
 
-def measure(ways: list[Way], direct: Connection, rounds: int) -> dict[str, tuple[float, float]]:
+def measure(
+    ways: list[Way], direct: Connection, rounds: int, *, steady: bool
+) -> dict[str, tuple[float, float]]:
     """For each name: added milliseconds, and milliseconds of processor time per call."""
     added: dict[str, list[float]] = {way.name: [] for way in ways}
     used = dict.fromkeys(added, 0.0)
     for i in range(-5, rounds):  # the first are a warm-up
         for way in ways[i % len(ways) :] + ways[: i % len(ways)]:
             body = json.dumps(way.body).encode()
+            if steady:
+                way.connection.call(way.path, body)
             base = direct.call(way.path, body)
             before = processor(way.pid)
             took = way.connection.call(way.path, body)
@@ -238,6 +245,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--litellm", metavar="COMMAND", help="in an environment of litellm[proxy]")
+    parser.add_argument("--steady", action="store_true", help="each after one of the same proxy")
     parser.add_argument("--calls", type=int, help="for the growth of memory")
     args = parser.parse_args()
     rounds = 100 if args.quick else 1000
@@ -300,11 +308,11 @@ def main() -> None:
             console.print("Without LiteLLM's proxy: --litellm COMMAND names one.")
         plain = ways({})
         direct = connection(upstream_url)
-        found = measure(plain, direct, rounds)
+        found = measure(plain, direct, rounds, steady=args.steady)
         kinds = {way.name: way.kind for way in plain}
         title = f"{TOKENS} tokens, {len(whole()) / 1e3:.0f} kB, {rounds} rounds"
         console.print(table_of(title, found, kinds))
-        streams = measure(ways({"stream": True}), direct, max(rounds // 2, 100))
+        streams = measure(ways({"stream": True}), direct, max(rounds // 2, 100), steady=args.steady)
         kinds = {name: kind if kind == "bare" else "stream" for name, kind in kinds.items()}
         kinds["LiteLLM"] = "LiteLLM"
         console.print(table_of("Streams: to the first frame", streams, kinds))
