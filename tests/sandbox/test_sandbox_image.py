@@ -23,7 +23,7 @@ from gatekeeper.sandbox import image, interpreter, machine_python, wheels
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.image import Image
 
-REPOSITORY = "gatekeeper-test"  # of every image that a test makes
+REPOSITORY = f"gatekeeper-test-{os.getpid()}"  # of every image that a test makes
 WHEELS = ["six", "markupsafe"]  # pure; compiled
 
 # Prints modules of the standard library that cannot be imported. `antigravity` opens a browser.
