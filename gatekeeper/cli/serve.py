@@ -40,6 +40,8 @@ from gatekeeper.verifiers import ByKind
 
 __all__ = ["add", "main"]
 
+KEY_OPTION = "--upstream-key-env"
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
@@ -211,7 +213,8 @@ class _Plan:
 
     def said(self, url: str) -> str:
         """The upstream of calls, in words."""
-        where = f"{url}/v1"
+        is_v1 = self.settings.root != self.settings.upstream.rstrip("/")
+        where = f"{url}/v1" if is_v1 else url
         if self.name:
             where = f"route {self.name}, models {', '.join(self.models)}"
         return f"{where} is in front of {self.settings.upstream}"
@@ -227,6 +230,9 @@ def _plans(args: argparse.Namespace) -> list[_Plan]:
     """
     plans = [_plan("", ["*"], args)]
     for table, of_route in args.routes:
+        has_key = any(given.startswith(f"{KEY_OPTION}=") for given in table.arguments)
+        if of_route.upstream != args.upstream and not has_key:
+            of_route.upstream_key_env = None  # the gateway's key is for its own upstream
         with _about(table.name):
             plans.append(_plan(table.name, table.models, of_route))
     return plans
@@ -251,7 +257,7 @@ def _plan(name: str, models: Sequence[str], args: argparse.Namespace) -> _Plan:
         upstream=args.upstream,
         wait=args.wait,
         on_failed=args.on_failed,
-        upstream_key=_key("--upstream-key-env", args.upstream_key_env),
+        upstream_key=_key(KEY_OPTION, args.upstream_key_env),
         own_key=_key("--own-key-env", args.own_key_env),
         grace=args.grace,
         traced=options.telemetry is not None,

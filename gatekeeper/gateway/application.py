@@ -7,16 +7,18 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hmac import compare_digest
 from time import perf_counter
 from typing import Any
+from urllib.parse import unquote
 
 from aiohttp import web
 
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import object_of
-from gatekeeper.gateway.callers import Handler
+from gatekeeper.gateway.callers import OWN_PATH, Handler
 from gatekeeper.gateway.calls import TASK_HEADER, check_unread, read_call
 from gatekeeper.gateway.logprobs import endpoint_of
 from gatekeeper.gateway.metrics import CONTENT_TYPE, Metrics
@@ -33,6 +35,7 @@ __all__ = ["MAX_BODY", "Gateway"]
 MAX_BODY = MAX_LINE  # bytes of a request for outputs, which is read; others have no limit
 LOG = logging.getLogger("gatekeeper")
 KEY_HEADER = "x-gatekeeper-key"
+OWN_NAME = OWN_PATH.strip("/")  # as a part of a path
 
 
 class Gateway:
@@ -70,23 +73,28 @@ class Gateway:
         self._idle = asyncio.Event()
         self._idle.set()
         self._draining = False
-        self.forward = self._around(self._pass)
+        self.forward = self._around(self._pass, asks_key=True)
 
     def application(self) -> web.Application:
         """The application; made once."""
         app = web.Application(client_max_size=MAX_BODY)
-        routes = [
-            web.get("/gatekeeper/healthz", self._healthz),
-            web.get("/gatekeeper/metrics", self._show_metrics),
-            web.get("/gatekeeper/results/{id:.+}", self._show_result),
-            web.put("/gatekeeper/tasks/{id:.+}", self._put_task),
-            # A page has all paths below its own: the gateway's comes last.
-            *(found for page in reversed(self._pages) for found in page.routes()),
-        ]
-        # A middleware would do the same, later: benchmarks/gateway.py.
+        # A middleware would be around every handler, too, but later: benchmarks/gateway.py.
+        ask = partial(self._around, asks_key=True)
+        do_not_ask = partial(self._around, asks_key=False)
         app.add_routes(
-            web.RouteDef(route.method, route.path, self._around(route.handler), route.kwargs)
-            for route in routes
+            [
+                web.get("/gatekeeper/healthz", do_not_ask(self._healthz)),
+                web.get("/gatekeeper/metrics", ask(self._show_metrics)),
+                web.get("/gatekeeper/results/{id:.+}", ask(self._show_result)),
+                web.put("/gatekeeper/tasks/{id:.+}", ask(self._put_task)),
+            ]
+        )
+        # A browser sends no such header: the pages require their token. A page has all paths below
+        # its own: the gateway's comes last.
+        app.add_routes(
+            web.RouteDef(route.method, route.path, do_not_ask(route.handler), route.kwargs)
+            for page in reversed(self._pages)
+            for route in page.routes()
         )
         app.add_routes([web.route("*", "/{path:.*}", self.forward)])
         app.cleanup_ctx.append(self._connected)
@@ -110,12 +118,15 @@ class Gateway:
 
     # -- around every request ---------------------------------------------------------------------
 
-    def _around(self, handler: Handler) -> Handler:
+    def _around(self, handler: Handler, *, asks_key: bool) -> Handler:
+        key = self._settings.own_key if asks_key else None
+
         async def handle(request: web.Request) -> web.StreamResponse:
             self._under_way += 1
             self._idle.clear()
             try:
-                self._check_key(request)
+                if key is not None:
+                    _check_key(request, key)
                 response = await handler(request)
             except RefusalError as error:
                 self._metrics.answered(endpoint_of(request.path) or "other", error.status)
@@ -138,18 +149,6 @@ class Gateway:
             return response
 
         return handle
-
-    def _check_key(self, request: web.Request) -> None:
-        key = self._settings.own_key
-        if key is None or request.path == "/gatekeeper/healthz":
-            return
-        if any(page.is_own(request.path) for page in self._pages):
-            return  # a browser sends no such header: the page requires its token
-        given = request.headers.get(KEY_HEADER, "")
-        if not compare_digest(given.encode("utf-8", "surrogateescape"), key.encode()):
-            raise RefusalError(
-                401, "invalid_gatekeeper_key", f"send the gateway's key in the header {KEY_HEADER}"
-            )
 
     # -- requests that pass -----------------------------------------------------------------------
 
@@ -177,6 +176,7 @@ class Gateway:
 
     async def _forward(self, request: web.Request, read: bytes | None = None) -> web.StreamResponse:
         """Forward a request and its answer, byte for byte."""
+        _check_path(request)
         body: Any = read
         if read is None and request.can_read_body:
             body = request.content
@@ -220,7 +220,7 @@ class Gateway:
     async def _put_task(self, request: web.Request) -> web.Response:
         try:
             task = json.loads(await request.read())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RefusalError(400, "invalid_task", f"the task is not JSON: {error}") from None
         try:
             with _of_store():
@@ -228,6 +228,31 @@ class Gateway:
         except BadInputError as error:
             raise RefusalError(400, "invalid_task", str(error)) from None
         return web.Response(status=201 if is_new else 204)
+
+
+def _check_key(request: web.Request, key: str) -> None:
+    given = request.headers.get(KEY_HEADER, "")
+    if not compare_digest(given.encode("utf-8", "surrogateescape"), key.encode()):
+        raise RefusalError(
+            401, "invalid_gatekeeper_key", f"send the gateway's key in the header {KEY_HEADER}"
+        )
+
+
+def _check_path(request: web.Request) -> None:
+    """Check that the body of a request that is forwarded was not meant for the gateway itself.
+
+    Raises
+    ------
+    RefusalError
+        For a path like the gateway's own, such as /v1/gatekeeper/tasks/ID.
+    """
+    if OWN_NAME in unquote(request.path).lower().split("/") and request.can_read_body:
+        raise RefusalError(
+            404,
+            "unknown_path",
+            f"{request.path!r:.80} is no path of the gateway, and is not forwarded with a body, "
+            f"which may be a task: put tasks to {OWN_PATH}/tasks/ID",
+        )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -27,7 +28,13 @@ TASK_HEADER = "x-gatekeeper-task"
 # The key as a member's name, with any of its letters escaped.
 _NAME = "".join(rf"(?:{letter}|\\u(?i:{ord(letter):04x}))" for letter in BODY_KEY)
 _MEMBER = re.compile(rf'(?<!\\)"{_NAME}"\s*:'.encode())
-_ANY_HEADER = zlib.MAX_WBITS | 32  # zlib's own or gzip's
+_GZIP, _ZLIB, _DEFLATE = zlib.MAX_WBITS | 16, zlib.MAX_WBITS, -zlib.MAX_WBITS
+_FORMATS = {  # of content codings; some clients send deflate without zlib's header
+    "gzip": (_GZIP,),
+    "x-gzip": (_GZIP,),
+    "deflate": (_ZLIB, _DEFLATE),
+    "identity": (),
+}
 
 
 @quick_init
@@ -38,7 +45,7 @@ class Call:
     Attributes
     ----------
     endpoint, model
-        Refusals of log-probabilities are stored by both.
+        The end of the path, and the body's model.
     settings
         Settings for the gate. The id is always set.
     waits, blocks
@@ -122,10 +129,12 @@ def check_unread(body: bytes, headers: Mapping[str, str]) -> None:
     Raises
     ------
     RefusalError
-        If it has settings for the gateway: a task in them would go upstream.
+        If it has settings for the gateway, or is compressed in a way that hides whether it has: a
+        task in them would go upstream.
     """
-    encoding = headers.get("Content-Encoding", "identity").lower()
-    text = _expanded(body) if encoding in ("gzip", "deflate") else body
+    text = body
+    for coding in reversed(headers.get("Content-Encoding", "identity").lower().split(",")):
+        text = _expanded(text, coding.strip())
     if _MEMBER.search(text.replace(b"\0", b"")):  # also in UTF-16
         raise RefusalError(
             400,
@@ -135,11 +144,32 @@ def check_unread(body: bytes, headers: Mapping[str, str]) -> None:
         )
 
 
-def _expanded(body: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(_ANY_HEADER).decompress(body, MAX_LINE)
-    except zlib.error:
+def _expanded(body: bytes, coding: str) -> bytes:
+    """The body without a content coding. Raises RefusalError where it cannot be read as a whole."""
+    formats = _FORMATS.get(coding)
+    if formats == ():
         return body
+    for format_ in formats or ():
+        with suppress(zlib.error):
+            return _inflated(body, format_)
+    raise RefusalError(
+        415,
+        "unreadable_body",
+        f"content-encoding {coding!r:.40}: the gateway cannot read the whole body; send it without",
+    )
+
+
+def _inflated(body: bytes, format_: int) -> bytes:
+    """All members of a compressed body. Raises zlib.error if it is incomplete or too long."""
+    found, size = [], 0
+    while body:
+        stream = zlib.decompressobj(format_)
+        found.append(stream.decompress(body, MAX_LINE + 1 - size))
+        size += len(found[-1])
+        if not stream.eof or size > MAX_LINE:
+            raise zlib.error
+        body = stream.unused_data
+    return b"".join(found)
 
 
 _GATE = {field.name for field in fields(CallSettings)}

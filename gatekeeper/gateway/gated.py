@@ -39,7 +39,7 @@ class GatedCalls:
     upstream: Upstream
     outputs: Outputs
     metrics: Metrics
-    _refusing: set[tuple[str, str]] = field(default_factory=set)  # log-probabilities
+    _refusing: set[tuple[str, str]] = field(default_factory=set)  # paths and models
 
     async def answer(self, request: web.Request, call: Call, begun: float) -> web.StreamResponse:
         """Answer a call.
@@ -56,7 +56,7 @@ class GatedCalls:
         CutError
             If the upstream's connection ends early.
         """
-        key = call.endpoint, call.model
+        key = request.path, call.model  # Azure has the model in the path
         asks = bool(call.requested.parameters) and key not in self._refusing
         edits = call.requested if asks or not call.requested.parameters else NOTHING
         body = call.body(plain=not asks)
@@ -160,10 +160,9 @@ class GatedCalls:
         finally:
             self.metrics.answered(call.endpoint, answer.status)
             make_ready()
-        last = frames.rest
+        last = frames.rest  # of an incomplete frame, which nothing may follow
         if not ended:
-            parts = await self._end(call, reader, b"")
-            last = last or b"".join(parts)  # nothing may follow an incomplete frame
+            last = b"".join(await self._end(call, reader, last))
         if last:
             await response.write(last)
         await response.write_eof()

@@ -96,7 +96,8 @@ class Upstream:
             headers = _passed(request.headers, OF_A_READ_CALL if is_read else OF_A_CALL)
         if self._settings.upstream_key is not None:
             headers["Authorization"] = f"Bearer {self._settings.upstream_key}"
-        url = URL(self._root + request.raw_path, encoded=True)
+        # Without the scheme and the host that a request to a proxy has before its path.
+        url = URL(self._root + request.rel_url.raw_path_qs, encoded=True)
         try:
             return await self._session.request(
                 request.method, url, headers=headers, data=body, allow_redirects=False

@@ -66,7 +66,7 @@ class LivePage:
         return None if self._report is None and not self._access.private else self._access.token
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """All of its routes; `is_own` knows their paths."""
+        """All of its routes."""
         return [
             web.get(self.path.rstrip("/"), self._guarded(self._to_page)),
             web.get(self.path, self._guarded(self._page)),
@@ -76,12 +76,6 @@ class LivePage:
             *(web.get(f"{self.path}{name}", self._guarded(self._asset)) for name in ASSETS),
             web.route("*", f"{self.path}{{rest:.*}}", self._guarded(self._unknown)),
         ]
-
-    def is_own(self, path: str) -> bool:
-        """Whether a path is one of the page's."""
-        known = {"", "updates", "verdicts", *ASSETS}
-        own = {self.path.rstrip("/"), *(f"{self.path}{name}" for name in known)}
-        return path in own or path.startswith(f"{self.path}outputs/")
 
     async def end(self, app: web.Application | None = None) -> None:
         """End all streams of updates, so that a server can end, and close the log."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -20,7 +21,8 @@ from gatekeeper.log.run import read_run
 
 PATIENCE = 60.0
 FILE = """\
-upstream = "{first}"
+upstream = "{first}/v1"
+upstream-key-env = "FIRST_KEY"
 tasks = "tasks.jsonl"
 log = "gateway.db"
 port = 0
@@ -71,7 +73,10 @@ def test_each_model_has_its_route(tmp_path: Path) -> None:
     with ScriptedUpstream(answered) as first, ScriptedUpstream(answered) as second:
         (tmp_path / "gateway.toml").write_text(FILE.format(first=first.url, second=second.url))
         for start in range(2):
-            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+            environment = os.environ | {"FIRST_KEY": "of-the-first"}
+            process = subprocess.Popen(
+                command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment
+            )
             try:
                 assert process.stderr is not None
                 lines = [process.stderr.readline() for _ in range(6)]
@@ -85,6 +90,8 @@ def test_each_model_has_its_route(tmp_path: Path) -> None:
                     status, result = send(url, "other/big", "7")
                     assert (status, result["x-gatekeeper-reason"]) == (200, "policy")
                     assert (len(first.requests), len(second.requests)) == (2, 1)
+                    assert first.requests[-1].header("authorization") == "Bearer of-the-first"
+                    assert second.requests[-1].header("authorization") is None
                     known = json.loads(get(f"{url}/gatekeeper/results/{result['x-gatekeeper-id']}"))
                     assert known["results"][0]["reason"] == "policy"
                 metrics = get(f"{url}/gatekeeper/metrics")

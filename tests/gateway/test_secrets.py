@@ -9,7 +9,8 @@ import json
 import logging
 import re
 import socket
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -185,6 +186,59 @@ def test_a_task_in_a_body_that_cannot_be_read_goes_nowhere(name: str) -> None:
         assert upstream.requests[-1].body == other
 
 
+def raw_deflate(text: bytes) -> bytes:
+    made = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return made.compress(text) + made.flush()
+
+
+COMPRESSED: dict[str, tuple[str, Callable[[bytes], bytes], int]] = {
+    "gzip": ("gzip", gzip.compress, 400),
+    "old name": ("X-GZip", gzip.compress, 400),
+    "members": ("gzip", lambda text: gzip.compress(text[:9]) + gzip.compress(text[9:]), 400),
+    "zlib": ("deflate", zlib.compress, 400),
+    "raw": ("deflate", raw_deflate, 400),
+    "twice": ("gzip, gzip", lambda text: gzip.compress(gzip.compress(text)), 400),
+    "two ways": ("deflate, gzip", lambda text: gzip.compress(zlib.compress(text)), 400),
+    "cut": ("gzip", lambda text: gzip.compress(text)[:-8], 415),
+    "unknown": ("br", lambda text: text[::-1], 415),
+}
+
+
+@pytest.mark.parametrize("name", [*COMPRESSED])
+def test_a_task_in_a_compressed_body_goes_nowhere(name: str) -> None:
+    coding, compress, status = COMPRESSED[name]
+    headers = {"content-encoding": coding}
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        caller = Caller(gateway.url)
+        assert caller.send(CHAT, compress(f"{{{OWN}}}".encode()), headers) == status
+        assert b"S3CRET" not in caller.got[-1]
+        assert upstream.requests == []
+        other = compress(b'{"model": "m", "messages": []}')
+        assert caller.send(CHAT, other, headers) == (200 if status == 400 else status)
+
+
+@pytest.mark.parametrize("page", [None, Access()])
+def test_a_task_that_is_put_to_another_path_goes_nowhere(
+    page: Access | None, tmp_path: Path
+) -> None:
+    paths = ["/v1/gatekeeper/tasks/x", "//gatekeeper/tasks/x", "/Gatekeeper/tasks/x"]
+    paths += ["/gatekeeper%2Ftasks/x", "/%67atekeeper/tasks", "/%2567atekeeper/tasks/x"]
+    paths += ["/gatekeeper/task/x", "/gatekeeper/results/x", "/gatekeeper/"]
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url, page=page, gate={"log": tmp_path / "gate.db"}) as gateway,
+    ):
+        caller, task = Caller(gateway.url), json.dumps(TASKS[0]).encode()
+        for path, method in itertools.product(paths, ("PUT", "POST")):
+            assert caller.send(path, task, method=method) in (404, 405), path
+        assert upstream.requests == []
+        assert caller.send("/v1/models/gatekeeper", None, method="GET") == 200
+        assert len(upstream.requests) == 1
+
+
 # -- keys ------------------------------------------------------------------------------------------
 
 KEY = "sk-5ecret-0123456789"
@@ -275,6 +329,36 @@ def test_a_key_is_nowhere_but_upstream(
     }
     assert all(len(found[name]) > 1000 for name in ("answers", "log", "events", "program"))
     assert [name for name, text in found.items() if b"5ecret" in text] == []
+
+
+def test_the_gateway_s_key_is_asked_for_on_every_path(tmp_path: Path) -> None:
+    """Also on those that resemble the page's, which a browser visits without it."""
+    options: Any = {"page": Access(), "gate": {"log": tmp_path / "gate.db"}}
+    tops = ["", "/gatekeeper%2Foutputs%2Fx/..", "/gatekeeper/outputs/x/../..", "/gatekeeper/.."]
+    tops += ["/gatekeeper%2Fverdicts", "/gatekeeper%2F", "//gatekeeper/outputs/x"]
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url, own_key="0wn", upstream_key=KEY, **options) as gateway,
+    ):
+        caller = Caller(gateway.url)
+        for top in tops:
+            assert caller.send(f"{top}{CHAT}", b"{}") in (401, 404), top
+        assert upstream.requests == []
+        assert caller.send(CHAT, b"{}", {"x-gatekeeper-key": "0wn"}) == 200
+        assert len(upstream.requests) == 1
+
+
+def test_a_request_as_to_a_proxy_goes_to_the_upstream() -> None:
+    """A URL in place of the path names no other server, which would get the upstream's key."""
+    with (
+        ScriptedUpstream(answers) as upstream,
+        running_gateway(upstream.url, upstream_key=KEY) as gateway,
+    ):
+        caller = Caller(gateway.url)
+        for url in ("http://127.0.0.1:9", "t://x", "http://x.y", "http://.evil.example"):
+            text = json.dumps(BODIES[CHAT]).encode()
+            assert caller.send(f"{url}{CHAT}?a=%2F", text) == 200
+            assert upstream.requests[-1].path == f"{CHAT}?a=%2F"
 
 
 def test_an_upstream_with_a_password_in_its_url_is_refused() -> None:

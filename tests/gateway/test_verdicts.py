@@ -14,7 +14,7 @@ import openai
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from running_gateway import GoldChecker, Running, running_gateway
-from scripted_upstream import Request, ScriptedUpstream, completion, reply
+from scripted_upstream import Request, ScriptedUpstream, completion, event_stream, reply
 
 from gatekeeper import Budget
 from gatekeeper.types import Generation, Outcome
@@ -157,6 +157,42 @@ def test_keys(upstream: ScriptedUpstream) -> None:
     last = upstream.requests[-1]
     assert last.header("authorization") == "Bearer up"
     assert last.header("x-gatekeeper-key") is None
+
+
+@pytest.mark.parametrize("end", [b"data: [DONE]\n\n", b"data: [DONE]\n", b"data: [DO", b""])
+def test_a_wrong_stream_is_blocked_however_it_ends(end: bytes) -> None:
+    choice = completion("7")["choices"][0]
+    chunk = completion() | {"choices": [choice | {"delta": {"content": "7"}}]}
+    first = f"data: {json.dumps(chunk)}\n\n".encode()
+    own = {"task": {"kind": "math", "gold": "8"}, "on_failed": "block"}
+    body = json.dumps({"model": "m", "messages": [], "stream": True, "gatekeeper": own}).encode()
+    with (
+        ScriptedUpstream(lambda request: event_stream(first, *filter(None, [end]))) as upstream,
+        running_gateway(upstream.url) as gateway,
+        urllib.request.urlopen(f"{gateway.url}/v1/chat/completions", body) as answer,
+    ):
+        text = answer.read()
+    assert text.count(b"verification_failed") == 1
+    assert text.endswith(b"}\n\n")
+    assert b"[DO" not in text
+
+
+def test_a_refusal_of_log_probabilities_is_of_one_deployment() -> None:
+    """Azure names the model in the path."""
+
+    def script(request: Request) -> Any:
+        if "/o3/" in request.path and b"logprobs" in request.body:
+            return [reply(b'{"error": {"message": "no logprobs"}}', status="400 Bad")]
+        return [reply(json.dumps(completion("7")).encode())]
+
+    asked = []
+    with ScriptedUpstream(script) as upstream, running_gateway(upstream.url) as gateway:
+        for model in ("gpt-4o", "o3", "gpt-4o"):
+            path = f"/openai/deployments/{model}/chat/completions?api-version=1"
+            body = json.dumps({"messages": []}).encode()
+            urllib.request.urlopen(f"{gateway.url}{path}", body).close()
+            asked.append(b"logprobs" in upstream.requests[-1].body)
+    assert asked == [True, False, True]
 
 
 class Counting(GoldChecker):
