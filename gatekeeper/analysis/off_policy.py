@@ -168,9 +168,10 @@ class Evidence:
         whole[T0:][self.counted] = weights[self.counted]
         return labels.totals(whole, resample=resample)
 
-    def costs(self) -> tuple[float, float]:
-        """What verifying the warm-up costs, and everything after it; estimated where unknown."""
-        return float(self._cost[:T0].sum()), float(self._cost[T0:].sum())
+    def costs(self, warmup: int) -> tuple[float, float]:
+        """The cost of verifying the first `warmup` outputs, and that of all later ones; estimated
+        where unknown."""
+        return float(self._cost[:warmup].sum()), float(self._cost[warmup:].sum())
 
     def effective(self, among: Flags) -> float:
         """The effective number of verdicts on these outputs: of equal weight, as informative."""

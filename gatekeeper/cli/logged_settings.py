@@ -11,6 +11,7 @@ from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import is_log
 from gatekeeper.log import PostgresRun, open_log
+from gatekeeper.policies import T0
 
 __all__ = ["budget_share", "is_for_score", "own_policy", "settings_of"]
 
@@ -50,7 +51,8 @@ def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
     budget = settings.get("budget", {})
     if budget.get("fraction") is not None:
         return float(budget["fraction"])
-    warmup, rest = evidence.costs()
+    given = settings.get("policy", {}).get("warmup")
+    warmup, rest = evidence.costs(given if isinstance(given, int) else T0)
     share = (budget.get("total") or 0.0) - warmup
     if not 0.0 < share < rest:
         raise BadInputError(

@@ -14,6 +14,7 @@ from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.score import estimate_score
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Budget
+from gatekeeper.budget.groups import MODEL, groups_of
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError, LogMismatchError
 from gatekeeper.features import features_of, samples_of
 from gatekeeper.gate import VerificationGate
@@ -70,6 +71,7 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
         For impossible options, a log of another run, and a generator that became unavailable.
     """
     budget = options.budget_of(len(tasks))
+    _check_groups(tasks, budget)
     if options.telemetry not in (None, EVENTS):
         raise BadInputError(
             f"--telemetry {options.telemetry}: it keeps scores of traces, and a run has none; "
@@ -91,6 +93,22 @@ def run(tasks: Sequence[Task], options: RunOptions) -> int:
     else:
         report.print()
     return 1 if report.summary.could_not_tell else 0
+
+
+def _check_groups(tasks: Sequence[Task], budget: Budget) -> None:
+    """Check that each task is in a group of each name, before anything is spent.
+
+    Raises
+    ------
+    BadInputError
+        For a task that is not.
+    """
+    names = budget.groups.keys() - {MODEL}  # which is known from the outputs
+    for task in tasks:
+        try:
+            groups_of(names, task, None)
+        except BadInputError as e:
+            raise BadInputError(f"task {task['id']!r:.80}: {e}") from None
 
 
 def _run(

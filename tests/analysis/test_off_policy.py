@@ -13,6 +13,7 @@ from gatekeeper import BadInputError, Candidate
 from gatekeeper.analysis.off_policy import SEED, Evidence, policy_values
 from gatekeeper.analysis.replay import replay
 from gatekeeper.cli import main
+from gatekeeper.cli.logged_settings import budget_share
 from gatekeeper.io.records import RecordTable, load_records, write_records
 from gatekeeper.paper.stress import make_stream
 from gatekeeper.policies import T0, make_policy, policy_names
@@ -200,3 +201,13 @@ def test_the_command_refuses_in_one_line(
         assert (said.err.count("\n"), said.out) == (1, "")
     assert main(["compare", str(records), "--beta", "0.2"]) == 0
     assert "weighted" not in capsys.readouterr().out  # nothing is estimated
+
+
+@pytest.mark.parametrize(("warmup", "total"), [(10, 90), (50, 120), (200, 300)])
+def test_the_share_of_a_total_counts_from_the_end_of_the_log_s_own_warm_up(
+    warmup: int, total: float
+) -> None:
+    table = replace(make_stream("usual", 400, 3), cost=np.ones(400))
+    evidence = Evidence(log_of(table, chance=0.1, seed=0))
+    settings = {"budget": {"total": total}, "policy": {"warmup": warmup}}
+    assert budget_share(settings, evidence) == pytest.approx((total - warmup) / (400 - warmup))

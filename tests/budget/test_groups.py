@@ -282,3 +282,15 @@ def test_the_command_takes_caps(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for bad in ("tenant", "tenant=x", "tenant=a:1,tenant=2", "tenant=a:1,tenant=a:2", "tenant=:3"):
         assert main(["run", tasks, "--budget-groups", bad]) == 2
         assert "--budget-groups tenant" in capsys.readouterr().err
+
+
+def test_a_task_without_its_group_ends_the_command_before_the_first_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, log = tasks_file(tmp_path), tmp_path / "run.db"
+    path.write_text(path.read_text().replace(', "tenant": "a"}', "}", 1))  # t0's
+    given = ["run", str(path), "--budget-groups", "tenant=3", "--log", str(log)]
+    for more in ([], ["--dry-run"]):
+        assert main([*given, *more]) == 2
+        assert "task 't0': the task's field 'tenant' is None" in capsys.readouterr().err
+    assert not log.exists()
