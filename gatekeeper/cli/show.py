@@ -10,6 +10,7 @@ from typing import Any
 from gatekeeper.errors import BadInputError
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
 from gatekeeper.programs.values import whole
+from gatekeeper.report.html import printable
 
 __all__ = ["add", "main"]
 
@@ -83,7 +84,7 @@ def _heading(
 
 def _block(row: Mapping[str, Any], unit: str, *, whole: bool) -> Iterator[str]:
     """One output, as lines for a terminal."""
-    yield f"{_printable(row['id'])}: {_verdict(row)}"
+    yield f"{printable(row['id'])}: {_verdict(row)}"
     if row["detail"]:
         yield _field("detail", row["detail"], whole)
     yield _field("reason", f"{row['reason']}, propensity {row['propensity']:.3g}", whole)
@@ -106,11 +107,4 @@ def _verdict(row: Mapping[str, Any]) -> str:
 def _field(name: str, text: str, whole: bool) -> str:
     if len(text) > SHORT and not whole:
         text = f"{text[:SHORT]} … ({len(text):,} characters)"
-    return f"  {name:<8} " + _printable(text).replace("\n", "\n" + " " * 11)
-
-
-def _printable(text: str) -> str:
-    """A text without control characters, some of which a terminal executes."""
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
+    return f"  {name:<8} " + printable(text).replace("\n", "\n" + " " * 11)

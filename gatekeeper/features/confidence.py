@@ -19,10 +19,13 @@ CONFIDENCE_PROMPT = (
 _SAID = re.compile(
     r"\b(?:confidence|probability|certainty)\b[^\n\d%a-z]{0,8}(?:level|score)?"
     r"[^\n\d%a-z]{0,8}(?:is|of)?[^\n\d%a-z]{0,8}"
-    r"(?:(?P<number>\d{1,3}(?:\.\d+)?)\s*(?P<of>%|/\s*100\b|/\s*10\b)?"
+    r"(?:(?P<number>\.\d+|(?<![^.]\.)\d{1,3}(?:[.,]\d+)?)"
+    r"(?:[^\S\n]*(?:(?P<percent>\\?%+|per ?cent)"
+    r"|(?:/|(?:out\s+)?of)[^\S\n]*(?P<most>\d+(?:[.,]\d+)?)))?"
     r"|(?P<word>almost certain|very high|high|medium|moderate|very low|low))",
     re.IGNORECASE,
 )
+_GOES_ON = re.compile(r"[^\W_]|[%‰％/]|\\[a-z,]|[-–.,:]\d|[^\S\n]+(?:/|out\s+of\b)", re.IGNORECASE)
 _WORDS = {  # only their order matters: features enter by rank
     "almost certain": 0.97,
     "very high": 0.95,
@@ -35,7 +38,7 @@ _WORDS = {  # only their order matters: features enter by rank
 
 
 def stated_confidence(generation: Generation, task: Any = None) -> float | None:
-    """The last confidence stated: "Confidence: 85%", "0.85", "8/10", "high".
+    """The last confidence stated: "Confidence: 85%", "0.85", "0,85", "8/10", "4 out of 5", "high".
 
     A number above 1 without a unit is read as percent.
 
@@ -50,7 +53,15 @@ def stated_confidence(generation: Generation, task: Any = None) -> float | None:
     last = said[-1]
     if last["word"]:
         return _WORDS[last["word"].lower()]
-    unit = (last["of"] or "").replace(" ", "")
-    value = float(last["number"])
-    whole = {"%": 100.0, "/100": 100.0, "/10": 10.0}.get(unit, 1.0 if value <= 1.0 else 100.0)
-    return value / whole if value <= whole else None
+    if _GOES_ON.match(generation.text, last.end()):  # a range, a date, 1e-3, another unit
+        return None
+    value = _float(last["number"])
+    if last["most"]:
+        whole = _float(last["most"])
+    else:
+        whole = 100.0 if last["percent"] or value > 1.0 else 1.0
+    return value / whole if value <= whole and whole else None
+
+
+def _float(number: str) -> float:
+    return float(number.replace(",", "."))

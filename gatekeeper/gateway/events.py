@@ -11,6 +11,7 @@ from gatekeeper.gateway.answer_edit import Edits, object_of
 __all__ = ["Frames", "is_last", "read_frame"]
 
 END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+SPLIT = 3  # bytes of an end, at most, that may come in an earlier piece
 DATA = re.compile(rb"(?:^|[\r\n])data: ?([^\r\n]*)")
 PLAIN = b"data: "
 DONE = b"[DONE]"
@@ -21,19 +22,30 @@ class Frames:
     """Cuts a stream of bytes into frames, each with the empty line that ends it."""
 
     def __init__(self) -> None:
-        self.rest = b""  # of a frame that is not complete
+        self._before: list[bytes] = []  # of the incomplete frame, but for its tail
+        self._tail = b""  # which may have the beginning of an end
+
+    @property
+    def rest(self) -> bytes:
+        """What came of a frame that is not complete."""
+        return b"".join([*self._before, self._tail])
 
     def add(self, piece: bytes) -> list[bytes]:
         """The frames that are complete with the next piece."""
-        text = self.rest + piece if self.rest else piece
+        text = self._tail + piece if self._tail else piece
         if b"\r" in text:
-            ends = [end.end() for end in END.finditer(text, max(len(self.rest) - 3, 0))]
-            frames = [text[i:j] for i, j in pairwise([0, *ends])]
-            self.rest = text[ends[-1] :] if ends else text
-            return frames
-        # As most servers write; a stream's first frame waits for this: benchmarks/gateway.py.
-        *complete, self.rest = text.split(b"\n\n")
-        return [frame + b"\n\n" for frame in complete]
+            ends = [end.end() for end in END.finditer(text)]
+            *frames, last = [text[i:j] for i, j in pairwise([0, *ends, len(text)])]
+        else:  # as most servers write; a stream's first frame waits for this: benchmarks/gateway.py
+            *complete, last = text.split(b"\n\n")
+            frames = [frame + b"\n\n" for frame in complete]
+        if self._before and frames:
+            frames[0] = b"".join([*self._before, frames[0]])
+            self._before = []
+        self._tail = last and last[-SPLIT:]
+        if len(last) > SPLIT:
+            self._before.append(last[:-SPLIT])
+        return frames
 
 
 def read_frame(frame: bytes, edits: Edits) -> tuple[bytes, bytes]:

@@ -59,7 +59,8 @@ def chart(
     """
     most_x = max([*(line.x[-1] for line in lines), *(band.right for band in bands)]) or 1.0
     tops = [max(line.y) for line in lines] + [band.high for band in bands]
-    y_ticks = list(_ticks(max(tops), 1.0 if percent else 0.0))
+    least = 0.01 if percent else 1.0  # the top where nothing is wrong
+    y_ticks = list(_ticks(max(*tops, least), 1.0 if percent else 0.0))
     most_y = y_ticks[-1]
 
     def at_x(x: float) -> float:
@@ -152,7 +153,6 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 def _ticks(most: float, ceiling: float = 0.0) -> Iterator[float]:
     """Round numbers from 0 to the first that is not below `most`; none above the ceiling."""
-    most = max(most, 1e-9)
     raw = most / 4.0
     unit = 10.0 ** floor(log10(raw))
     step = next(unit * k for k in (1.0, 2.0, 2.5, 5.0, 10.0) if unit * k >= raw * 0.999)

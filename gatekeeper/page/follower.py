@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter, sleep
@@ -11,7 +12,7 @@ from gatekeeper.errors import LogError
 from gatekeeper.log import Decided, FollowedLog, Log, PostgresRun, open_log
 from gatekeeper.log.place import place_of
 from gatekeeper.log.run import fresh_ledger
-from gatekeeper.page.state import WatchState
+from gatekeeper.page.state import WatchState, one_line
 
 __all__ = ["Follower"]
 
@@ -47,20 +48,22 @@ class Follower:
             self._place = place = place_of(log)
             self.name = place.name if isinstance(place, Path) else str(place)
             log = self._opened = open_log(place, read_only=True)
-        self._log: FollowedLog = log
         try:
-            self._begin()
+            self._begin(log)
         except LogError:
             self.close()
             raise
 
-    def _begin(self) -> None:
-        self.state = WatchState(fresh_ledger(self._log.settings(), self._place or self.name))
+    def _begin(self, log: FollowedLog) -> None:
+        """All that is kept is of this log, from here on."""
+        self.state = WatchState(fresh_ledger(log.settings(), self._place or self.name))
+        self._log = log
         self._file = self._identity()
-        self.events = self._log.last()
+        self._starts: dict[int, str] = {}
+        self.events = log.last()
 
     def advance(self, seconds: float) -> bool:
-        """Fold further events for at most about so long; whether there were any.
+        """Fold further events for at most about so long; whether the state is another one.
 
         A file that another one has replaced is read from its beginning.
 
@@ -69,11 +72,12 @@ class Follower:
         LogError
             For a log that cannot be read any more.
         """
-        if self._is_replaced():
+        replaced = self._is_replaced()
+        if replaced:
             self.close()
             assert self._place is not None
-            self._log = self._opened = open_log(self._place, read_only=True)
-            self._begin()
+            self._opened = open_log(self._place, read_only=True)
+            self._begin(self._opened)
         state, before = self.state, self.state.seq
         end = perf_counter() + seconds
         for stamped in self._log.stamped_after(before):
@@ -83,7 +87,7 @@ class Follower:
                 if perf_counter() > end:
                     break
         if state.seq == before:
-            return False
+            return replaced
         self.events = max(self._log.last(), state.seq)
         return True
 
@@ -99,6 +103,16 @@ class Follower:
                 return stamped.event
             return None
         return None
+
+    def starts(self, seqs: Iterable[int]) -> list[str]:
+        """How the texts of these decisions start, on one line; kept until others are asked for."""
+        kept = self._starts
+        self._starts = {seq: kept[seq] if seq in kept else self._start(seq) for seq in seqs}
+        return list(self._starts.values())
+
+    def _start(self, seq: int) -> str:
+        decided = self.decided(seq)
+        return "" if decided is None else one_line(decided.generation.text)
 
     def close(self) -> None:
         """Close what was opened."""

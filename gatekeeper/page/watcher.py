@@ -13,7 +13,7 @@ from gatekeeper.log import FollowedLog, PostgresRun
 from gatekeeper.page import document
 from gatekeeper.page.follower import Follower
 from gatekeeper.page.sections import people, sections_of
-from gatekeeper.page.state import ShownOutput, key_of, one_line
+from gatekeeper.page.state import ShownOutput, key_of
 from gatekeeper.report.html import Markup, Section
 from gatekeeper.types import SharedStatus
 
@@ -77,7 +77,6 @@ class Watcher:
         self._rendered: Rendered | None = None
         self._due, self._changed, self._at = 0.0, True, 0.0
         self._error = ""
-        self._starts: dict[int, str] = {}  # of the texts in the queue
 
     def advance(self, seconds: float = PIECE, *, at_once: bool = False) -> Rendered:
         """Read what is new and render it if that is due.
@@ -163,15 +162,12 @@ class Watcher:
     def _render(self, follower: Follower) -> Rendered:
         state, figures = follower.state, follower.state.figures()
         waiting, now = state.waiting(), time.time()
-        rows = []
-        for seq, at, output in waiting[:QUEUE]:
-            start = self._starts.get(seq)
-            if start is None:
-                decided = follower.decided(seq)
-                start = "" if decided is None else one_line(decided.generation.text)
-            id_, outcome = output.candidate.id, output.unavailable
-            rows.append(ShownOutput(seq, at, id_, output.decision, start, outcome))
-        self._starts = {row.seq: row.start for row in rows}
+        first = waiting[:QUEUE]
+        starts = follower.starts(seq for seq, _, _ in first)
+        rows = [
+            ShownOutput(seq, at, output.candidate.id, output.decision, start, output.unavailable)
+            for (seq, at, output), start in zip(first, starts, strict=True)
+        ]
         queue, with_buttons = (
             people(rows, len(waiting), now, writable=writable, read_only=self._read_only)
             for writable in (False, True)

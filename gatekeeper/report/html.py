@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
+from unicodedata import category
 
 __all__ = [
     "Markup",
@@ -25,6 +26,8 @@ __all__ = [
     "stylesheet",
     "table",
 ]
+
+KEPT = "\n\t\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 
 class Markup(str):
@@ -140,7 +143,12 @@ def stylesheet() -> str:
 
 
 def printable(text: str) -> str:
-    """A text in which control characters and lone surrogates are replaced: no page has them."""
+    """A text that cannot act on a page or a terminal.
+
+    Control characters, lone surrogates and marks that change the direction of writing are replaced.
+    All spaces stay, and the joiners that emoji and some scripts need.
+    """
     return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+        c if c.isprintable() or c in KEPT or category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
+        for c in text.replace("\r\n", "\n")
     )

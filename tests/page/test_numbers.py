@@ -12,7 +12,7 @@ from histories import UNITS, SetVerifier, Step, play, steps
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatekeeper import Budget, VerificationGate
+from gatekeeper import Budget, Generation, VerificationGate
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.errors import LogError
@@ -21,6 +21,7 @@ from gatekeeper.log import MemoryLog, SQLiteLog
 from gatekeeper.log.run import read_run
 from gatekeeper.page.course import found_over_stream, rate_over_stream
 from gatekeeper.page.follower import Follower
+from gatekeeper.page.watcher import Watcher
 from gatekeeper.policies import CST
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -138,6 +139,24 @@ def test_a_file_in_place_of_another(tmp_path: Path) -> None:
     SQLiteLog(tmp_path / "empty.db").close()
     with pytest.raises(LogError, match=r"empty\.db' has no run in it yet"):
         Follower(tmp_path / "empty.db")
+
+
+def test_the_page_of_a_file_in_place_of_another(tmp_path: Path) -> None:
+    """People judge the new log's texts; nothing of the old one is shown."""
+    path, new, empty = (tmp_path / name for name in ("run.db", "new.db", "empty.db"))
+    for where, texts in ((path, ["OLD", "OLD too"]), (new, ["new"]), (empty, [])):
+        with VerificationGate("random", budget=Budget(fraction=1), log=where) as gate:
+            for i, text in enumerate(texts):
+                gate.maybe_verify(Generation(f"g{i}", text))
+    watcher = Watcher(path)
+    assert "OLD too" in watcher.advance(60.0, at_once=True).queue
+    new.rename(path)
+    shown = watcher.advance(60.0, at_once=True)
+    assert "new" in shown.queue
+    assert "OLD" not in shown.page(writable=True)
+    empty.rename(path)
+    assert ">new<" not in watcher.advance(60.0, at_once=True).page(writable=True)
+    watcher.close()
 
 
 def _outputs(count: int) -> list:

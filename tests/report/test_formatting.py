@@ -1,10 +1,11 @@
-"""Intervals as text: the interval first, one way for every command."""
+"""Intervals as text: the interval first, one way for every command; texts from a log."""
 
 from math import nan
 
 import pytest
 
 from gatekeeper.report.formatting import count_interval, rate_interval
+from gatekeeper.report.html import printable
 from gatekeeper.stats.interval import Interval
 
 
@@ -25,3 +26,23 @@ def test_a_rate(rate: Interval | None, text: str) -> None:
 def test_a_difference_of_counts() -> None:
     assert count_interval(Interval(-1.2, -22.4, 19.0)) == "−22 to +19 (−1)"
     assert count_interval(Interval(7.0, 7.0, 7.0)) == "+7"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "全角\u3000空白, 12\u202f000 and a\u00a0b",
+        "👨\u200d👩\u200d👧 and زن\u200cها",
+        "a\tb\nc",
+        "",
+    ],
+)
+def test_what_people_write_is_shown_as_it_is(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_what_acts_on_a_page_or_a_terminal_is_replaced() -> None:
+    assert printable("a\r\nb") == "a\nb"
+    odd = "\x00\x07\x1b\x7f\x85\x9b\r\ud800\u2028\u200b"
+    odd += "\u200e\u200f\u061c\u202a\u202e\u2066\u2069\ufeff"
+    assert printable(odd) == "\ufffd" * len(odd)

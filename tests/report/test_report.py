@@ -19,6 +19,7 @@ import pytest
 from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
 from gatekeeper.analysis.experiment import Comparison, compare
 from gatekeeper.analysis.score import estimate_score, score_rows
+from gatekeeper.analysis.summary import summary_of
 from gatekeeper.cli import main
 from gatekeeper.errors import MissingDependencyError
 from gatekeeper.io import jsonl
@@ -28,6 +29,7 @@ from gatekeeper.log.run import read_run
 from gatekeeper.policies import built_in
 from gatekeeper.report import data as report_data
 from gatekeeper.report.report import report
+from gatekeeper.report.sections.in_short import run_headline
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
 HOSTILE = "<script src='http://evil.example/x.js'>alert(1)</script>\"&$\x00"
@@ -217,6 +219,22 @@ def test_the_headline_of_a_run(tmp_path: Path) -> None:
     assert (last in page.text) is (found <= random)
     if found > random:
         assert f"would take {found / random * verified:,.0f} checks" in page.text
+
+
+def test_at_random_no_more_checks_than_outputs() -> None:
+    """One error in a warm-up of 100, and 40 in the next 40 checks of 200."""
+    number = np.arange(300)
+    warmup, selected = number < 100, (number < 100) | (number % 5 == 0)
+    summary = summary_of(
+        warmup=warmup,
+        selected=selected,
+        labelled=selected,
+        wrong=(number == 0) | (selected & ~warmup),
+        budget_exhausted=0,
+        missing_signal=0,
+    )
+    (headline,), _ = run_headline(summary)
+    assert "40 checks after the warm-up. The same at random would take 200 checks." in headline
 
 
 def test_the_headline_of_records(of_records: str, replayed: Comparison) -> None:

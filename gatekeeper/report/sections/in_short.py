@@ -53,7 +53,8 @@ def run_headline(summary: Summary) -> tuple[list[Markup], list[str]]:
     numbers.append((f"{times:.1f} ×", "as many for the same cost"))
     below = f"{checks:,} checks after the warm-up."
     if times > 1.0:
-        below += f" The same at random would take {found / random * checks:,.0f} checks."
+        needed = min(times * checks, summary.evaluated)  # an estimate may ask for more
+        below += f" The same at random would take {needed:,.0f} checks."
     if summary.above_random < SIGNIFICANT or times <= 1.0:
         last = "In plain words: the gate found no more errors than chance explains."
     else:
