@@ -29,6 +29,9 @@ __all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe
 
 _LOG = logging.getLogger("gatekeeper")
 
+# Finish reasons of an output that broke off: in the Responses API; OpenRouter's; vLLM's.
+BROKEN_OFF = {"failed", "cancelled", "error", "abort"}
+
 _numbers: WeakKeyDictionary[VerificationGate, dict[str, int]] = WeakKeyDictionary()
 _numbers_lock = Lock()
 
@@ -144,7 +147,7 @@ class ResponseObserver:
 
     def _if_complete(self, output: Generation, *, must_end: bool) -> Generation | Undecided:
         reason = output.finish_reason
-        if reason not in ("failed", "cancelled") and not (reason is None and must_end):
+        if reason not in BROKEN_OFF and not (reason is None and must_end):
             return output
         incomplete = BadInputError(
             f"output {output.id!r} is incomplete: its finish reason is {reason}"
