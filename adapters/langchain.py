@@ -105,7 +105,8 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
     ) -> Iterator[Any]:
         """The model's chunks. The last one is held until the gate has decided, and has the result.
 
-        A stream that is not read to its end is not decided on.
+        Since only the next chunk shows that one is not the last, each is yielded when the next has
+        come. A stream that breaks off or is not read to its end is not decided on.
         """
         call, added = _Call(self, config), self._added
         try:
@@ -182,18 +183,28 @@ class _Call:
         self.config = merge_configs(config, {"callbacks": [self._kept]})
 
     def held(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """All chunks but the last one."""
-        for chunk in chunks:
+        """All chunks but the last one; before an error, that one too."""
+        try:
+            for chunk in chunks:
+                if self.begun:
+                    yield self.last
+                self.begun, self.last = True, chunk
+        except Exception:
             if self.begun:
                 yield self.last
-            self.begun, self.last = True, chunk
+            raise
 
     async def aheld(self, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """All chunks but the last one."""
-        async for chunk in chunks:
+        """All chunks but the last one; before an error, that one too."""
+        try:
+            async for chunk in chunks:
+                if self.begun:
+                    yield self.last
+                self.begun, self.last = True, chunk
+        except Exception:
             if self.begun:
                 yield self.last
-            self.begun, self.last = True, chunk
+            raise
 
     def outputs(self) -> list[Generation | Undecided]:
         """The output that the caller gets; of several choices LangChain returns the first."""

@@ -30,9 +30,9 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI, OpenAI
 
@@ -366,6 +366,44 @@ def test_calls_at_the_same_time_that_are_refused(
         found = chat.batch([QUESTION] * 4, configs)
     assert [message.text for message in found] == ["15"] * 4
     assert gate.status().seen == 4
+
+
+class Breaking(BaseChatModel):
+    """Streams some words, then its connection breaks."""
+
+    words: list[str]
+
+    @property
+    def _llm_type(self) -> str:
+        return "breaking"
+
+    def _generate(self, *messages: Any, **more: Any) -> ChatResult:
+        raise NotImplementedError
+
+    def _stream(self, *messages: Any, **more: Any) -> Iterator[ChatGenerationChunk]:
+        for word in self.words:
+            yield ChatGenerationChunk(message=AIMessageChunk(word))
+        raise ConnectionError("cut")
+
+
+@pytest.mark.parametrize("words", [[], ["one"], ["one ", "two ", "three"]])
+def test_no_chunk_is_lost_before_an_error(gate: VerificationGate, words: list[str]) -> None:
+    """The caller gets what it would get without the gate, which does not decide."""
+    chat = Gated(Breaking(words=words), gate)
+    came: list[str] = []
+    with pytest.raises(ConnectionError, match="cut"):
+        came.extend(chunk.text for chunk in chat.stream(QUESTION))
+    assert came == words
+
+    async def read() -> None:
+        async for chunk in chat.astream(QUESTION):
+            came.append(chunk.text)
+
+    came.clear()
+    with pytest.raises(ConnectionError, match="cut"):
+        asyncio.run(read())
+    assert came == words
+    assert gate.status().seen == 0
 
 
 def test_the_budget_holds(model: dict[str, Any]) -> None:
