@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,26 @@ def test_a_choice_that_the_server_broke_off_beside_a_complete_one(gate: Verifica
     assert isinstance(broken, Undecided)
     assert complete.verified
     assert gate.status().seen == 1
+
+
+def test_outputs_that_come_one_after_the_other(gate: VerificationGate) -> None:
+    """As completions of several prompts may: the second begins when the first is complete."""
+    chunks = [
+        {"id": "c", "choices": [{"index": i, "text": text, "finish_reason": reason}]}
+        for i in range(3)
+        for text, reason in (("a", None), ("b", None), ("", "stop"))
+    ]
+
+    async def later() -> AsyncIterator[Any]:
+        for chunk in chunks:
+            yield chunk
+
+    async def read() -> list[Any]:
+        return [chunk async for chunk in gate.observe_stream(later(), id="async")]
+
+    assert list(gate.observe_stream(iter(chunks), id="sync")) == chunks
+    assert asyncio.run(read()) == chunks
+    assert gate.status().seen == 6
 
 
 # -- settings of a call --------------------------------------------------------------------------
