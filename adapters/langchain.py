@@ -11,7 +11,7 @@ It requests log-probabilities and lets the gate decide when the model has answer
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from gatekeeper.adapters.harness.release import unusable
@@ -80,22 +80,22 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         Exception
             What the model raises; with `strict`, of the gate too.
         """
-        call = _Call(self, config)
+        call, added = _Call(self, config), self._added
         try:
-            output = self.model.invoke(input, call.config, **{**self._added, **kwargs})
+            output = self.model.invoke(input, call.config, **{**added, **kwargs})
         except Exception as error:
-            self._without_logprobs(error)
+            self._without_logprobs(added, error)
             output = self.model.invoke(input, call.config, **kwargs)
         call.observer.decide(call.outputs())
         return call.annotated(output)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
-        call = _Call(self, config)
+        call, added = _Call(self, config), self._added
         try:
-            output = await self.model.ainvoke(input, call.config, **{**self._added, **kwargs})
+            output = await self.model.ainvoke(input, call.config, **{**added, **kwargs})
         except Exception as error:
-            self._without_logprobs(error)
+            self._without_logprobs(added, error)
             output = await self.model.ainvoke(input, call.config, **kwargs)
         await call.observer.adecide(call.outputs())
         return call.annotated(output)
@@ -105,15 +105,16 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
     ) -> Iterator[Any]:
         """The model's chunks. The last one is held until the gate has decided, and has the result.
 
-        A stream that is not read to its end is not decided on.
+        Since only the next chunk shows that one is not the last, each is yielded when the next has
+        come. A stream that breaks off or is not read to its end is not decided on.
         """
-        call = _Call(self, config)
+        call, added = _Call(self, config), self._added
         try:
-            yield from call.held(self.model.stream(input, call.config, **{**self._added, **kwargs}))
+            yield from call.held(self.model.stream(input, call.config, **{**added, **kwargs}))
         except Exception as error:
             if call.begun:
                 raise
-            self._without_logprobs(error)
+            self._without_logprobs(added, error)
             yield from call.held(self.model.stream(input, call.config, **kwargs))
         call.observer.decide(call.outputs())
         yield call.annotated(call.last)
@@ -122,24 +123,26 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""
-        call = _Call(self, config)
-        added = {**self._added, **kwargs}
+        call, added = _Call(self, config), self._added
+        chunks = self.model.astream(input, call.config, **{**added, **kwargs})
         try:
-            async for chunk in call.aheld(self.model.astream(input, call.config, **added)):
+            async for chunk in call.aheld(chunks):
                 yield chunk
         except Exception as error:
             if call.begun:
                 raise
-            self._without_logprobs(error)
+            self._without_logprobs(added, error)
             async for chunk in call.aheld(self.model.astream(input, call.config, **kwargs)):
                 yield chunk
         await call.observer.adecide(call.outputs())
         yield call.annotated(call.last)
 
-    def _without_logprobs(self, error: Exception) -> None:
-        """If the provider refuses the log-probabilities, do not request them again. Else raise."""
-        if not (self._added and is_refusal(getattr(error, "status_code", 0), str(error))):
+    def _without_logprobs(self, added: Mapping[str, Any], error: Exception) -> None:
+        """If the provider refuses what a call added, do not request it again. Else raise."""
+        if not (added and is_refusal(getattr(error, "status_code", 0), str(error))):
             raise error
+        if not self._added:  # another call at the same time was refused
+            return
         self._added = {}
         _LOG.warning(
             "%s gives no log-probabilities: they are not requested any more, and its outputs to "
@@ -180,18 +183,28 @@ class _Call:
         self.config = merge_configs(config, {"callbacks": [self._kept]})
 
     def held(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """All chunks but the last one."""
-        for chunk in chunks:
+        """All chunks but the last one; before an error, that one too."""
+        try:
+            for chunk in chunks:
+                if self.begun:
+                    yield self.last
+                self.begun, self.last = True, chunk
+        except Exception:
             if self.begun:
                 yield self.last
-            self.begun, self.last = True, chunk
+            raise
 
     async def aheld(self, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """All chunks but the last one."""
-        async for chunk in chunks:
+        """All chunks but the last one; before an error, that one too."""
+        try:
+            async for chunk in chunks:
+                if self.begun:
+                    yield self.last
+                self.begun, self.last = True, chunk
+        except Exception:
             if self.begun:
                 yield self.last
-            self.begun, self.last = True, chunk
+            raise
 
     def outputs(self) -> list[Generation | Undecided]:
         """The output that the caller gets; of several choices LangChain returns the first."""

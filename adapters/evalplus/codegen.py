@@ -108,7 +108,7 @@ def codegen(
     Raises
     ------
     BadInputError
-        For a file with bad lines, and if the endpoint does not answer.
+        For a file with bad lines, and if the endpoint does not answer or gives no output.
     """
     there = _count(path)
     with contextlib.redirect_stdout(sys.stderr):  # it prints a greeting
@@ -124,7 +124,14 @@ def codegen(
             missing = n_samples - there[task_id]
             while missing > 0:
                 prompt = problem["prompt"].strip() + "\n"
-                for output in decoder.outputs(prompt, min(missing, decoder.batch_size)):
+                outputs = decoder.outputs(prompt, min(missing, decoder.batch_size))
+                if not outputs:  # the same request again could repeat this without end
+                    raise BadInputError(
+                        f"{task_id}: the model {model!r} at {decoder.client.base_url} gave no "
+                        "output (choices: []): see the server's log, then run the same command "
+                        "again, which makes only the missing samples"
+                    )
+                for output in outputs:
                     solution = sanitize(output.text, entrypoint=problem["entry_point"])
                     line = {"task_id": task_id, "solution": solution, "logprobs": _arrays(output)}
                     out.write(json.dumps(line) + "\n")

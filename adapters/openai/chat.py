@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatekeeper.adapters.fields import count_of, field, fields, list_of, text_of
+from gatekeeper.adapters.openai.content import answer_and_reasoning
 from gatekeeper.adapters.openai.entries import entries_of
 from gatekeeper.adapters.openai.scope import in_scope
 from gatekeeper.adapters.positions import Scope, make_generation
@@ -30,14 +31,17 @@ def _generation(
 ) -> Generation:
     choice = fields(choice)
     message, logprobs = fields(choice.get("message")), fields(choice.get("logprobs"))
-    text = text_of(message, "content") or text_of(message, "refusal") or ""
+    answer, thoughts = answer_and_reasoning(message.get("content"))
+    text = answer or text_of(message, "refusal") or ""
     entries = entries_of(logprobs, "content") or entries_of(logprobs, "refusal")
     usage = fields(response.get("usage"))
     positions, output_tokens = in_scope(
         entries,
         sampled_first=not VLLM_FIELDS.isdisjoint(choice),
         scope=scope,
-        reasoning=text_of(message, "reasoning") or text_of(message, "reasoning_content"),
+        reasoning=thoughts
+        or text_of(message, "reasoning")
+        or text_of(message, "reasoning_content"),
         content=text,
         # With n > 1 the usage is the sum over the choices.
         total=count_of(usage, "completion_tokens") if n == 1 else None,

@@ -30,10 +30,11 @@ def completion_generations(response: Any, *, skip_forced: bool) -> list[Generati
     ]
     if any(_first_is_null(choice) for choice in choices):
         # `echo=True` puts the prompt in front, whose first token has no probability.
-        if prompt is None or total is None:
-            outputs = [positions.unknown() for positions in outputs]
-        elif sum(map(len, outputs)) == n * prompt + total:
+        length = sum(map(len, outputs))
+        if prompt is not None and total is not None and length == n * prompt + total:
             outputs = [positions.at(slice(prompt, None)) for positions in outputs]
+        elif length != total:  # several prompts, whose lengths are unknown, or no usage
+            outputs = [positions.unknown() for positions in outputs]
     return [
         make_generation(
             positions,

@@ -29,6 +29,9 @@ __all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe
 
 _LOG = logging.getLogger("gatekeeper")
 
+# Finish reasons of an output that broke off: in the Responses API; OpenRouter's; vLLM's.
+BROKEN_OFF = {"failed", "cancelled", "error", "abort"}
+
 _numbers: WeakKeyDictionary[VerificationGate, dict[str, int]] = WeakKeyDictionary()
 _numbers_lock = Lock()
 
@@ -144,7 +147,7 @@ class ResponseObserver:
 
     def _if_complete(self, output: Generation, *, must_end: bool) -> Generation | Undecided:
         reason = output.finish_reason
-        if reason not in ("failed", "cancelled") and not (reason is None and must_end):
+        if reason not in BROKEN_OFF and not (reason is None and must_end):
             return output
         incomplete = BadInputError(
             f"output {output.id!r} is incomplete: its finish reason is {reason}"
@@ -160,8 +163,7 @@ class ResponseObserver:
         reading = _StreamObservation(self, n)
         with reading.to_the_end():
             for chunk in stream:
-                if reading.add(chunk):
-                    yield chunk
+                yield from reading.add(chunk)
         self.decide(reading.outputs())
         yield from reading.held
         reading.raise_broken()
@@ -170,8 +172,8 @@ class ResponseObserver:
         reading = _StreamObservation(self, n)
         with reading.to_the_end():
             async for chunk in stream:
-                if reading.add(chunk):
-                    yield chunk
+                for ready in reading.add(chunk):
+                    yield ready
         await self.adecide(reading.outputs())
         for chunk in reading.held:
             yield chunk
@@ -188,13 +190,17 @@ class _StreamObservation:
         self._reader = AnyStream(scope=observer.settings.scope, strict=observer.strict)
         self._broken: Exception | None = None
 
-    def add(self, chunk: Any) -> bool:
-        """Add a chunk. True if the caller gets it now; otherwise it is held."""
+    def add(self, chunk: Any) -> list[Any]:
+        """Add a chunk. Returns those that the caller gets now, in their order; others are held.
+
+        The outputs are incomplete again where another one begins after all before were complete.
+        """
         self._reader.add(chunk)
-        if not self._reader.is_complete(self._n):
-            return True
         self.held.append(chunk)
-        return False
+        if self._reader.is_complete(self._n):
+            return []
+        ready, self.held = self.held, []
+        return ready
 
     @contextmanager
     def to_the_end(self) -> Iterator[None]:

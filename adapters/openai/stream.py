@@ -10,6 +10,7 @@ from typing import Any
 from gatekeeper.adapters.fields import count_of, field, fields, has, list_of, text_of
 from gatekeeper.adapters.openai.chat import VLLM_FIELDS, chat_generations
 from gatekeeper.adapters.openai.completions import completion_generations
+from gatekeeper.adapters.openai.content import answer_and_reasoning
 from gatekeeper.adapters.openai.entries import Entries
 from gatekeeper.adapters.openai.responses import response_generation
 from gatekeeper.adapters.positions import Scope
@@ -32,9 +33,25 @@ class _Choice:
     entries: dict[str, Entries] = made(default_factory=dict)
     lists: dict[str, list[Any]] = made(default_factory=dict)
     rest: dict[str, Any] = made(default_factory=dict)
+    unreadable: BadInputError | None = None  # a part of the content
+
+    def add_text(self, name: str, piece: str) -> None:
+        self.texts.setdefault(name, []).append(piece)
+
+    def add_parts(self, content: Any) -> None:
+        """Add a content that is not text."""
+        try:
+            answer, thoughts = answer_and_reasoning(content)
+        except BadInputError as error:
+            self.unreadable = error
+            return
+        self.add_text("content", answer)
+        self.add_text("reasoning", thoughts)
 
     def assembled(self, index: int) -> dict[str, Any]:
-        """The choice as a whole response has it."""
+        """The choice as a whole response has it. Raises BadInputError if its text is unreadable."""
+        if self.unreadable is not None:
+            raise self.unreadable
         texts = {name: "".join(pieces) for name, pieces in self.texts.items()}
         whole = {"index": index, "logprobs": {**self.entries, **self.lists}, **self.rest}
         return whole | (texts if "text" in texts else {"message": texts})
@@ -106,8 +123,9 @@ class StreamReader:
         Raises
         ------
         BadInputError
-            If strict: for invalid values, such as log-probabilities that are not numbers. If not
-            strict, such a stream gives its texts only.
+            If the content of a choice has a part that is not text. If strict: for other invalid
+            values, such as log-probabilities that are not numbers. If not strict, such a stream
+            gives its texts only.
         """
         try:
             return [g for response in self._assembled() for g in self._read(response)]
@@ -174,10 +192,12 @@ class StreamReader:
             index = count_of(part, "index") or 0
             choice = self._choices[index] = _Choice()
         if isinstance(part.get("text"), str):
-            choice.texts.setdefault("text", []).append(part["text"])
+            choice.add_text("text", part["text"])
         for name, piece in fields(part.get("delta")).items():
             if name in TEXTS and isinstance(piece, str):
-                choice.texts.setdefault(name, []).append(piece)
+                choice.add_text(name, piece)
+            elif name == "content" and piece is not None:
+                choice.add_parts(piece)
         if part.get("finish_reason") is not None:
             choice.rest["finish_reason"] = text_of(part, "finish_reason")
             self.finished.add(index)

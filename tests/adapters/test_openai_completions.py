@@ -12,7 +12,7 @@ from openai_json import (
 )
 
 from gatekeeper import Generation, SignalState, signals_of
-from gatekeeper.io.responses import as_generation
+from gatekeeper.io.responses import as_generation, as_generations
 
 openai_types = pytest.importorskip("openai.types")
 chat_types = pytest.importorskip("openai.types.chat")
@@ -102,6 +102,21 @@ def test_echo_puts_the_prompt_first(read_legacy: Any) -> None:
     found = read_legacy(legacy(*rows, completion_tokens=2))
     assert_arrays(found, (-0.1, -0.1, -3.0), (-3.0, -0.1, -3.0))
     assert signals_of(as_generation(data | {"usage": None})).state is SignalState.MISSING
+
+
+def test_echo_of_several_prompts_leaves_no_position_known(read_legacy: Any) -> None:
+    """The usage is of all of them, so that no length says where an output begins."""
+    rows = [(token, None if token == "p" else -9.0, {"x": -0.5}) for token in "pqr"]
+    data = legacy(*rows, ("a", -0.1, {"a": -0.1, "x": -0.5}), prompt_tokens=6, completion_tokens=2)
+    (choice,) = data["choices"]
+    data["choices"] = [choice, {**choice, "index": 1}]
+    for found in as_generations(data):
+        assert signals_of(found).state is SignalState.MISSING
+    for found in as_generations(data | {"usage": data["usage"] | {"prompt_tokens": 3}}):
+        assert_arrays(found, (-0.1, -0.1, -0.5))  # two outputs of one prompt
+    data["choices"] = [choice]
+    found = read_legacy(data)  # a server that counts the prompt otherwise
+    assert signals_of(found).state is SignalState.MISSING
 
 
 def test_a_null_first_logprob_without_echo_is_only_that(read_legacy: Any) -> None:

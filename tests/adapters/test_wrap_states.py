@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from gatekeeper import (
     VerificationGate,
     VerifierUnavailableError,
 )
+from gatekeeper.adapters.openai.call_settings import CallSettings
+from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.types import Undecided, UndecidedState
 
 # -- every error has a named state ---------------------------------------------------------------
@@ -212,6 +215,77 @@ def test_a_stream_that_breaks_off(client: OpenAI, gate: VerificationGate) -> Non
         assert result.state is UndecidedState.UNFINISHED
         assert "Connection error" in result.error or "peer closed" in result.error
     assert gate.status().seen == 0
+
+
+def choice_of(reason: str | None, name: str, index: int = 0) -> dict[str, Any]:
+    return {"index": index, name: {"content": "The ans"}, "finish_reason": reason}
+
+
+BROKEN_OFF = {
+    "a chat": lambda reason: {"id": "c", "choices": [choice_of(reason, "message")]},
+    "a stream": lambda reason: [
+        {"id": "c", "choices": [choice_of(None, "delta")]},
+        {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
+    ],
+    "a text completion": lambda reason: {
+        "id": "c",
+        "choices": [{"index": 0, "text": "The ans", "finish_reason": reason}],
+    },
+    "a Response": lambda reason: {
+        "id": "c",
+        "status": reason,
+        "output": [{"content": [{"type": "output_text", "text": "The ans"}]}],
+    },
+}
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "failed", "cancelled"])
+@pytest.mark.parametrize("kind", BROKEN_OFF)
+def test_an_output_that_the_server_broke_off(
+    gate: VerificationGate, kind: str, reason: str
+) -> None:
+    """It is incomplete, not wrong."""
+    answer = BROKEN_OFF[kind](reason)
+    observer = ResponseObserver(gate, CallSettings())
+    if isinstance(answer, list):
+        assert list(observer.chunks(answer)) == answer
+    else:
+        observer.decide(observer.outputs_of(answer))
+    (result,) = observer.attachment.results
+    assert isinstance(result, Undecided)
+    assert result.state is UndecidedState.UNFINISHED
+    assert result.error.endswith(f"its finish reason is {reason}")
+    assert gate.status().seen == 0
+
+
+def test_a_choice_that_the_server_broke_off_beside_a_complete_one(gate: VerificationGate) -> None:
+    choices = [choice_of("abort", "message"), choice_of("stop", "message", 1)]
+    observer = ResponseObserver(gate, CallSettings())
+    observer.decide(observer.outputs_of({"id": "c", "choices": choices}))
+    broken, complete = observer.attachment.results
+    assert isinstance(broken, Undecided)
+    assert complete.verified
+    assert gate.status().seen == 1
+
+
+def test_outputs_that_come_one_after_the_other(gate: VerificationGate) -> None:
+    """As completions of several prompts may: the second begins when the first is complete."""
+    chunks = [
+        {"id": "c", "choices": [{"index": i, "text": text, "finish_reason": reason}]}
+        for i in range(3)
+        for text, reason in (("a", None), ("b", None), ("", "stop"))
+    ]
+
+    async def later() -> AsyncIterator[Any]:
+        for chunk in chunks:
+            yield chunk
+
+    async def read() -> list[Any]:
+        return [chunk async for chunk in gate.observe_stream(later(), id="async")]
+
+    assert list(gate.observe_stream(iter(chunks), id="sync")) == chunks
+    assert asyncio.run(read()) == chunks
+    assert gate.status().seen == 6
 
 
 # -- settings of a call --------------------------------------------------------------------------

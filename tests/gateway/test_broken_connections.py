@@ -150,6 +150,25 @@ def test_callers_that_leave_while_they_wait_for_a_verdict() -> None:
         assert (status.verified + status.warmup_verified, status.unresolved) == (20, 0)
 
 
+@pytest.mark.parametrize("reason", ["error", "abort"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_output_that_the_upstream_broke_off(stream: bool, reason: str) -> None:
+    """It is incomplete, not wrong: no decision, no verdict."""
+
+    def script(request: Request) -> Any:
+        if stream:
+            return event_stream(frame("The ans"), frame("", reason), b"data: [DONE]\n\n")
+        answer = completion("The ans")
+        answer["choices"][0]["finish_reason"] = reason
+        return [reply(json.dumps(answer).encode())]
+
+    with ScriptedUpstream(script) as upstream, running_gateway(upstream.url) as gateway:
+        body = json.loads(body_of(task=TASK, id="o")) | {"stream": stream}
+        assert post(gateway.url, json.dumps(body).encode()) == 200
+        assert gateway.gate.find("o") is None
+        assert gateway.gate.status().seen == 0
+
+
 def test_verifications_that_have_not_begun_at_the_end_are_released() -> None:
     """Of 30 outputs two are with the verifier when the grace is over: they are settled."""
     verifier = Held()

@@ -27,6 +27,7 @@ import bundled_humaneval
 from evalplus import evaluate
 from evalplus.data import humaneval
 from evalplus.eval import untrusted_check
+from scripted_upstream import Request, Script, ScriptedUpstream, completion, reply
 
 from gatekeeper.adapters.evalplus.checkers import check_program
 from gatekeeper.bundled.serve import Server
@@ -323,6 +324,31 @@ def test_bad_input_is_one_line_and_2(
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("gatekeeper: ")
     assert said in last
+
+
+def test_a_server_without_an_output_is_asked_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Requests are paid for. What was made before stays."""
+    answers = [completion("def f():\n    return 7"), {**completion(), "choices": []}]
+
+    def script(request: Request) -> Script:
+        if not answers:
+            return [reply(b"{}", status="404 Not Found")]
+        return [reply(json.dumps(answers.pop(0)).encode())]
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(humaneval, "HUMANEVAL_OVERRIDE_PATH", "problems.jsonl")
+    monkeypatch.setattr(evaluate, "CACHE_DIR", str(folder / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with ScriptedUpstream(script) as server:
+        options = f"--samples few.jsonl --dataset humaneval --model m --base-url {server.url}"
+        assert main(["evalplus", *options.split()]) == 2
+        assert len(server.requests) == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("gatekeeper: HumanEval/1: the model 'm' at ")
+    assert "gave no output" in last
+    assert [line["task_id"] for line in read_jsonl(folder / "few.jsonl", dict)] == ["HumanEval/0"]
 
 
 def test_a_data_set_that_cannot_be_had(folder: Path) -> None:

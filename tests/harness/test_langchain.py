@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,8 +29,10 @@ if find_spec("langchain_core") is None:
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.globals import set_llm_cache
-from langchain_core.language_models import FakeListChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.output_parsers import StrOutputParser
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI, OpenAI
 
@@ -313,6 +316,94 @@ def test_a_provider_that_refuses_log_probabilities(
         asked = ChatOpenAI(**{**model, "base_url": url}, logprobs=True)
         with pytest.raises(Exception, match="logprobs"):
             Gated(asked, gate).invoke(QUESTION)
+
+
+class RefusedError(Exception):
+    status_code = 400
+
+
+class Refusing(BaseChatModel):
+    """Refuses log-probabilities, when so many calls have asked for them."""
+
+    together: Any
+    logprobs: Any = None
+    top_logprobs: Any = None
+
+    @property
+    def _llm_type(self) -> str:
+        return "refusing"
+
+    def _generate(self, *messages: Any, logprobs: Any = None, **more: Any) -> ChatResult:
+        if logprobs:
+            self.together.wait(60)
+            raise RefusedError("logprobs are not supported with this model")
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("15"))])
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("on_loop", [False, True])
+def test_calls_at_the_same_time_that_are_refused(
+    gate: VerificationGate, streamed: bool, on_loop: bool
+) -> None:
+    """Each of them goes on without log-probabilities, whichever is refused first."""
+    chat = Gated(Refusing(together=threading.Barrier(4)), gate)
+    configs = [config(id_) for id_ in "abcd"]
+    if on_loop and streamed:
+
+        async def read(settings: Any) -> Any:
+            return [chunk async for chunk in chat.astream(QUESTION, settings)][-1]
+
+        async def calls() -> Any:
+            return await asyncio.gather(*map(read, configs))
+
+        found = asyncio.run(calls())
+    elif on_loop:
+        found = asyncio.run(chat.abatch([QUESTION] * 4, configs))
+    elif streamed:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda c: list(chat.stream(QUESTION, c))[-1], configs))
+    else:
+        found = chat.batch([QUESTION] * 4, configs)
+    assert [message.text for message in found] == ["15"] * 4
+    assert gate.status().seen == 4
+
+
+class Breaking(BaseChatModel):
+    """Streams some words, then its connection breaks."""
+
+    words: list[str]
+
+    @property
+    def _llm_type(self) -> str:
+        return "breaking"
+
+    def _generate(self, *messages: Any, **more: Any) -> ChatResult:
+        raise NotImplementedError
+
+    def _stream(self, *messages: Any, **more: Any) -> Iterator[ChatGenerationChunk]:
+        for word in self.words:
+            yield ChatGenerationChunk(message=AIMessageChunk(word))
+        raise ConnectionError("cut")
+
+
+@pytest.mark.parametrize("words", [[], ["one"], ["one ", "two ", "three"]])
+def test_no_chunk_is_lost_before_an_error(gate: VerificationGate, words: list[str]) -> None:
+    """The caller gets what it would get without the gate, which does not decide."""
+    chat = Gated(Breaking(words=words), gate)
+    came: list[str] = []
+    with pytest.raises(ConnectionError, match="cut"):
+        came.extend(chunk.text for chunk in chat.stream(QUESTION))
+    assert came == words
+
+    async def read() -> None:
+        async for chunk in chat.astream(QUESTION):
+            came.append(chunk.text)
+
+    came.clear()
+    with pytest.raises(ConnectionError, match="cut"):
+        asyncio.run(read())
+    assert came == words
+    assert gate.status().seen == 0
 
 
 def test_the_budget_holds(model: dict[str, Any]) -> None:
