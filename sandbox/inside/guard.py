@@ -99,7 +99,7 @@ class Guard:
         return not callable(getattr(target, name, None))
 
     def swallows(self, error: BaseException | None, trace: types.TracebackType | None) -> bool:
-        """Whether a candidate's context manager may not swallow an error: one of an assertion."""
+        """Whether a candidate's context manager may swallow an error: any but an assertion's."""
         lines = set()
         while trace is not None:
             if trace.tb_frame.f_globals.get("__name__") == self._module:
