@@ -60,3 +60,20 @@ def test_a_verification_is_awaited_once() -> None:
 
     asyncio.run(main())
     assert (gate.status().warmup_held, gate.status().warmup_spent) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("delay", [0.0, PATIENCE])
+def test_a_closed_gate_does_not_replace_the_exception_under_way(delay: float) -> None:
+    """With a delay, the verification has begun when the gate is closed."""
+
+    async def main() -> None:
+        with gate_of(AsyncScriptedVerifier(delay=delay)) as gate:
+            _, rest = await gate.adecide(make_generation("a"))
+            task = asyncio.create_task(rest)
+            if delay:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
