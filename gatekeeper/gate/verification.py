@@ -14,10 +14,11 @@ from typing import Literal, get_args
 
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate.lifecycle import Lifecycle
+from gatekeeper.gate.own_loop import OwnLoop
 from gatekeeper.io.responses import as_generation
 from gatekeeper.log.fold import Output
 from gatekeeper.protocols import AsyncVerifier, Verifier
-from gatekeeper.types import GateResult, Outcome, Verdict
+from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
 __all__ = ["ON_UNAVAILABLE", "OnUnavailable", "Verification"]
 
@@ -51,16 +52,17 @@ class Verification:
         self._verifier, self._life = verifier, life
         self._raises = on_unavailable == "raise"
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
+        self._loop = OwnLoop()
 
     def run(self, output: Output, task: object, *, learn: bool = True) -> None:
-        """Verify in this thread."""
+        """Verify in this thread; on the gate's own loop, where the verifier has only `averify`."""
         generation, start = self._life.generation_of(output), time.perf_counter()
         try:
             if isinstance(self._verifier, Verifier):
                 outcome = self._verifier.verify(generation, task)
             else:
                 assert isinstance(self._verifier, AsyncVerifier)
-                outcome = asyncio.run(self._verifier.averify(generation, task))
+                outcome = self._loop.run(_awaited(self._verifier, generation, task))
         except Exception as e:
             outcome = _unavailable(e, task)
         except BaseException:
@@ -87,9 +89,7 @@ class Verification:
     async def _await(self, verifier: AsyncVerifier, output: Output, task: object) -> None:
         generation, start = self._life.generation_of(output), time.perf_counter()
         try:
-            outcome = await verifier.averify(generation, task)
-        except Exception as e:
-            outcome = _unavailable(e, task)
+            outcome = await _awaited(verifier, generation, task)
         except BaseException:
             self._life.release(output, "cancelled")
             raise
@@ -165,6 +165,14 @@ class Verification:
     def close(self) -> None:
         """Wait for verifications under way."""
         self._pool.shutdown()
+        self._loop.close()
+
+
+async def _awaited(verifier: AsyncVerifier, generation: Generation, task: object) -> Outcome:
+    try:
+        return await verifier.averify(generation, task)
+    except Exception as e:
+        return _unavailable(e, task)
 
 
 def _unavailable(error: Exception, task: object = ...) -> Outcome:
