@@ -253,6 +253,9 @@ class VerificationGate(ClientMethods, LoopMethods):
 
         Raises
         ------
+        BadInputError
+            For a pair that cannot be read: no output of the batch is then decided on. Also for an
+            id that names another output, or one that is being verified already.
         VerifierUnavailableError
             With `on_unavailable="raise"`, for the first verification that could not tell, after all
             others are done; `find` has their results.

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate.lifecycle import Lifecycle
+from gatekeeper.gate.new_output import NewOutput
 from gatekeeper.gate.own_loop import OwnLoop
 from gatekeeper.io.responses import as_generation
 from gatekeeper.log.fold import Output
@@ -100,19 +101,11 @@ class Verification:
         life = self._life
         answers: list[GateResult | Output] = []
         waiting: list[tuple[Output, Future[None] | None]] = []
-        ids: set[str] = set()
+        news = self._read(pairs)  # all of them, before the first one can be charged
         try:
-            for pair in pairs:
-                if not (isinstance(pair, tuple | list) and len(pair) == 2):
-                    raise BadInputError(f"pair={pair!r:.80}: give (response, task) pairs")
-                response, task = pair
-                generation = as_generation(response)
-                if generation.id in ids:
-                    raise BadInputError(f"id={generation.id!r} is twice in the batch")
-                ids.add(generation.id)
+            for new, task in news:
                 if waiting and waiting[-1][0].phase != life.phase:
                     self._collect(waiting)
-                new = life.read(generation, task, id=None, force=False)
                 output = life.admitted(new, life.decide(new), learn=False)
                 answers.append(output)
                 if isinstance(output, Output):
@@ -128,6 +121,20 @@ class Verification:
                     life.suspend(output)
             raise
         return [a if isinstance(a, GateResult) else self.result(a) for a in answers]
+
+    def _read(self, pairs: Iterable[tuple[object, object]]) -> list[tuple[NewOutput, object]]:
+        news: list[tuple[NewOutput, object]] = []
+        ids: set[str] = set()
+        for pair in pairs:
+            if not (isinstance(pair, tuple | list) and len(pair) == 2):
+                raise BadInputError(f"pair={pair!r:.80}: give (response, task) pairs")
+            response, task = pair
+            generation = as_generation(response)
+            if generation.id in ids:
+                raise BadInputError(f"id={generation.id!r} is twice in the batch")
+            ids.add(generation.id)
+            news.append((self._life.read(generation, task, id=None, force=False), task))
+        return news
 
     def _collect(self, waiting: list[tuple[Output, Future[None] | None]]) -> None:
         """Wait for a batch's verifications, then update the policy in stream order."""
