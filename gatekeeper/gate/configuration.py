@@ -181,6 +181,8 @@ class GateSettings:
     @property
     def epsilon(self) -> float:
         """ε, see `exploration_rate`."""
+        if self.planned and _beta(self.budget, self.first) != 1.0:
+            return 0.0  # the policy draws alone: at a fraction of 1 it must not all go to the first
         return exploration_rate(self.budget, self.drawn, warmup=self.first)
 
     @property
@@ -305,7 +307,9 @@ def relearning_rate(budget: Budget, epsilon: float, *, warmup: int = T0) -> floa
 
 
 def _beside(beta: float, epsilon: float) -> float:
-    """p of 1 - (1 - ε)(1 - p) = β."""
+    """p of 1 - (1 - ε)(1 - p) = β; at ε = 1 every p is alike."""
+    if epsilon == 1.0:
+        return beta
     return (beta - epsilon) / (1.0 - epsilon)
 
 
