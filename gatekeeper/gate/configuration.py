@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from secrets import randbits
@@ -209,7 +209,9 @@ class GateSettings:
                 f"unit={self.budget.unit!r}: say what one verification can cost at most, "
                 f"Budget(max_cost=...): that much is reserved before it starts"
             )
-        return float(max_cost)
+        max_cost = replace(self.budget, max_cost=max_cost).max_cost  # checks a verifier's, too
+        assert max_cost is not None
+        return max_cost
 
     def make_policy(self) -> Policy:
         """The policy given, the one of that name, or the usual one for the goal.

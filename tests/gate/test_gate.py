@@ -962,7 +962,7 @@ def test_a_report_the_log_cannot_hold_does_not_stop_the_gate(tmp_path: Path) -> 
         assert (gate.status().spent, gate.status().external_verdicts) == (1.0, 1)
 
 
-@pytest.mark.parametrize("cost", [nan, inf, -inf, -1.0])
+@pytest.mark.parametrize("cost", [nan, inf, -inf, -1.0, 10**400])
 @pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.INFRA_ERROR])
 @pytest.mark.parametrize("of", ["a verifier", "a report"])
 def test_an_invalid_cost_stops_no_gate(
