@@ -80,6 +80,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "a folder").mkdir()
     SQLiteLog(folder / "blank.db").close()
     assert quiet(["run", str(folder / "tasks"), "--log", str(folder / "run.db")]) == 0
+    whole = Budget(fraction=1.0)
+    with VerificationGate(
+        "random", budget=whole, verifier=ScriptedVerifier({"70": 1}), log=folder / "whole.db"
+    ) as gate:
+        for i in range(80):
+            gate.maybe_verify(make_generation(f"{i}", seed=i))
     log = (folder / "run.db").read_bytes()
     (folder / "empty.db").touch()
     (folder / "cut.db").write_bytes(log[: len(log) // 2])
@@ -207,6 +213,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("compare", "run.db", "--budget", "1"), ("'1'", "(0, 1)")),
     (("compare", "records", "--budget", "0.2", "--policy", "x"), ("'x'", "choose one of")),
     (("compare", "records"), ("no budget", "--budget 0.2")),
+    (("compare", "whole.db"), ("verifying everything", "--budget 0.2")),
     (("plan", "records", "--recall", "1.5"), ("1.5", "--recall")),
     (("plan", "records", "--residual-risk", "0"), ("0", "--residual-risk")),
     (("plan", "records", "--policy", "x"), ("'x'", "choose one of")),
