@@ -18,6 +18,7 @@ from gatekeeper.cli import main
 from gatekeeper.errors import LogMismatchError
 from gatekeeper.log.run import read_run
 from gatekeeper.policies import policy_names
+from gatekeeper.programs.group_caps import caps_given
 from gatekeeper.report.sections.budget import account
 from gatekeeper.testing import make_generation
 
@@ -282,3 +283,10 @@ def test_the_command_takes_caps(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for bad in ("tenant", "tenant=x", "tenant=a:1,tenant=2", "tenant=a:1,tenant=a:2", "tenant=:3"):
         assert main(["run", tasks, "--budget-groups", bad]) == 2
         assert "--budget-groups tenant" in capsys.readouterr().err
+
+
+def test_spaces_around_the_parts_of_caps_are_no_names() -> None:
+    assert caps_given(" tenant = a : 5, tenant=b:6, day=2 ,") == {
+        "tenant": {"a": 5.0, "b": 6.0},
+        "day": 2.0,
+    }
