@@ -141,6 +141,10 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("serve", "--upstream", "http://x/v1", "--tasks", "nowhere"), ("nowhere", "No such file")),
     (("serve", "--upstream", "http://x/v1", "--log", "a folder"), ("a folder", "no regular file")),
     (("serve", "--config", "nix.toml"), ("--config nix.toml cannot be read",)),
+    (
+        ("serve", "--upstream", "http://x/v1", "--features", "length,agreement:4"),
+        ("--features length,agreement:4", "only gatekeeper run"),
+    ),
     (("serve", "--upstream", "http://x/v1", "--own-key-env", "NO_SUCH"), ("NO_SUCH", "not set")),
     (("doctor", "--jsn"), ("'--jsn'", "did you mean '--json'?")),
     (("completion",), ("required: shell", "usage: gatekeeper completion")),
