@@ -13,8 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gatekeeper import BadInputError, Budget
+from gatekeeper import BadInputError, Budget, VerificationGate
 from gatekeeper.budget import Ledger
+from gatekeeper.testing import ScriptedVerifier, make_generation
 
 SETTINGS = settings(
     derandomize=True, deadline=None, database=None, max_examples=80, stateful_step_count=40
@@ -446,6 +447,14 @@ BAD = [
     ({"total": inf}, "total=inf"),
     ({"total": nan}, "total=nan"),
     ({"total": "300"}, "total='300'"),
+    ({"total": 1e300}, "total=1e.300: .* 1e.18"),
+    ({"total": 10**400}, "total=1000*.*1e.18"),
+    ({"fraction": -(10**400)}, "fraction=-1000*"),
+    ({"fraction": 0.2, "startup": 1e300}, "startup=1e.300"),
+    ({"fraction": 0.2, "unit": "usd", "max_cost": 1e19}, "max_cost=1e.19"),
+    ({"total": 1, "horizon": 10**400}, "horizon=1000*"),
+    ({"total": 1, "groups": {"day": 10**400}}, "'day' is 1000*.* 1e.18"),
+    ({"total": 1, "groups": {"day": {"mo": 1e19}}}, "'day=mo' is 1e.19: .* 1e.18"),
     ({"fraction": 0.2, "unit": "tokens"}, "unit='tokens'.*verifications, seconds, usd"),
     ({"fraction": 0.2, "horizon": 0}, "horizon=0"),
     ({"fraction": 0.2, "horizon": -3}, "horizon=-3"),
@@ -468,3 +477,16 @@ def test_an_invalid_budget_is_refused_by_name_and_value(
 ) -> None:
     with pytest.raises(BadInputError, match=message):
         Budget(**arguments)
+
+
+def test_the_largest_budget_is_one_that_a_gate_takes() -> None:
+    budget = Budget(fraction=1.0, total=1e18, startup=1e18, groups={"day": 1e18})
+    gate = VerificationGate("random", budget=budget, verifier=ScriptedVerifier())
+    assert gate.maybe_verify(make_generation("a"), {"day": "mo"}).verified
+
+
+def test_a_verifiers_own_limit_is_checked_like_a_budgets() -> None:
+    verifier = ScriptedVerifier()
+    verifier.max_seconds = 1e300  # type: ignore[attr-defined]
+    with pytest.raises(BadInputError, match=r"max_cost=1e.300"):
+        VerificationGate("random", budget=Budget(fraction=0.2, unit="seconds"), verifier=verifier)

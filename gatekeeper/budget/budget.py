@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from numbers import Real
 from typing import Literal, get_args
 
 from gatekeeper.budget.groups import checked_caps
 from gatekeeper.errors import BadInputError
+from gatekeeper.types.values import as_number
 
 __all__ = ["MOST", "TICKS", "Budget", "Unit"]
 
@@ -53,7 +53,7 @@ class Budget:
     Raises
     ------
     BadInputError
-        For values out of range, and for a budget that caps nothing.
+        For values out of range, such as more than 10^18 units, and for a budget that caps nothing.
     """
 
     fraction: float | None = None
@@ -68,13 +68,13 @@ class Budget:
         if self.fraction is None and self.total is None:
             raise BadInputError("Budget() caps nothing: give fraction=0.2, total=300, or both")
         for name in ("fraction", "total", "max_cost", "startup"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
-                raise BadInputError(
-                    f"{name}={value!r}: must be a number, not {type(value).__name__}"
-                )
-            if value is not None:  # numpy's numbers are no JSON
-                object.__setattr__(self, name, float(value))
+            given = getattr(self, name)
+            if given is None:
+                continue
+            value = as_number(name, given)  # numpy's numbers are no JSON
+            if abs(value) > MOST:
+                raise BadInputError(f"{name}={given!r:.80}: must be a number from 0 to {MOST:g}")
+            object.__setattr__(self, name, value)
         if self.fraction is not None and not 0.0 < self.fraction <= 1.0:
             raise BadInputError(
                 f"fraction={self.fraction!r}: must lie between 0 and 1, for example 0.2, or be 1 "
@@ -90,8 +90,12 @@ class Budget:
                 )
         if self.startup is not None and not (isfinite(self.startup) and self.startup >= 0):
             raise BadInputError(f"startup={self.startup!r}: must be at least 0 {self.unit}")
-        if self.horizon is not None and not (type(self.horizon) is int and self.horizon > 0):
-            raise BadInputError(f"horizon={self.horizon!r}: must be a whole number of candidates")
+        if self.horizon is not None and not (
+            type(self.horizon) is int and 0 < self.horizon <= MOST
+        ):
+            raise BadInputError(
+                f"horizon={self.horizon!r:.80}: must be a whole number of candidates"
+            )
         if self.unit == "verifications" and self.max_cost not in (None, 1, 1.0):
             raise BadInputError(f"max_cost={self.max_cost!r}: a verification costs 1 verification")
         object.__setattr__(self, "groups", checked_caps(self.groups, MOST))

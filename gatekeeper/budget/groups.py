@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import GroupAccount
+from gatekeeper.types.values import as_number
 
 __all__ = ["MODEL", "GroupAccounts", "checked_caps", "groups_of"]
 
@@ -53,10 +54,12 @@ def checked_caps(groups: Any, most: float) -> dict[str, float | dict[str, float]
 
 
 def _cap(account: str, cap: object, most: float) -> float:
-    if isinstance(cap, Real) and not isinstance(cap, bool) and 0 <= (value := float(cap)) <= most:
-        return value
+    if isinstance(cap, Real) and not isinstance(cap, bool):
+        value = as_number(account, cap)
+        if 0 <= value <= most:
+            return value
     raise BadInputError(
-        f"groups: the cap of {account!r} is {cap!r:.80}: give a number of at least 0"
+        f"groups: the cap of {account!r} is {cap!r:.80}: give a number from 0 to {most:g}"
     )
 
 

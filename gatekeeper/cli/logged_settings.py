@@ -46,14 +46,20 @@ def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
     Raises
     ------
     BadInputError
-        If the run had a total budget that is no such share.
+        If the run had a budget that is no such share: of everything, or a total.
     """
     budget = settings.get("budget", {})
-    if budget.get("fraction") is not None:
-        return float(budget["fraction"])
+    fraction, total = budget.get("fraction"), budget.get("total")
+    if fraction is not None and fraction < 1.0:
+        return float(fraction)
+    if total is None:
+        raise BadInputError(
+            "the run's budget was for verifying everything: give the share of the cost with "
+            "--budget, for example --budget 0.2"
+        )
     given = settings.get("policy", {}).get("warmup")
     warmup, rest = evidence.costs(given if isinstance(given, int) else T0)
-    share = (budget.get("total") or 0.0) - warmup
+    share = total - warmup
     if not 0.0 < share < rest:
         raise BadInputError(
             "the run's total budget is not between the cost of the warm-up and the cost of "

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, LogMismatchError, MissingDependencyError
-from gatekeeper.features import features_of
+from gatekeeper.features import features_of, samples_of
 from gatekeeper.gate import VerificationGate
 from gatekeeper.gateway.listening import listening_sockets
 from gatekeeper.gateway.settings import GatewaySettings
@@ -251,6 +251,11 @@ def _about(route: str) -> Iterator[None]:
 
 def _plan(name: str, models: Sequence[str], args: argparse.Namespace) -> _Plan:
     options = run_options_of(args)
+    if samples_of(options.features):
+        raise BadInputError(
+            f"--features {options.features}: callers ask the model, and agreement compares further "
+            "samples that only gatekeeper run can draw: leave it out"
+        )
     if name:
         options = replace(options, log=_log_of_route(options.log, name))
     settings = GatewaySettings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from secrets import randbits
@@ -181,6 +181,8 @@ class GateSettings:
     @property
     def epsilon(self) -> float:
         """ε, see `exploration_rate`."""
+        if self.planned and _beta(self.budget, self.first) != 1.0:
+            return 0.0  # the policy draws alone: at a fraction of 1 it must not all go to the first
         return exploration_rate(self.budget, self.drawn, warmup=self.first)
 
     @property
@@ -207,7 +209,9 @@ class GateSettings:
                 f"unit={self.budget.unit!r}: say what one verification can cost at most, "
                 f"Budget(max_cost=...): that much is reserved before it starts"
             )
-        return float(max_cost)
+        max_cost = replace(self.budget, max_cost=max_cost).max_cost  # checks a verifier's, too
+        assert max_cost is not None
+        return max_cost
 
     def make_policy(self) -> Policy:
         """The policy given, the one of that name, or the usual one for the goal.
@@ -305,7 +309,9 @@ def relearning_rate(budget: Budget, epsilon: float, *, warmup: int = T0) -> floa
 
 
 def _beside(beta: float, epsilon: float) -> float:
-    """p of 1 - (1 - ε)(1 - p) = β."""
+    """p of 1 - (1 - ε)(1 - p) = β; at ε = 1 every p is alike."""
+    if epsilon == 1.0:
+        return beta
     return (beta - epsilon) / (1.0 - epsilon)
 
 

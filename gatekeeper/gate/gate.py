@@ -12,6 +12,7 @@ from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.clients import ClientMethods
 from gatekeeper.gate.configuration import GateSettings
+from gatekeeper.gate.held import HeldVerification
 from gatekeeper.gate.loop_methods import LoopMethods
 from gatekeeper.gate.micro_batch import MicroBatcher
 from gatekeeper.gate.opening import open_lifecycle
@@ -224,13 +225,14 @@ class VerificationGate(ClientMethods, LoopMethods):
             With the decision.
         coroutine or None
             For a selected output: its verification, which returns the complete result. Its budget
-            is held until it is awaited, or until a task that runs it is cancelled.
+            is held until it is awaited or closed, or until a task that runs it is cancelled.
         """
         new = self._life.read(response, task, id=id, force=force)
         output = self._life.admitted(new, await self._decide(new), learn=True)
         if isinstance(output, GateResult):
             return output, None
-        return output.result(), self._verified(output, task)
+        rest = self._verified(output, task)
+        return output.result(), HeldVerification(rest, lambda: self._life.withdraw(output))
 
     async def _verified(self, output: Output, task: object) -> GateResult:
         await self._verification.arun(output, task)
@@ -251,6 +253,9 @@ class VerificationGate(ClientMethods, LoopMethods):
 
         Raises
         ------
+        BadInputError
+            For a pair that cannot be read: no output of the batch is then decided on. Also for an
+            id that names another output, or one that is being verified already.
         VerifierUnavailableError
             With `on_unavailable="raise"`, for the first verification that could not tell, after all
             others are done; `find` has their results.

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Any
 
 from gatekeeper.budget import SharedLedger, Unit, is_chargeable
-from gatekeeper.errors import BadInputError, LogError
+from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate.admission import Admission, refusal
 from gatekeeper.gate.following import Following
 from gatekeeper.gate.journal import Journal
@@ -237,8 +237,8 @@ class Lifecycle:
             self._sinks.concluded(output.result())
 
     def release(self, output: Output, why: str) -> None:
-        """Release a reservation in an exception handler: a stopped gate raises nothing here."""
-        with suppress(LogError):
+        """Release in an exception handler: a gate that has stopped or is closed raises nothing."""
+        with suppress(GatekeeperError):
             with self._lock, self._transaction:
                 self._verifying.discard(output.candidate.id)
                 self._release(output, why)

@@ -82,6 +82,8 @@ def run_tasks(
     for block, answered in _in_order(parts, generate, ahead):
         pending |= answered
         gate.verify_batch([(pending[task["id"]], task) for task in block if task["id"] in pending])
+        for task in block:  # an output may be large
+            pending.pop(task["id"], None)
         on_progress(len(block))
 
 

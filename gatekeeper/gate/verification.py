@@ -14,10 +14,12 @@ from typing import Literal, get_args
 
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
 from gatekeeper.gate.lifecycle import Lifecycle
+from gatekeeper.gate.new_output import NewOutput
+from gatekeeper.gate.own_loop import OwnLoop
 from gatekeeper.io.responses import as_generation
 from gatekeeper.log.fold import Output
 from gatekeeper.protocols import AsyncVerifier, Verifier
-from gatekeeper.types import GateResult, Outcome, Verdict
+from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
 __all__ = ["ON_UNAVAILABLE", "OnUnavailable", "Verification"]
 
@@ -51,16 +53,17 @@ class Verification:
         self._verifier, self._life = verifier, life
         self._raises = on_unavailable == "raise"
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
+        self._loop = OwnLoop()
 
     def run(self, output: Output, task: object, *, learn: bool = True) -> None:
-        """Verify in this thread."""
+        """Verify in this thread; on the gate's own loop, where the verifier has only `averify`."""
         generation, start = self._life.generation_of(output), time.perf_counter()
         try:
             if isinstance(self._verifier, Verifier):
                 outcome = self._verifier.verify(generation, task)
             else:
                 assert isinstance(self._verifier, AsyncVerifier)
-                outcome = asyncio.run(self._verifier.averify(generation, task))
+                outcome = self._loop.run(_awaited(self._verifier, generation, task))
         except Exception as e:
             outcome = _unavailable(e, task)
         except BaseException:
@@ -87,9 +90,7 @@ class Verification:
     async def _await(self, verifier: AsyncVerifier, output: Output, task: object) -> None:
         generation, start = self._life.generation_of(output), time.perf_counter()
         try:
-            outcome = await verifier.averify(generation, task)
-        except Exception as e:
-            outcome = _unavailable(e, task)
+            outcome = await _awaited(verifier, generation, task)
         except BaseException:
             self._life.release(output, "cancelled")
             raise
@@ -100,19 +101,11 @@ class Verification:
         life = self._life
         answers: list[GateResult | Output] = []
         waiting: list[tuple[Output, Future[None] | None]] = []
-        ids: set[str] = set()
+        news = self._read(pairs)  # all of them, before the first one can be charged
         try:
-            for pair in pairs:
-                if not (isinstance(pair, tuple | list) and len(pair) == 2):
-                    raise BadInputError(f"pair={pair!r:.80}: give (response, task) pairs")
-                response, task = pair
-                generation = as_generation(response)
-                if generation.id in ids:
-                    raise BadInputError(f"id={generation.id!r} is twice in the batch")
-                ids.add(generation.id)
+            for new, task in news:
                 if waiting and waiting[-1][0].phase != life.phase:
                     self._collect(waiting)
-                new = life.read(generation, task, id=None, force=False)
                 output = life.admitted(new, life.decide(new), learn=False)
                 answers.append(output)
                 if isinstance(output, Output):
@@ -128,6 +121,20 @@ class Verification:
                     life.suspend(output)
             raise
         return [a if isinstance(a, GateResult) else self.result(a) for a in answers]
+
+    def _read(self, pairs: Iterable[tuple[object, object]]) -> list[tuple[NewOutput, object]]:
+        news: list[tuple[NewOutput, object]] = []
+        ids: set[str] = set()
+        for pair in pairs:
+            if not (isinstance(pair, tuple | list) and len(pair) == 2):
+                raise BadInputError(f"pair={pair!r:.80}: give (response, task) pairs")
+            response, task = pair
+            generation = as_generation(response)
+            if generation.id in ids:
+                raise BadInputError(f"id={generation.id!r} is twice in the batch")
+            ids.add(generation.id)
+            news.append((self._life.read(generation, task, id=None, force=False), task))
+        return news
 
     def _collect(self, waiting: list[tuple[Output, Future[None] | None]]) -> None:
         """Wait for a batch's verifications, then update the policy in stream order."""
@@ -165,6 +172,14 @@ class Verification:
     def close(self) -> None:
         """Wait for verifications under way."""
         self._pool.shutdown()
+        self._loop.close()
+
+
+async def _awaited(verifier: AsyncVerifier, generation: Generation, task: object) -> Outcome:
+    try:
+        return await verifier.averify(generation, task)
+    except Exception as e:
+        return _unavailable(e, task)
 
 
 def _unavailable(error: Exception, task: object = ...) -> Outcome:

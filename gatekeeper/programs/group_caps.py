@@ -21,9 +21,9 @@ def caps_given(text: str) -> dict[str, float | dict[str, float]]:
         For a part that is neither, and for a name or a group with two caps.
     """
     found: dict[str, float | dict[str, float]] = {}
-    for part in filter(None, text.split(",")):
-        name, _, rest = part.partition("=")
-        group, is_one, number = rest.rpartition(":")
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, rest = map(str.strip, part.partition("="))
+        group, is_one, number = map(str.strip, rest.rpartition(":"))
         try:
             cap = float(number)
         except ValueError:

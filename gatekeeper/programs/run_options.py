@@ -299,7 +299,7 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         default=usual.features,
         metavar="NAMES",
         help=f"features of the outputs, for --policy calibrated: some of {','.join(BY_NAME)}, and "
-        "agreement:N, with N further samples of each prompt (default: none)",
+        "agreement:N, with N further samples of each prompt (run only; default: none)",
     )
     add("--unit", choices=get_args(Unit)[:2], default=usual.unit, help="of budget and total")
     add("--sandbox", metavar="NAME", help="what runs code: docker, local, or a plug-in's verifier")

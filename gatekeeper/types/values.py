@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from numbers import Real
 from operator import index
 from typing import Any
@@ -43,10 +43,15 @@ def no_positions() -> FloatArray:
 
 
 def as_number(name: str, value: object) -> float:
-    """A real number as a float. Raises BadInputError for anything else, a bool too."""
+    """A real number as a float, infinite where floats end. Raises BadInputError for anything else,
+    a bool too.
+    """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise BadInputError(f"{name}={value!r:.80}: a number is needed")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return -inf if value < 0.0 else inf
 
 
 def check_text(name: str, value: object) -> None:

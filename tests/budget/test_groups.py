@@ -18,6 +18,7 @@ from gatekeeper.cli import main
 from gatekeeper.errors import LogMismatchError
 from gatekeeper.log.run import read_run
 from gatekeeper.policies import policy_names
+from gatekeeper.programs.group_caps import caps_given
 from gatekeeper.report.sections.budget import account
 from gatekeeper.testing import make_generation
 
@@ -294,3 +295,10 @@ def test_a_task_without_its_group_ends_the_command_before_the_first_output(
         assert main([*given, *more]) == 2
         assert "task 't0': the task's field 'tenant' is None" in capsys.readouterr().err
     assert not log.exists()
+
+
+def test_spaces_around_the_parts_of_caps_are_no_names() -> None:
+    assert caps_given(" tenant = a : 5, tenant=b:6, day=2 ,") == {
+        "tenant": {"a": 5.0, "b": 6.0},
+        "day": 2.0,
+    }

@@ -80,6 +80,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "a folder").mkdir()
     SQLiteLog(folder / "blank.db").close()
     assert quiet(["run", str(folder / "tasks"), "--log", str(folder / "run.db")]) == 0
+    whole = Budget(fraction=1.0)
+    with VerificationGate(
+        "random", budget=whole, verifier=ScriptedVerifier({"70": 1}), log=folder / "whole.db"
+    ) as gate:
+        for i in range(80):
+            gate.maybe_verify(make_generation(f"{i}", seed=i))
     log = (folder / "run.db").read_bytes()
     (folder / "empty.db").touch()
     (folder / "cut.db").write_bytes(log[: len(log) // 2])
@@ -135,6 +141,10 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("serve", "--upstream", "http://x/v1", "--tasks", "nowhere"), ("nowhere", "No such file")),
     (("serve", "--upstream", "http://x/v1", "--log", "a folder"), ("a folder", "no regular file")),
     (("serve", "--config", "nix.toml"), ("--config nix.toml cannot be read",)),
+    (
+        ("serve", "--upstream", "http://x/v1", "--features", "length,agreement:4"),
+        ("--features length,agreement:4", "only gatekeeper run"),
+    ),
     (("serve", "--upstream", "http://x/v1", "--own-key-env", "NO_SUCH"), ("NO_SUCH", "not set")),
     (("doctor", "--jsn"), ("'--jsn'", "did you mean '--json'?")),
     (("completion",), ("required: shell", "usage: gatekeeper completion")),
@@ -207,6 +217,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("compare", "run.db", "--budget", "1"), ("'1'", "(0, 1)")),
     (("compare", "records", "--budget", "0.2", "--policy", "x"), ("'x'", "choose one of")),
     (("compare", "records"), ("no budget", "--budget 0.2")),
+    (("compare", "whole.db"), ("verifying everything", "--budget 0.2")),
     (("plan", "records", "--recall", "1.5"), ("1.5", "--recall")),
     (("plan", "records", "--residual-risk", "0"), ("0", "--residual-risk")),
     (("plan", "records", "--policy", "x"), ("'x'", "choose one of")),

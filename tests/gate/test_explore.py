@@ -294,3 +294,22 @@ def test_a_log_goes_on_with_its_own_exploration_only(tmp_path: Path) -> None:
 def test_a_share_out_of_range_is_refused(explore: Any) -> None:
     with pytest.raises(BadInputError, match=f"explore={explore!r}"):
         VerificationGate(Wants(), budget=Budget(fraction=0.2), explore=explore)
+
+
+@pytest.mark.parametrize("total", [2, 60])
+@pytest.mark.parametrize("horizon", [None, 120])
+@pytest.mark.parametrize("kind", ["by name", "instance", "score"])
+def test_a_share_of_1_with_a_total_is_used_up_and_not_exceeded(
+    kind: str, total: int, horizon: int | None
+) -> None:
+    policies: dict[str, dict[str, Any]] = {
+        "by name": {},
+        "instance": {"policy": Random(0.5, warmup=0)},
+        "score": {"goal": "score"},
+    }
+    budget = Budget(fraction=1.0, total=total, horizon=horizon)
+    gate = VerificationGate(budget=budget, verifier=ScriptedVerifier(), seed=3, **policies[kind])
+    results = [gate.maybe_verify(make_generation(f"{n}", seed=n)) for n in range(120)]
+    assert sum(result.verified for result in results) == total
+    if horizon and kind == "score":  # each output has a chance
+        assert {round(r.decision.propensity, 6) for r in results} == {round(total / horizon, 6)}

@@ -842,13 +842,28 @@ def test_a_batch_learns_the_warm_up_before_it_scores() -> None:
     assert policy._learned == [(f"g{i}", labels[f"g{i}"]) for i in range(20)]
 
 
+@pytest.mark.parametrize(
+    "bad", [("text", None), (out("g0"), None), (out("x"),)], ids=["response", "twice", "no pair"]
+)
+def test_a_batch_with_a_bad_pair_changes_nothing(bad: Any) -> None:
+    verifier = ScriptedVerifier(labelled(20))
+    gate = gate_of(verifier, budget=Budget(total=99))
+    good = [(g, None) for g in stream(20)]
+    with pytest.raises(BadInputError, match=r"no known shape|twice|give .* pairs"):
+        gate.verify_batch([*good, bad])
+    assert (gate.status().seen, verifier.calls) == (0, [])
+    assert all(r.verified for r in gate.verify_batch(good))
+
+
 def test_a_batch_that_breaks_off_goes_on_when_handed_in_again() -> None:
-    """A bad response in the middle: nothing verified is lost, nothing is verified twice."""
+    """A refused output in the middle: nothing verified is lost, nothing is verified twice."""
     verifier = ScriptedVerifier(labelled(20), delay=0.001)
     gate = gate_of(verifier, budget=Budget(total=99), workers=2)
     good = [(g, None) for g in stream(20)]
-    with pytest.raises(BadInputError, match="no known shape"):
-        gate.verify_batch([*good[:10], ("text", None), *good[10:]])
+    other = replace(good[0][0], text="another output")
+    assert gate.maybe_verify(good[0][0]).verified
+    with pytest.raises(BadInputError, match="already names another output"):
+        gate.verify_batch([*good[1:10], (other, None), *good[10:]])
     wait_for(lambda: not gate.status().verifying)  # what was under way is over
     results = gate.verify_batch(good)
     assert all(r.verified for r in results)
@@ -947,7 +962,7 @@ def test_a_report_the_log_cannot_hold_does_not_stop_the_gate(tmp_path: Path) -> 
         assert (gate.status().spent, gate.status().external_verdicts) == (1.0, 1)
 
 
-@pytest.mark.parametrize("cost", [nan, inf, -inf, -1.0])
+@pytest.mark.parametrize("cost", [nan, inf, -inf, -1.0, 10**400])
 @pytest.mark.parametrize("verdict", [Verdict.FAILED, Verdict.INFRA_ERROR])
 @pytest.mark.parametrize("of", ["a verifier", "a report"])
 def test_an_invalid_cost_stops_no_gate(

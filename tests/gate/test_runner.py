@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -79,3 +82,23 @@ def test_what_a_generator_raises_comes_in_its_turn() -> None:
         run_tasks(gate, TASKS, model, ahead=3)
     assert len(decisions(log)) == 5 * BLOCK  # of the blocks before it
     assert max(model.asked) <= 5 + 3
+
+
+def test_outputs_are_not_kept_after_their_block() -> None:
+    kept: list[weakref.ref[Any]] = []  # of their arrays
+    most = 0
+
+    def generate(prompts: Sequence[str], ids: Sequence[str]) -> list[Generation]:
+        answers = [make_generation(id_) for id_ in ids]
+        kept.extend(weakref.ref(answer.top1) for answer in answers)
+        return answers
+
+    def count(done: int) -> None:
+        nonlocal most
+        gc.collect()
+        most = max(most, sum(array() is not None for array in kept))
+
+    with VerificationGate("random", budget=Budget(fraction=0.2), warmup=1, explore=0.0) as gate:
+        run_tasks(gate, TASKS, generate, on_progress=count)
+    assert len(kept) == N
+    assert most <= 4 * BLOCK

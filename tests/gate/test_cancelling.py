@@ -1,0 +1,79 @@
+"""Verifications that asyncio cancels: before they begin, and after the gate is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gatekeeper import Budget, GateResult, VerificationGate
+from gatekeeper.testing import AsyncScriptedVerifier, make_generation
+
+PATIENCE = 60.0
+
+
+def gate_of(verifier: Any) -> VerificationGate:
+    return VerificationGate("random", budget=Budget(fraction=0.2), verifier=verifier, warmup=3)
+
+
+async def cancelled(rest: Any) -> None:
+    task = asyncio.create_task(rest)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def closed(rest: Any) -> None:
+    rest.close()
+
+
+@pytest.mark.parametrize("end", [cancelled, closed])
+def test_a_verification_that_ends_before_its_first_step_frees_its_budget(
+    end: Callable[[Any], Any],
+) -> None:
+    gate = gate_of(AsyncScriptedVerifier())
+
+    async def main() -> GateResult:
+        _, rest = await gate.adecide(make_generation("a"))
+        assert gate.status().warmup_held == 1.0
+        await end(rest)
+        status = gate.status()
+        assert (status.warmup_held, status.verifying) == (0.0, 0)
+        assert [output.id for output in gate.pending()] == ["a"]
+        return await gate.amaybe_verify(make_generation("a"))
+
+    assert asyncio.run(main()).verified
+    assert gate.status().warmup_verified == 1
+
+
+def test_a_verification_is_awaited_once() -> None:
+    gate = gate_of(AsyncScriptedVerifier())
+
+    async def main() -> None:
+        _, rest = await gate.adecide(make_generation("a"))
+        assert (await rest).verified
+        rest.close()  # ended: nothing is given back
+        with pytest.raises(RuntimeError, match="cannot reuse"):
+            await rest
+
+    asyncio.run(main())
+    assert (gate.status().warmup_held, gate.status().warmup_spent) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("delay", [0.0, PATIENCE])
+def test_a_closed_gate_does_not_replace_the_exception_under_way(delay: float) -> None:
+    """With a delay, the verification has begun when the gate is closed."""
+
+    async def main() -> None:
+        with gate_of(AsyncScriptedVerifier(delay=delay)) as gate:
+            _, rest = await gate.adecide(make_generation("a"))
+            task = asyncio.create_task(rest)
+            if delay:
+                await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
