@@ -24,8 +24,9 @@ ADDRESS = re.compile(
     r"(?P<database>/[^@/?#\s]*)?"
     r"(?:\?(?P<more>[^@?#\s]*))?"
 )
+MEANT = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)  # of PostgreSQL or not
 PASSWORDS = (
-    (re.compile(r"(postgres(?:ql)?:/{1,2}[^\s:@/]*):\S*@"), r"\1@"),
+    (re.compile(r"(postgres[a-z0-9+]*:/{1,2}[^\s:@/]*):\S*@", re.IGNORECASE), r"\1@"),
     (re.compile(r"([?&](?:ssl)?password=)[^\s&'\"]*"), r"\1..."),
 )
 
@@ -81,8 +82,12 @@ class PostgresRun:
 
 
 def is_address(text: object) -> bool:
-    """Whether a text is meant as the address of a PostgreSQL database, and not as a file."""
-    return isinstance(text, str) and text.startswith(("postgresql://", "postgres://"))
+    """Whether a text is meant as the address of a database, and not as a file.
+
+    Only PostgreSQL's is one for `PostgresRun`. The others are not files either: a message about a
+    file shows its name, and so a password.
+    """
+    return isinstance(text, str) and MEANT.match(text) is not None
 
 
 def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | PostgresRun:
@@ -91,7 +96,7 @@ def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | Po
     Raises
     ------
     BadInputError
-        For an address without a run, and for a run without an address.
+        For an address without a run or of another database, and for a run without an address.
     """
     if isinstance(log, PostgresRun) and run is None:
         return log
