@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from itertools import islice
 from threading import Condition, Lock, Thread
 from threading import Event as Flag
 from time import monotonic
@@ -239,8 +238,9 @@ class SharedLog:
 
     def _follow(self) -> None:
         with self._following.connection() as db:
-            new = self._merged.new(db)
-            while self._apply is not None and (piece := list(islice(new, PIECE))):
+            for piece in self._merged.pieces(db, PIECE):
+                if self._apply is None:
+                    return
                 events = [OthersEvent(r.writer, decode(r.kind, r.id, r.data)) for r in piece]
                 try:
                     self._apply(events)
