@@ -90,6 +90,10 @@ class Link:
             raise LogError(f"{self._what} of log {self.place} cannot be used: {one_line(e)}") from e
         self._pause = PAUSE
 
+    def end_pause(self) -> None:
+        """Let the next call try, also soon after an error."""
+        self._again = 0.0
+
     def close(self) -> None:
         if self._db is not None:
             self._db.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from shared_runs import until
 from gatekeeper import Budget, Generation, Random, VerificationGate
 from gatekeeper.log import PostgresRun
 from gatekeeper.log.postgres_merge import Merged
+from gatekeeper.log.run import read_run
 from gatekeeper.testing import make_generation
 
 if TYPE_CHECKING:
@@ -50,3 +52,59 @@ def test_events_of_others_are_applied_if_the_connection_is_lost_while_they_are_r
             one.maybe_verify(output(f"a{i}"))
         until(lambda: two.status().verdicts == one.status().verdicts and two.status().seen == 40)
     assert lost
+
+
+def wait_for_a_pause(gate: VerificationGate) -> None:
+    """Until the next attempt to connect is a while away."""
+    until(lambda: not _shared(gate).reachable and _shared(gate).waiting)
+
+
+def _shared(gate: VerificationGate) -> Any:
+    return gate.status().shared
+
+
+def test_a_gate_that_is_closed_writes_what_waited_for_the_database(
+    postgres: Server, place: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, also where the next attempt would be later; and its leases are returned."""
+    monkeypatch.setattr("gatekeeper.log.postgres_link.PAUSE", 600.0)
+    monkeypatch.setattr("gatekeeper.log.postgres_link.LONGEST_PAUSE", 600.0)
+    gate = open_gate(place)
+    given = [gate.maybe_verify(output("before"))]
+    postgres.stop()
+    try:
+        given += [gate.maybe_verify(output(f"g{i}")) for i in range(20)]
+        wait_for_a_pause(gate)
+    finally:
+        postgres.start()
+    gate.close()
+    logged = read_run(place).results
+    assert [(id_, found.outcome) for id_, found in logged.items()] == [
+        (result.id, result.outcome) for result in given
+    ]
+    assert sum(result.verified for result in given) > 1
+    with open_gate(place) as other:
+        other.maybe_verify(output("after"))
+        until(lambda: len(_shared(other).processes) == 1)
+
+
+def test_a_gate_that_cannot_write_says_how_much_is_lost(
+    postgres: Server,
+    place: PostgresRun,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("gatekeeper.log.postgres_shared.LAST", 0.5)
+    gate = open_gate(place)
+    gate.maybe_verify(output("before"))
+    postgres.stop()
+    try:
+        for i in range(20):
+            gate.maybe_verify(output(f"g{i}"))
+        waiting = _shared(gate).waiting
+        with caplog.at_level(logging.WARNING, logger="gatekeeper"):
+            gate.close()
+    finally:
+        postgres.start()
+    assert waiting >= 20
+    assert f"{waiting} events were not written" in caplog.text
