@@ -1045,7 +1045,7 @@ def test_invalid_settings_are_refused_with_the_remedy() -> None:
         gate_of(workers=0)
     with pytest.raises(BadInputError, match=r"has verify\(generation, task\)"):
         gate_of(object())
-    for bad_id in ("", 7, "\ud800"):
+    for bad_id in ("", 7, "\ud800", "x" * 1025, "é" * 513):
         with pytest.raises(BadInputError, match=r"needs an id of its own|a string is needed"):
             gate_of().maybe_verify(out("a"), id=bad_id)  # type: ignore[arg-type]
     short = replace(out("a"), top1=np.zeros(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,12 @@ import psycopg
 import pytest
 from shared_runs import until
 
-from gatekeeper import Budget, Generation, Random, VerificationGate
+from gatekeeper import BadInputError, Budget, Generation, Random, VerificationGate
+from gatekeeper.budget.lease_store import UnavailableError
+from gatekeeper.errors import LogError
+from gatekeeper.limits import MAX_ID
 from gatekeeper.log import PostgresRun
+from gatekeeper.log.postgres_link import Link
 from gatekeeper.log.postgres_merge import Merged
 from gatekeeper.log.run import read_run
 from gatekeeper.testing import make_generation
@@ -108,3 +113,30 @@ def test_a_gate_that_cannot_write_says_how_much_is_lost(
         postgres.start()
     assert waiting >= 20
     assert f"{waiting} events were not written" in caplog.text
+
+
+def test_only_errors_that_pass_count_as_a_lost_database(place: PostgresRun) -> None:
+    """Any other would return at each attempt, and keep all later events out of the log."""
+    link, found = Link(place, "events"), {}
+    for state in ("08006", "25006", "40P01", "53300", "55P03", "57P01", "22000", "42501", "54000"):
+        link.end_pause()
+        with pytest.raises(LogError, match="oh no") as caught, link.connection() as db:
+            db.execute(f"DO $$ BEGIN RAISE 'oh no' USING ERRCODE = '{state}'; END $$".encode())
+        found[state] = isinstance(caught.value, UnavailableError)
+    link.close()
+    assert [state for state, passes in found.items() if not passes] == ["22000", "42501", "54000"]
+
+
+@pytest.mark.parametrize("character", ["x", "é", "\0", '"'])
+def test_the_longest_id_can_be_stored_and_none_above_it_is_taken(
+    place: PostgresRun, character: str
+) -> None:
+    rng = random.Random("ids")
+    longest = character + "".join(chr(rng.randrange(32)) for _ in range(MAX_ID))
+    longest = longest.encode()[:MAX_ID].decode()
+    with open_gate(place) as gate:
+        with pytest.raises(BadInputError, match=f"a string of 1 to {MAX_ID} bytes"):
+            gate.maybe_verify(output("a"), id=longest + "x")
+        assert gate.maybe_verify(output("a"), id=longest).verified
+        assert gate.maybe_verify(output("b")).verified
+    assert list(read_run(place).outputs) == [longest, "b"]
