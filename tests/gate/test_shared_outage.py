@@ -140,3 +140,29 @@ def test_the_longest_id_can_be_stored_and_none_above_it_is_taken(
         assert gate.maybe_verify(output("a"), id=longest).verified
         assert gate.maybe_verify(output("b")).verified
     assert list(read_run(place).outputs) == [longest, "b"]
+
+
+def test_a_call_that_has_to_read_a_lost_log_raises_and_the_gate_goes_on(
+    postgres: Server, place: PostgresRun
+) -> None:
+    with open_gate(place) as gate:
+        results = [gate.maybe_verify(output(f"g{i}")) for i in range(30)]
+        verified = next(result.id for result in results if result.verified)
+        other = next(result.id for result in results if not result.decision.verify)
+        postgres.stop()
+        try:
+            for call in (
+                lambda: gate.find(verified),
+                lambda: gate.maybe_verify(output(verified)),
+                lambda: gate.verify_batch([(output(other), None)]),
+                lambda: gate.report_outcome(other, "failed"),
+            ):
+                with pytest.raises(LogError, match=r"cannot be (read|opened)"):
+                    call()
+                gate.maybe_verify(output(f"h{gate.status().seen}"))
+        finally:
+            postgres.start()
+        known = gate.maybe_verify(output(verified))
+        assert known.outcome == next(r.outcome for r in results if r.id == verified)
+        assert gate.report_outcome(other, "failed").verified
+    assert len(read_run(place).outputs) == 34
