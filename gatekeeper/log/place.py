@@ -6,6 +6,7 @@ of a `PostgresRun` leave it out, and a malformed address is not shown at all.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,7 +97,8 @@ def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | Po
     Raises
     ------
     BadInputError
-        For an address without a run or of another database, and for a run without an address.
+        For an address without a run or of another database, for a run without an address, and for
+        a text that cannot be the name of a file.
     """
     if isinstance(log, PostgresRun) and run is None:
         return log
@@ -114,7 +116,19 @@ def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | Po
             "of a PostgreSQL log, log='postgresql://...'"
         )
     assert not isinstance(log, PostgresRun)
+    if not _is_file_name(log):
+        raise BadInputError(
+            f"log={str(log)!r}: no file can have this name: give one without NUL and without "
+            "halves of surrogate pairs, such as 'run.db'"
+        )
     return Path(log)
+
+
+def _is_file_name(path: str | Path) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def without_passwords(text: str) -> str:
