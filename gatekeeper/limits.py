@@ -17,8 +17,9 @@ try:
 except ImportError:  # not a Unix: no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MAX_LINE", "cause_of"]
+__all__ = ["MAX_ID", "MAX_LINE", "cause_of"]
 
+MAX_ID = 1024  # bytes of an output's id; an index of a log in PostgreSQL takes about 2000
 MAX_LINE = 64 << 20  # bytes of a line of input, its end included, and of an event of a log
 
 # Signs of missing memory in other errors: of the loader of shared libraries, of C++.

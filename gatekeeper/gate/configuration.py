@@ -88,7 +88,7 @@ class GateSettings:
                 "averify, or a function of both"
             )
         is_place = isinstance(self.log, str | Path | PostgresRun)
-        if not (self.log is None or is_place or hasattr(self.log, "append")):
+        if not (self.log is None or is_place or isinstance(self.log, Log)):
             raise BadInputError(
                 f"log={self.log!r}: give a file name, the address of a PostgreSQL database, a Log, "
                 "or None"
@@ -116,6 +116,15 @@ class GateSettings:
             raise BadInputError(
                 f"explore={explore!r}: the share of the budget to draw at random lies in [0, 1), "
                 "for example 0.1"
+            )
+        if not callable(self.cost_estimate):
+            raise BadInputError(
+                f"cost_estimate={self.cost_estimate!r:.80}: give a function of (generation, task), "
+                "such as gatekeeper.costs.constant"
+            )
+        if not isinstance(self.more, Mapping):
+            raise BadInputError(
+                f"settings={self.more!r:.80}: give JSON values by name, such as {{'split': 'test'}}"
             )
         if not isinstance(self.prompt_template, str | None):
             raise BadInputError(

@@ -17,7 +17,7 @@ from typing import Any
 from gatekeeper.errors import LogError
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.state import GateState
-from gatekeeper.gate.transaction import Transaction, _RefusedError
+from gatekeeper.gate.transaction import Transaction, _RefusedError, _UnreadError
 from gatekeeper.log import Event, JointLog, Log, SnapshotLog
 from gatekeeper.types import SharedStatus
 
@@ -119,8 +119,11 @@ class Journal:
             self._joint.sync()
 
     def events(self, id_: str) -> Iterator[Event]:
-        """Those of one output."""
-        return self._log.events(id_)
+        """Those of one output. If they cannot be read, the gate can go on."""
+        try:
+            yield from self._log.events(id_)
+        except LogError as error:
+            raise _UnreadError(str(error)) from error
 
     def close(self) -> None:
         try:

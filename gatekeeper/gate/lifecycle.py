@@ -13,7 +13,7 @@ from math import nan
 from threading import RLock
 from typing import Any
 
-from gatekeeper.budget import SharedLedger, Unit, is_chargeable
+from gatekeeper.budget import SharedLedger, Unit
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate.admission import Admission, refusal
 from gatekeeper.gate.following import Following
@@ -22,6 +22,7 @@ from gatekeeper.gate.micro_batch import Future
 from gatekeeper.gate.new_output import NewOutput, OutputReader
 from gatekeeper.gate.notices import Notices
 from gatekeeper.gate.sinks import Sinks
+from gatekeeper.gate.sizes import charged, uncharged
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.status import VERIFICATION, status_of
 from gatekeeper.gate.transaction import Transaction, _RefusedError
@@ -343,7 +344,7 @@ class Lifecycle:
         else:  # unknown is charged as the whole reservation
             taken = (outcome.seconds or nan) if self._unit == "seconds" else nan
         charge = self._state.ledger.charge(id_, taken)
-        events = self._state.advance(Settled(id_, replace(outcome, cost=charge), taken))
+        events = self._state.advance(Settled(id_, charged(outcome, charge), taken))
         self._log.append(events + (self._learn([output]) if learn else []))
 
     def _learn(self, outputs: Iterable[Output]) -> list[Event]:
@@ -355,8 +356,9 @@ class Lifecycle:
         return events
 
     def _release(self, output: Output, why: str, outcome: Outcome | None = None) -> None:
-        uncharged = None if outcome is None else _uncharged(outcome)
-        events = self._state.advance(Released(output.candidate.id, why, uncharged))
+        kept = None if outcome is None else uncharged(outcome)
+        why = why if kept is None else kept.detail
+        events = self._state.advance(Released(output.candidate.id, why, kept))
         self._log.append(events)
         self._notices.released(events)
 
@@ -374,7 +376,7 @@ class Lifecycle:
         known = self._result(id_)
         if known.outcome is not None:
             raise _RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
-        outcome = _uncharged(outcome)
+        outcome = uncharged(outcome)
         if outcome.error is not None:
             self._log.append(self._state.advance(ExternalVerdict(id_, outcome)))
         return replace(known, outcome=outcome)
@@ -385,12 +387,6 @@ class Lifecycle:
 
     def _generation(self, id_: str) -> Generation:
         return (self._state.decided.get(id_) or self.decided(id_)).generation
-
-
-def _uncharged(outcome: Outcome) -> Outcome:
-    """The outcome without a cost that is invalid: nothing is charged for it."""
-    valid = outcome.cost is None or is_chargeable(outcome.cost)
-    return outcome if valid else replace(outcome, cost=None)
 
 
 def _refused(output: Output, reason: Reason) -> GateResult:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gatekeeper.budget.groups import groups_of
 from gatekeeper.errors import BadInputError
+from gatekeeper.gate.sizes import check_size
 from gatekeeper.gate.state import GateState
 from gatekeeper.io.providers import attribute
 from gatekeeper.io.responses import as_generation
@@ -65,12 +66,14 @@ class OutputReader:
         Raises
         ------
         BadInputError
-            For a response that cannot be read, a cost estimate that is not above 0, and an output
-            whose group is unknown, where the budget has caps for groups.
+            For a response that cannot be read, an output that is too large for a log, a cost
+            estimate that is not above 0, and an output whose group is unknown, where the budget has
+            caps for groups.
         """
         generation = as_generation(response, id=id)
         if generation.id in self._state.ids:
             return NewOutput(generation, None, force)
+        check_size(generation)
         if self._features:
             found = {feature.__name__: feature(generation, task) for feature in self._features}
             generation = replace(

@@ -66,9 +66,15 @@ class Transaction:
         traceback: TracebackType | None,
     ) -> None:
         self._depth -= 1
-        if error is not None and not isinstance(error, _RefusedError):
+        if error is not None and not isinstance(error, _RefusedError | _UnreadError):
             self._broken = error
 
 
 class _RefusedError(BadInputError):
     """Raised inside a transaction before it has changed anything; a BadInputError for callers."""
+
+
+class _UnreadError(LogError):
+    """The log could not be read, before a transaction has changed anything; a LogError for callers,
+    of this call only.
+    """

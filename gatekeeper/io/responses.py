@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute, readers, response_names
+from gatekeeper.limits import MAX_ID
 from gatekeeper.types import Generation
 
 if TYPE_CHECKING:
@@ -98,11 +99,12 @@ def _read(
 
 def _named(generation: Generation) -> Generation:
     try:
-        named = bool(generation.id) and bool(generation.id.encode())
+        size = len(generation.id.encode())
     except (AttributeError, UnicodeEncodeError):
-        named = False
-    if not named:
+        size = 0
+    if not 0 < size <= MAX_ID:
         raise BadInputError(
-            f"id={generation.id!r}: every output needs an id of its own, a non-empty string"
+            f"id={generation.id!r:.80}: every output needs an id of its own, a string of 1 to "
+            f"{MAX_ID} bytes in UTF-8"
         )
     return generation

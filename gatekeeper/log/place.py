@@ -6,6 +6,7 @@ of a `PostgresRun` leave it out, and a malformed address is not shown at all.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +25,9 @@ ADDRESS = re.compile(
     r"(?P<database>/[^@/?#\s]*)?"
     r"(?:\?(?P<more>[^@?#\s]*))?"
 )
+MEANT = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)  # of PostgreSQL or not
 PASSWORDS = (
-    (re.compile(r"(postgres(?:ql)?:/{1,2}[^\s:@/]*):\S*@"), r"\1@"),
+    (re.compile(r"(postgres[a-z0-9+]*:/{1,2}[^\s:@/]*):\S*@", re.IGNORECASE), r"\1@"),
     (re.compile(r"([?&](?:ssl)?password=)[^\s&'\"]*"), r"\1..."),
 )
 
@@ -81,8 +83,12 @@ class PostgresRun:
 
 
 def is_address(text: object) -> bool:
-    """Whether a text is meant as the address of a PostgreSQL database, and not as a file."""
-    return isinstance(text, str) and text.startswith(("postgresql://", "postgres://"))
+    """Whether a text is meant as the address of a database, and not as a file.
+
+    Only PostgreSQL's is one for `PostgresRun`. The others are not files either: a message about a
+    file shows its name, and so a password.
+    """
+    return isinstance(text, str) and MEANT.match(text) is not None
 
 
 def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | PostgresRun:
@@ -91,7 +97,8 @@ def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | Po
     Raises
     ------
     BadInputError
-        For an address without a run, and for a run without an address.
+        For an address without a run or of another database, for a run without an address, and for
+        a text that cannot be the name of a file.
     """
     if isinstance(log, PostgresRun) and run is None:
         return log
@@ -109,7 +116,19 @@ def place_of(log: str | Path | PostgresRun, run: str | None = None) -> Path | Po
             "of a PostgreSQL log, log='postgresql://...'"
         )
     assert not isinstance(log, PostgresRun)
+    if not _is_file_name(log):
+        raise BadInputError(
+            f"log={str(log)!r}: no file can have this name: give one without NUL and without "
+            "halves of surrogate pairs, such as 'run.db'"
+        )
     return Path(log)
+
+
+def _is_file_name(path: str | Path) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def without_passwords(text: str) -> str:

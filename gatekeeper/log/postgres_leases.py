@@ -186,6 +186,10 @@ class PostgresLeases:
                 }
                 self._end(db, writer, charged)
 
+    def end_pause(self) -> None:
+        """See `Link.end_pause`."""
+        self._link.end_pause()
+
     def close(self) -> None:
         self._link.close()
 

@@ -8,7 +8,6 @@ from time import monotonic
 from typing import Any
 
 import psycopg
-from psycopg.errors import IdleInTransactionSessionTimeout, ReadOnlySqlTransaction
 
 from gatekeeper.budget.lease_store import UnavailableError
 from gatekeeper.errors import LogError
@@ -26,6 +25,16 @@ _CONNECTION: dict[str, Any] = {
     "tcp_user_timeout": 10_000,  # milliseconds
     "client_encoding": "utf8",
 }
+# Errors that end without a change of the statement. Others would return at each attempt.
+_PASSING = (
+    "08",  # of the connection
+    "25006",  # a standby that is not promoted yet
+    "25P03",  # a transaction that did nothing for too long
+    "40",  # of transactions at the same time
+    "53",  # resources: connections, memory, disk
+    "55P03",  # a lock
+    "57",  # an operator: the server stops
+)
 
 
 class Link:
@@ -76,20 +85,27 @@ class Link:
                 self._db.execute("SET lock_timeout = '10s'")
                 self.connects += 1
             yield self._db
-        except (
-            psycopg.OperationalError,
-            IdleInTransactionSessionTimeout,
-            ReadOnlySqlTransaction,  # a standby that is not promoted yet
-        ) as e:
+        except psycopg.Error as e:
+            if not _passes(e):
+                text = f"{self._what} of log {self.place} cannot be used: {one_line(e)}"
+                raise LogError(text) from e
             self.close()
             self._why = f"{self._what} of log {self.place} cannot be reached: {one_line(e)}"
             self._again = monotonic() + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
             raise UnavailableError(self._why) from e
-        except psycopg.Error as e:
-            raise LogError(f"{self._what} of log {self.place} cannot be used: {one_line(e)}") from e
         self._pause = PAUSE
+
+    def end_pause(self) -> None:
+        """Let the next call try, also soon after an error."""
+        self._again = 0.0
 
     def close(self) -> None:
         if self._db is not None:
             self._db.close()
+
+
+def _passes(error: psycopg.Error) -> bool:
+    if error.sqlstate is None:  # libpq's own, where there is no connection
+        return isinstance(error, psycopg.OperationalError)
+    return error.sqlstate.startswith(_PASSING)

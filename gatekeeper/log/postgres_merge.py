@@ -15,6 +15,7 @@ import json
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, LiteralString, NamedTuple
 
 from psycopg import Connection
@@ -72,19 +73,30 @@ class Merged:
 
     def new(self, db: Connection[Any]) -> Iterator[SharedRow]:
         """The events that have not been read. The iteration may be stopped early."""
+        return map(self._take, self._unread(db))
+
+    def pieces(self, db: Connection[Any], most: int) -> Iterator[list[SharedRow]]:
+        """The same, as lists. If the connection is lost, an event that was in no list is not read
+        yet.
+        """
+        unread = self._unread(db)
+        while piece := list(islice(unread, most)):
+            yield list(map(self._take, piece))
+
+    def _unread(self, db: Connection[Any]) -> Iterator[SharedRow]:
         streams = [
             self._of_writer(db, writer, until)
             for writer, until in self.last(db).items()
             if writer != self._without
         ]
-        for row in heapq.merge(*streams, key=lambda row: (row.at, row.writer)):
-            self._read[row.writer] = row.n
-            self._places.append(row.writer << _BITS | row.n)
-            if row.kind == Decided.kind and self._owners.setdefault(row.id, row.writer) != (
-                row.writer
-            ):
-                self._twice.add((row.id, row.writer))
-            yield self._named(row)
+        return heapq.merge(*streams, key=lambda row: (row.at, row.writer))
+
+    def _take(self, row: SharedRow) -> SharedRow:
+        self._read[row.writer] = row.n
+        self._places.append(row.writer << _BITS | row.n)
+        if row.kind == Decided.kind and self._owners.setdefault(row.id, row.writer) != row.writer:
+            self._twice.add((row.id, row.writer))
+        return self._named(row)
 
     def last(self, db: Connection[Any]) -> Mapping[int, int]:
         """The number of each writer's last event."""

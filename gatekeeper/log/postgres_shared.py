@@ -14,13 +14,14 @@ A process that was taken for dead can write nothing more, because each statement
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import count
 from threading import Condition, Lock, Thread
 from threading import Event as Flag
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from gatekeeper.budget import SharedLedger
@@ -35,7 +36,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.postgres import PostgresLog
 from gatekeeper.log.postgres_ids import as_text, deciders
 from gatekeeper.log.postgres_leases import PostgresLeases
-from gatekeeper.log.postgres_link import Link
+from gatekeeper.log.postgres_link import PAUSE, Link
 from gatekeeper.log.postgres_merge import Merged
 from gatekeeper.log.protocol import OthersEvent
 from gatekeeper.types import SharedProcess, SharedStatus
@@ -48,6 +49,8 @@ PIECE = 256  # of their events, decoded at once
 BATCH = 256  # such decisions are written at once
 MOST_AT_ONCE = 1024  # events in a statement
 MOST = 100_000  # events that wait for a database
+LAST = 5.0  # seconds in which they must be written when the gate is closed
+_LOG = logging.getLogger("gatekeeper")
 
 # The row of the writer is locked until its events are written, so no process can raise its epoch
 # meanwhile. An event that exists already was written by this statement, whose answer was lost. A
@@ -167,17 +170,39 @@ class SharedLog:
 
     def close(self) -> None:
         """Write the remaining events, and return the leases. Without a connection, others reclaim
-        them.
+        them, and a warning says how many events are lost.
         """
         self._closing.set()
         self._thread.join()
-        with suppress(LogError):
-            self.flush()
-            self.leases.leave()
+        self._finish()
         for link in (self._link, self._asking, self._following):
             link.close()
         self._store.close()
         self._reader.close()
+
+    def _finish(self) -> None:
+        deadline, why = monotonic() + LAST, ""
+        for attempt in count(1):
+            self._link.end_pause()
+            self._store.end_pause()
+            try:
+                self.flush()
+                self.leases.leave()
+                return
+            except LogError as error:
+                why = str(error)
+                if not isinstance(error, UnavailableError):
+                    break
+            has_retried = attempt > 1  # the first may only find that its connection was lost
+            if (has_retried and not self._rows) or monotonic() >= deadline:
+                break
+            sleep(PAUSE)
+        if self._rows:
+            _LOG.warning(
+                "gatekeeper: %d events were not written when the gate was closed, and are lost: %s",
+                len(self._rows),
+                why,
+            )
 
     def status(self) -> SharedStatus:
         return replace(self._status, waiting=len(self._rows), reachable=self._reachable)
@@ -239,8 +264,9 @@ class SharedLog:
 
     def _follow(self) -> None:
         with self._following.connection() as db:
-            new = self._merged.new(db)
-            while self._apply is not None and (piece := list(islice(new, PIECE))):
+            for piece in self._merged.pieces(db, PIECE):
+                if self._apply is None:
+                    return
                 events = [OthersEvent(r.writer, decode(r.kind, r.id, r.data)) for r in piece]
                 try:
                     self._apply(events)

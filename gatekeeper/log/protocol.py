@@ -21,6 +21,7 @@ class StampedEvent(NamedTuple):
     event: Event
 
 
+@runtime_checkable
 class Log(Protocol):
     """Where a gate keeps its events. Called under the gate's lock, never concurrently."""
 

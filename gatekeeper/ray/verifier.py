@@ -156,7 +156,7 @@ class RayVerifier:
                 item.end("the pool was closed")
             else:
                 self._waiting.append(item)
-                self._changed.notify()
+                self._changed.notify_all()  # not only a slot that waits to start an actor
         return item.future
 
     def _serve(self, slot: int) -> None:

@@ -1060,7 +1060,21 @@ def test_invalid_settings_are_refused_with_the_remedy() -> None:
         gate_of(workers=0)
     with pytest.raises(BadInputError, match=r"has verify\(generation, task\)"):
         gate_of(object())
-    for bad_id in ("", 7, "\ud800"):
+    for setting, value, says in (
+        ("log", "a\0b", "without NUL"),
+        ("log", Path("a\0b"), "without NUL"),
+        ("log", "a\ud800", "surrogate pairs"),
+        ("log", [], "give a file name"),
+        ("settings", "m", "give JSON values by name"),
+        ("settings", ["m"], "give JSON values by name"),
+        ("cost_estimate", 5, r"give a function of \(generation, task\)"),
+        ("cost_estimate", None, r"give a function of \(generation, task\)"),
+    ):
+        with pytest.raises(BadInputError, match=says) as caught:
+            gate_of(**{setting: value})
+        shown = str(value) if isinstance(value, Path) else value
+        assert str(caught.value).startswith(f"{setting}={shown!r}")
+    for bad_id in ("", 7, "\ud800", "x" * 1025, "é" * 513):
         with pytest.raises(BadInputError, match=r"needs an id of its own|a string is needed"):
             gate_of().maybe_verify(out("a"), id=bad_id)  # type: ignore[arg-type]
     short = replace(out("a"), top1=np.zeros(3))

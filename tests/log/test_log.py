@@ -634,7 +634,7 @@ def strictly_json(text: str) -> Any:
 def test_any_text_survives(text: str, tmp_path: Path) -> None:
     """Lone surrogates, NUL, anything a model may emit: in the log, and the same when resumed."""
     path = tmp_path / "run.db"
-    id_ = text.encode(errors="replace").decode() or "empty"
+    id_ = text.encode(errors="replace").decode()[:500] or "empty"
 
     class Detailed:
         def verify(self, generation: Generation, task: Any) -> Outcome:

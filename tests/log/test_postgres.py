@@ -50,6 +50,11 @@ def place(postgres: Server) -> PostgresRun:
         ("postgresql://u:s3cret@x@h/d", "a", "special characters percent-encoded"),
         ("postgresql://u:s3/cret@h/d", "a", "special characters percent-encoded"),
         ("postgresql://u:s3cret@h/d?a=b@c", "a", "special characters percent-encoded"),
+        ("postgresql+psycopg://u:s3cret@h/d", None, "no address of a PostgreSQL database"),
+        ("postgresql+psycopg://u:s3cret@h/d", "a", "no address of a PostgreSQL database"),
+        ("POSTGRESQL://u:s3cret@h/d", None, "no address of a PostgreSQL database"),
+        (" postgresql://u:s3cret@h/d ", "a", "no address of a PostgreSQL database"),
+        ("mysql://u:s3cret@h/d", None, "no address of a PostgreSQL database"),
         ("postgresql://u:s3%cret@h/d", "a", "percent-encoded character"),
         ("postgresql://u:s3cret@h/d?nonsense=1", "a", "option that libpq does not know"),
     ],
@@ -115,8 +120,13 @@ def test_a_password_is_in_no_text(
         [right],
         ["show", right.replace("/postgres?", "/nowhere?"), "--run", "guarded"],
         ["show", right.replace("@/", "@/@/"), "--run", "guarded"],
+        ["show", right.replace("://", "+psycopg://")],
+        ["show", right.replace("postgresql", "POSTGRESQL")],
+        ["report", f" {right}", "--run", "guarded"],
+        ["doctor", right.replace("://", "+psycopg://")],
     ):
         assert main(command) == 2
+    assert main(["doctor", "--log", right.replace("://", "+psycopg://")]) == 1
     with pytest.raises(LogError, match="password authentication failed") as caught:
         open_log(PostgresRun(wrong, "guarded"))
     with open_log(PostgresRun(right, "guarded"), read_only=True) as log:
