@@ -163,8 +163,12 @@ class SharedLog:
                 for new in self._merged.new(db):
                     yield decode(new.kind, new.id, new.data)
             return
-        with suppress(UnavailableError):
+        try:
             self.flush()
+        except UnavailableError:
+            with self._lock:
+                if any(waiting == id_ for _, waiting, _ in self._rows):
+                    raise
         for row in self._opened().rows(id_):
             yield decode(*row)
 
