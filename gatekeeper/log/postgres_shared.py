@@ -36,7 +36,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.postgres import PostgresLog
 from gatekeeper.log.postgres_ids import as_text, deciders
 from gatekeeper.log.postgres_leases import PostgresLeases
-from gatekeeper.log.postgres_link import PAUSE, Link
+from gatekeeper.log.postgres_link import Link
 from gatekeeper.log.postgres_merge import Merged
 from gatekeeper.log.protocol import OthersEvent
 from gatekeeper.types import SharedProcess, SharedStatus
@@ -200,7 +200,7 @@ class SharedLog:
             has_retried = attempt > 1  # the first may only find that its connection was lost
             if (has_retried and not self._rows) or monotonic() >= deadline:
                 break
-            sleep(PAUSE)
+            sleep(DELAY)
         if self._rows:
             _LOG.warning(
                 "gatekeeper: %d events were not written when the gate was closed, and are lost: %s",
