@@ -36,7 +36,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.postgres import PostgresLog
 from gatekeeper.log.postgres_ids import as_text, deciders
 from gatekeeper.log.postgres_leases import PostgresLeases
-from gatekeeper.log.postgres_link import PAUSE, Link
+from gatekeeper.log.postgres_link import Link
 from gatekeeper.log.postgres_merge import Merged
 from gatekeeper.log.protocol import OthersEvent
 from gatekeeper.types import SharedProcess, SharedStatus
@@ -163,8 +163,12 @@ class SharedLog:
                 for new in self._merged.new(db):
                     yield decode(new.kind, new.id, new.data)
             return
-        with suppress(UnavailableError):
+        try:
             self.flush()
+        except UnavailableError:
+            with self._lock:
+                if any(waiting == id_ for _, waiting, _ in self._rows):
+                    raise
         for row in self._opened().rows(id_):
             yield decode(*row)
 
@@ -196,7 +200,7 @@ class SharedLog:
             has_retried = attempt > 1  # the first may only find that its connection was lost
             if (has_retried and not self._rows) or monotonic() >= deadline:
                 break
-            sleep(PAUSE)
+            sleep(DELAY)
         if self._rows:
             _LOG.warning(
                 "gatekeeper: %d events were not written when the gate was closed, and are lost: %s",
