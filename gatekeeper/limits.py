@@ -17,7 +17,7 @@ try:
 except ImportError:  # not a Unix: no such limits
     resource = None  # type: ignore[assignment]
 
-__all__ = ["MAX_ID", "MAX_LINE", "cause_of"]
+__all__ = ["MAX_ID", "MAX_LINE", "cause_of", "is_id"]
 
 MAX_ID = 1024  # bytes of an output's id; an index of a log in PostgreSQL takes about 2000
 MAX_LINE = 64 << 20  # bytes of a line of input, its end included, and of an event of a log
@@ -25,6 +25,14 @@ MAX_LINE = 64 << 20  # bytes of a line of input, its end included, and of an eve
 # Signs of missing memory in other errors: of the loader of shared libraries, of C++.
 NO_MEMORY = ("failed to map segment", "cannot allocate memory", "bad_alloc")
 LEAST = 768 << 20  # bytes of address space with which every command starts
+
+
+def is_id(value: object) -> bool:
+    """Whether this can be the id of an output: a text of 1 to `MAX_ID` bytes in UTF-8."""
+    try:
+        return isinstance(value, str) and 0 < len(value.encode()) <= MAX_ID
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
 
 
 def _check() -> None:

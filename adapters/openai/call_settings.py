@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from gatekeeper.adapters.positions import Scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
+from gatekeeper.limits import MAX_ID, is_id
 from gatekeeper.types.quick_init import quick_init
 
 __all__ = ["CallSettings", "Verify", "settings_of", "with_settings"]
@@ -52,8 +53,10 @@ class CallSettings:
             raise BadInputError(f"verify={self.verify!r}: choose one of {', '.join(_VERIFY)}")
         if self.scope not in _SCOPES:
             raise BadInputError(f"scope={self.scope!r}: choose one of {', '.join(_SCOPES)}")
-        if not (self.id is None or (isinstance(self.id, str) and self.id)):
-            raise BadInputError(f"id={self.id!r:.80}: give a non-empty string, or None")
+        if not (self.id is None or is_id(self.id)):
+            raise BadInputError(
+                f"id={self.id!r:.80}: give a string of 1 to {MAX_ID} bytes in UTF-8, or None"
+            )
 
 
 _DEFAULT = CallSettings()

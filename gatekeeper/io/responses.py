@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.providers import attribute, readers, response_names
-from gatekeeper.limits import MAX_ID
+from gatekeeper.limits import MAX_ID, is_id
 from gatekeeper.types import Generation
 
 if TYPE_CHECKING:
@@ -98,11 +98,7 @@ def _read(
 
 
 def _named(generation: Generation) -> Generation:
-    try:
-        size = len(generation.id.encode())
-    except (AttributeError, UnicodeEncodeError):
-        size = 0
-    if not 0 < size <= MAX_ID:
+    if not is_id(generation.id):
         raise BadInputError(
             f"id={generation.id!r:.80}: every output needs an id of its own, a string of 1 to "
             f"{MAX_ID} bytes in UTF-8"

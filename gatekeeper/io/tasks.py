@@ -21,6 +21,7 @@ from typing import Any
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.jsonl import field, read_jsonl
 from gatekeeper.io.syntax import parse_python
+from gatekeeper.limits import MAX_ID, is_id
 
 __all__ = ["Convert", "Task", "as_tasks", "check_task", "read_tasks"]
 
@@ -114,6 +115,10 @@ def check_task(data: Task) -> Task:
             raise BadInputError(
                 f"field {name!r} is not valid Unicode text: {data[name]!r:.80}"
             ) from None
+    if not is_id(data["id"]):
+        raise BadInputError(
+            f"field 'id' is {data['id']!r:.80}: an id may have {MAX_ID} bytes in UTF-8"
+        )
     kind = field(data, "kind", str)
     if kind == "code":
         tests = field(data, "tests", list)

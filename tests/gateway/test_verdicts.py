@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,6 +176,18 @@ def test_a_wrong_stream_is_blocked_however_it_ends(end: bytes) -> None:
     assert text.count(b"verification_failed") == 1
     assert text.endswith(b"}\n\n")
     assert b"[DO" not in text
+
+
+@pytest.mark.parametrize("id_", ["\ud800", "x" * 1025, 7])
+def test_an_id_that_no_log_could_store_is_refused_before_the_call(
+    upstream: ScriptedUpstream, id_: Any
+) -> None:
+    before = len(upstream.requests)
+    with running_gateway(upstream.url) as gateway:
+        body = json.dumps({"model": "m", "messages": [], "gatekeeper": {"id": id_}}).encode()
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            urllib.request.urlopen(f"{gateway.url}/v1/chat/completions", body)
+    assert len(upstream.requests) == before
 
 
 def test_a_refusal_of_log_probabilities_is_of_one_deployment() -> None:
