@@ -117,11 +117,13 @@ def test_a_run_that_is_told_to_end(place: PostgresRun, tmp_path: Path) -> None:
     ledger = check_every_moment(place).ledger
     spent, held = ledger.spent + ledger.warmup_spent, ledger.held + ledger.warmup_held
     assert 0 < spent < TASKS
-    assert accounts(place)["total"] == ticks(spent) + ticks(held)
+    # In the middle of a decision, its reservation is charged and not in the log yet.
+    interrupted = accounts(place)["total"] - ticks(spent) - ticks(held)
+    assert interrupted in (0, ticks(1))
     again = subprocess.run(started, capture_output=True, timeout=PATIENCE)
     assert json.loads(again.stdout)["outputs"] == TASKS
     ledger = check_every_moment(place).ledger
-    assert accounts(place)["total"] == ticks(ledger.spent + ledger.warmup_spent)
+    assert accounts(place)["total"] == ticks(ledger.spent + ledger.warmup_spent) + interrupted
 
 
 def place_has(place: PostgresRun, kind: str) -> bool:
