@@ -141,7 +141,7 @@ def test_trouble_of_the_gate_is_not_the_callers(
         (closed, {}, "GatekeeperError: this gate is closed"),
         (make_gate(log=log), {}, "LogError: disk full"),
         (make_gate(), {"id": "taken"}, "BadInputError: id='taken' already names another"),
-        (make_gate(), {"id": 5}, "BadInputError: id=5: give a non-empty"),
+        (make_gate(), {"id": 5}, "BadInputError: id=5: give a string of 1 to"),
         (make_gate(), {"verfy": "always"}, "BadInputError: gatekeeper={'verfy'"),
         (make_gate(), {"verify": "often"}, "BadInputError: verify='often': choose one of auto"),
         (make_gate(), "always", "BadInputError: gatekeeper='always'"),
