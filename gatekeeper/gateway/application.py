@@ -246,7 +246,7 @@ def _check_path(request: web.Request) -> None:
     RefusalError
         For a path like the gateway's own, such as /v1/gatekeeper/tasks/ID.
     """
-    if OWN_NAME in unquote(request.path).lower().split("/") and request.can_read_body:
+    if request.can_read_body and OWN_NAME in unquote(request.path).lower().split("/"):
         raise RefusalError(
             404,
             "unknown_path",

@@ -17,7 +17,7 @@ __all__ = ["RayGenerator"]
 
 Generate = Callable[..., Sequence[Generation]]
 CLOSED = "the generator was closed"
-NODE_FORGOTTEN = 60.0  # seconds after which Ray knows that a node is gone; it starts actors there
+NODE_FORGOTTEN = 60.0  # seconds: until Ray knows that a node is gone, it starts actors there
 
 
 class RayGenerator:
