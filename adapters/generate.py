@@ -159,7 +159,7 @@ def openai_generator(
                 response = await ask(client, prompt, parameters)
             except openai.OpenAIError as error:
                 raise GeneratorUnavailableError(_message(client, id, error)) from error
-        return as_generation(response, id=id)
+        return _complete(as_generation(response, id=id))
 
     async def answer_all(
         prompts: Sequence[str], ids: Sequence[str], parameters: dict[str, Any]
@@ -254,11 +254,20 @@ def vllm_generator(
                 f"vLLM refuses one of {list(ids)!r:.80}: {_one_line(error)}"
             ) from error
         answers = [as_generation(output, id=id) for output, id in zip(outputs, ids, strict=True)]
-        return [replace(answer, model=model) for answer in answers]
+        return [replace(_complete(answer), model=model) for answer in answers]
 
     named = template if isinstance(template, str) else None  # a tokenizer may have several
     generate.prompt_template = named  # type: ignore[attr-defined]
     return generate
+
+
+def _complete(answer: Generation) -> Generation:
+    if answer.broke_off:
+        raise GeneratorUnavailableError(
+            f"the server broke off the answer to id={answer.id!r} (finish_reason="
+            f"{answer.finish_reason!r})"
+        )
+    return answer
 
 
 def _message(client: Any, id: str, error: Exception) -> str:

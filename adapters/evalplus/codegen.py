@@ -43,7 +43,10 @@ class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
     logprob_parameters: Mapping[str, Any] = {"logprobs": True, "top_logprobs": ALTERNATIVES}
 
     def outputs(self, prompt: str, n: int) -> list[Generation]:
-        """Up to n outputs for a prompt. Raises BadInputError if the endpoint does not answer."""
+        """Up to n complete outputs for a prompt.
+
+        Raises BadInputError if the endpoint does not answer.
+        """
         message = f"{self.instruction_prefix}\n```python\n{prompt.strip()}\n```"
         try:
             try:
@@ -58,7 +61,7 @@ class GatedDecoder(OpenAIChatDecoder):  # type: ignore[misc]
             raise BadInputError(
                 f"the model {self.name!r} at {self.client.base_url} did not answer: {error}"
             ) from error
-        return generations_of(response)
+        return [output for output in generations_of(response) if not output.broke_off]
 
     def codegen(self, prompt: str, do_sample: bool = True, num_samples: int = 200) -> list[str]:
         n = min(self.batch_size, num_samples)
@@ -119,7 +122,7 @@ def codegen(
             temperature=temperature,
             instruction_prefix=INSTRUCTION,
         )
-    with path.open("a", encoding="utf-8") as out:
+    with decoder.client, path.open("a", encoding="utf-8") as out:
         for task_id, problem in dataset.problems.items():
             missing = n_samples - there[task_id]
             while missing > 0:
@@ -128,7 +131,7 @@ def codegen(
                 if not outputs:  # the same request again could repeat this without end
                     raise BadInputError(
                         f"{task_id}: the model {model!r} at {decoder.client.base_url} gave no "
-                        "output (choices: []): see the server's log, then run the same command "
+                        "complete output: see the server's log, then run the same command "
                         "again, which makes only the missing samples"
                     )
                 for output in outputs:

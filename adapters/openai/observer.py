@@ -29,9 +29,6 @@ __all__ = ["AsyncObservedStream", "ObservedStream", "ResponseObserver", "observe
 
 _LOG = logging.getLogger("gatekeeper")
 
-# Finish reasons of an output that broke off: in the Responses API; OpenRouter's; vLLM's.
-BROKEN_OFF = {"failed", "cancelled", "error", "abort"}
-
 _numbers: WeakKeyDictionary[VerificationGate, dict[str, int]] = WeakKeyDictionary()
 _numbers_lock = Lock()
 
@@ -146,11 +143,10 @@ class ResponseObserver:
         return [self._if_complete(output, must_end=must_end) for output in found]
 
     def _if_complete(self, output: Generation, *, must_end: bool) -> Generation | Undecided:
-        reason = output.finish_reason
-        if reason not in BROKEN_OFF and not (reason is None and must_end):
+        if not (output.broke_off or (must_end and output.finish_reason is None)):
             return output
         incomplete = BadInputError(
-            f"output {output.id!r} is incomplete: its finish reason is {reason}"
+            f"output {output.id!r} is incomplete: its finish reason is {output.finish_reason}"
         )
         return self.undecided(UndecidedState.UNFINISHED, output.id, incomplete)
 

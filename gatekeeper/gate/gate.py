@@ -323,7 +323,12 @@ class VerificationGate(ClientMethods, LoopMethods):
         return self._life.status()
 
     def close(self) -> None:
-        """Wait for running verifications, then close the verifier and the log."""
+        """Wait for running verifications, then close the verifier and the log.
+
+        In the child of a fork it does nothing: what is open belongs to the parent.
+        """
+        if self._life.forked:
+            return
         self._verification.close()
         self._life.stop()
         close = getattr(self.verifier, "close", None)

@@ -92,6 +92,11 @@ class Lifecycle:
         """The phase for the next candidate: the policy's, or "relearning"."""
         return self._state.decider.phase
 
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that made the gate."""
+        return self._transaction.forked
+
     # -- admission ------------------------------------------------------------------------------
 
     def decide(self, new: NewOutput) -> Answer:

@@ -66,13 +66,19 @@ class OutputReader:
         Raises
         ------
         BadInputError
-            For a response that cannot be read, an output that is too large for a log, a cost
-            estimate that is not above 0, and an output whose group is unknown, where the budget has
-            caps for groups.
+            For a response that cannot be read, an output that broke off or is too large for a log,
+            a cost estimate that is not above 0, and an output whose group is unknown, where the
+            budget has caps for groups.
         """
         generation = as_generation(response, id=id)
         if generation.id in self._state.ids:
             return NewOutput(generation, None, force)
+        if generation.broke_off:
+            raise BadInputError(
+                f"id={generation.id!r}: the server broke this output off (finish_reason="
+                f"{generation.finish_reason!r}), so a verdict would not be about the model: "
+                "generate it again"
+            )
         check_size(generation)
         if self._features:
             found = {feature.__name__: feature(generation, task) for feature in self._features}

@@ -36,6 +36,11 @@ class Transaction:
         self._broken: BaseException | None = None
         self._depth = 0
 
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that made the gate."""
+        return self._process is not _process
+
     def complete(self, depth: int) -> bool:
         """Whether memory and log agree, at this depth of entering.
 

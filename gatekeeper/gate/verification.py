@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from threading import Condition, get_ident
 from typing import Literal, get_args
 
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
@@ -22,6 +25,8 @@ from gatekeeper.protocols import AsyncVerifier, Verifier
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 
 __all__ = ["ON_UNAVAILABLE", "OnUnavailable", "Verification"]
+
+_Waiting = deque[tuple[Output, Future[Outcome] | None]]
 
 OnUnavailable = Literal["raise", "pass"]
 ON_UNAVAILABLE: tuple[OnUnavailable, ...] = get_args(OnUnavailable)
@@ -54,9 +59,21 @@ class Verification:
         self._raises = on_unavailable == "raise"
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="gatekeeper")
         self._loop = OwnLoop()
+        self._ended = Condition()  # of a verification; its lock is one that a signal handler has
+        self._threads: list[int] = []  # those that verify now
 
-    def run(self, output: Output, task: object, *, learn: bool = True) -> None:
+    def run(self, output: Output, task: object) -> None:
         """Verify in this thread; on the gate's own loop, where the verifier has only `averify`."""
+        with self._ended:
+            self._threads.append(get_ident())
+        try:
+            self._life.conclude(output, self._judge(output, task), learn=True)
+        finally:
+            with self._ended:
+                self._threads.remove(get_ident())
+                self._ended.notify_all()
+
+    def _judge(self, output: Output, task: object) -> Outcome:
         generation, start = self._life.generation_of(output), time.perf_counter()
         try:
             if isinstance(self._verifier, Verifier):
@@ -69,7 +86,7 @@ class Verification:
         except BaseException:
             self._life.release(output, "interrupted")
             raise
-        self._conclude(output, outcome, time.perf_counter() - start, learn=learn)
+        return _checked(outcome, start)
 
     async def arun(self, output: Output, task: object) -> None:
         """Verify on this event loop; in a thread, where the verifier has no `averify`.
@@ -94,13 +111,13 @@ class Verification:
         except BaseException:
             self._life.release(output, "cancelled")
             raise
-        self._conclude(output, outcome, time.perf_counter() - start, learn=True)
+        self._life.conclude(output, _checked(outcome, start), learn=True)
 
     def batch(self, pairs: Iterable[tuple[object, object]]) -> list[GateResult]:
         """See `VerificationGate.verify_batch`."""
         life = self._life
         answers: list[GateResult | Output] = []
-        waiting: list[tuple[Output, Future[None] | None]] = []
+        waiting = _Waiting()
         news = self._read(pairs)  # all of them, before the first one can be charged
         try:
             for new, task in news:
@@ -110,15 +127,17 @@ class Verification:
                 answers.append(output)
                 if isinstance(output, Output):
                     verify = output.outcome is None
-                    future = (
-                        self._pool.submit(self.run, output, task, learn=False) if verify else None
-                    )
+                    future = self._pool.submit(self._settle, output, task) if verify else None
                     waiting.append((output, future))
             self._collect(waiting)
         except BaseException:
             for output, future in waiting:
-                if future is not None and future.cancel():
+                if future is None:
+                    continue
+                if future.cancel():
                     life.suspend(output)
+                else:
+                    future.add_done_callback(partial(self._release, output))
             raise
         return [a if isinstance(a, GateResult) else self.result(a) for a in answers]
 
@@ -136,20 +155,33 @@ class Verification:
             news.append((self._life.read(generation, task, id=None, force=False), task))
         return news
 
-    def _collect(self, waiting: list[tuple[Output, Future[None] | None]]) -> None:
+    def _settle(self, output: Output, task: object) -> Outcome:
+        """Verify an output of a batch, and log a verdict, so that none is lost.
+
+        Where there is none, the reservation is kept: to release it before the batch ends would give
+        decisions that depend on which verification ends first.
+        """
+        outcome = self._judge(output, task)
+        if outcome.error is not None:
+            self._life.conclude(output, outcome, learn=False)
+        return outcome
+
+    def _release(self, output: Output, done: Future[Outcome]) -> None:
+        outcome = done.result()
+        if outcome.error is None:
+            self._life.conclude(output, outcome, learn=False)
+
+    def _collect(self, waiting: _Waiting) -> None:
         """Wait for a batch's verifications, then update the policy in stream order."""
+        outputs = [output for output, _ in waiting]
         for _, future in waiting:
             if future is not None:
                 future.result()
-        self._life.learn([output for output, _ in waiting if output.outcome is not None])
-        waiting.clear()
-
-    def _conclude(self, output: Output, outcome: Outcome, elapsed: float, *, learn: bool) -> None:
-        if not isinstance(outcome, Outcome):
-            outcome = _unavailable(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
-        if not outcome.seconds:
-            outcome = replace(outcome, seconds=elapsed)
-        self._life.conclude(output, outcome, learn=learn)
+        while waiting:
+            output, future = waiting.popleft()
+            if future is not None:
+                self._release(output, future)
+        self._life.learn([output for output in outputs if output.outcome is not None])
 
     def result(self, output: Output) -> GateResult:
         """The result of an output whose verification has ended.
@@ -170,7 +202,10 @@ class Verification:
         return result
 
     def close(self) -> None:
-        """Wait for verifications under way."""
+        """Wait for verifications under way, but for one that a signal handler has interrupted."""
+        here = get_ident()
+        with self._ended:
+            self._ended.wait_for(lambda: all(thread == here for thread in self._threads))
         self._pool.shutdown()
         self._loop.close()
 
@@ -180,6 +215,13 @@ async def _awaited(verifier: AsyncVerifier, generation: Generation, task: object
         return await verifier.averify(generation, task)
     except Exception as e:
         return _unavailable(e, task)
+
+
+def _checked(outcome: object, start: float) -> Outcome:
+    """What the verifier returned, with its time since `start` where it does not say."""
+    if not isinstance(outcome, Outcome):
+        outcome = _unavailable(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
+    return outcome if outcome.seconds else replace(outcome, seconds=time.perf_counter() - start)
 
 
 def _unavailable(error: Exception, task: object = ...) -> Outcome:

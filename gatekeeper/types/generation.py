@@ -25,6 +25,9 @@ __all__ = ["Generation"]
 
 _FLOAT64 = np.dtype(np.float64)
 
+# Finish reasons of an output that broke off: in the Responses API; OpenRouter's; vLLM's.
+_BROKEN_OFF = {"failed", "cancelled", "error", "abort"}
+
 
 @quick_init
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +172,11 @@ class Generation:
         logprob, top1, top2, size = log_probabilities_of_scores(scores, sequences, row=row, end=end)
         known = {"k_seen": size, "output_tokens": logprob.size} | more
         return cls(id, text, logprob, top1, top2, **known)
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the server stopped in the middle: this is not what the model would have said."""
+        return self.finish_reason in _BROKEN_OFF
 
     @property
     def token_coverage(self) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from logged_runs import events, final_state
 from openai_json import completion
+from scripted_upstream import ScriptedUpstream, reply
 from serving import serving
 
 import gatekeeper.bundled
@@ -112,6 +113,15 @@ def test_an_error_of_the_endpoint_is_one_line() -> None:
             GeneratorUnavailableError, match=r"answers id='.*' with status 404.*'other' does not"
         ):
             unknown(PROMPTS, IDS)
+    cut = completion(None)
+    cut["choices"][0]["finish_reason"] = "error"
+    broken = json.dumps(cut).encode()
+    with ScriptedUpstream(lambda request: [reply(broken)]) as server:
+        generate = openai_generator("tiny-1", base_url=server.url, api_key="none")
+        with pytest.raises(
+            GeneratorUnavailableError, match=r"broke off the answer to id='.*'error"
+        ):
+            generate(PROMPTS[:1], IDS[:1])
     gone = openai_generator(MODEL, base_url=url, api_key="none")
     with pytest.raises(GeneratorUnavailableError, match=f"{url} cannot be reached: "):
         gone(PROMPTS[:1], IDS[:1])

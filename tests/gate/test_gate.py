@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import itertools
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
@@ -195,6 +197,19 @@ def test_force_verifies_within_the_budget() -> None:
     assert wanted.decision.reason is Reason.FORCED  # wanted anyway, but certain all the same
 
 
+@pytest.mark.parametrize("reason", ["error", "abort", "failed", "cancelled"])
+def test_an_output_that_the_server_broke_off_is_not_decided_on(reason: str) -> None:
+    verifier = ScriptedVerifier()
+    gate = gate_of(verifier)
+    broken = replace(out("a"), finish_reason=reason)
+    with pytest.raises(BadInputError, match=rf"id='a': the server broke .*'{reason}'"):
+        gate.maybe_verify(broken)
+    with pytest.raises(BadInputError, match="id='a'"):
+        gate.verify_batch([(out("b"), None), (broken, None)])
+    assert (gate.status().seen, verifier.calls) == (0, [])
+    assert gate.maybe_verify(replace(broken, finish_reason="length")).verified
+
+
 def test_a_policy_by_name_takes_its_rate_from_the_budget() -> None:
     """The fraction; else what a total leaves for the candidates after the warm-up."""
 
@@ -240,6 +255,34 @@ def test_a_forked_child_cannot_spend_the_budget_again(tmp_path: Path) -> None:
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert gate.status().seen == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_that_leaves_the_gate_ends_nothing_of_its_parent(tmp_path: Path) -> None:
+    """It closes neither the verifier nor the log: the file stays locked for others."""
+
+    class Closing(ScriptedVerifier):
+        def close(self) -> None:
+            (tmp_path / f"closed by {os.getpid()}").touch()
+
+    gate = gate_of(Closing(), log=tmp_path / "run.db")
+    gate.maybe_verify(out("a"))
+    child = os.fork()
+    if not child:
+        try:
+            gate.close()
+            del gate  # and what the interpreter collects when it ends
+            gc.collect()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert not list(tmp_path.glob("closed by *"))
+    with pytest.raises(LogLockedError):
+        gate_of(log=tmp_path / "run.db")
+    assert gate.maybe_verify(out("b")).verified
+    gate.close()
+    assert [path.name for path in tmp_path.glob("closed by *")] == [f"closed by {os.getpid()}"]
 
 
 def test_without_logprobs_candidates_are_drawn_uniformly_and_counted() -> None:
@@ -825,6 +868,61 @@ def test_batches_decide_alike_with_any_number_of_workers(policy: type) -> None:
     assert any(r.verified for r in run(8, 300)[30:])
 
 
+def test_batches_decide_alike_where_verifications_cannot_tell() -> None:
+    """What they free is free for the next batch, whichever of them ends first."""
+
+    class Unsure(ScriptedVerifier):
+        def verify(self, generation: Generation, task: Any) -> Outcome:
+            number = int(generation.id[1:])
+            time.sleep(0.002 * (number * 7 % 3))
+            if number % 2:
+                return Outcome(Verdict.INFRA_ERROR, detail="no answer")
+            return super().verify(generation, task)
+
+    def run(workers: int) -> list[str]:
+        with VerificationGate(
+            Random(0.9, warmup=10, seed=2),
+            budget=Budget(total=70),
+            verifier=Unsure(labelled(200)),
+            workers=workers,
+            on_unavailable="pass",
+        ) as gate:
+            pairs = [(g, None) for g in stream(200)]
+            found = [r for i in range(0, 200, 50) for r in gate.verify_batch(pairs[i : i + 50])]
+            assert gate.status().held == 0.0
+        assert any(r.decision.reason is Reason.BUDGET_EXHAUSTED for r in found)
+        return [repr((r.id, r.decision, r.outcome and r.outcome.verdict)) for r in found]
+
+    assert run(1) == run(8)
+
+
+def test_a_batch_that_breaks_off_holds_nothing_for_those_that_cannot_tell() -> None:
+    """Neither for one that ended before, nor for one that ends later."""
+    begun, may_end = threading.Barrier(2), threading.Event()
+
+    class Unsure(ScriptedVerifier):
+        def verify(self, generation: Generation, task: Any) -> Outcome:
+            if generation.id == "g1":
+                begun.wait(PATIENCE)
+                may_end.wait(PATIENCE)
+            return Outcome(Verdict.INFRA_ERROR, detail="no answer")
+
+    def wants(id_: str) -> bool:
+        if id_ == "g2":  # g0 has ended by now
+            begun.wait(PATIENCE)
+        return True
+
+    gate = gate_of(Unsure(), wants=wants, budget=Budget(total=99), workers=1)
+    gate.maybe_verify(out("known"))
+    other = replace(out("known"), text="another output")
+    with pytest.raises(BadInputError, match="already names another output"):
+        gate.verify_batch([(g, None) for g in (out("g0"), out("g1"), out("g2"), other)])
+    assert gate.status().held == 2.0
+    may_end.set()
+    wait_for(lambda: not gate.status().verifying)
+    assert gate.status().held == 1.0  # of g2, which nobody began with
+
+
 def test_a_batch_learns_the_warm_up_before_it_scores() -> None:
     """One batch over the end of the warm-up: its labels are in before the first scored decision,
     in stream order, whatever order they came in."""
@@ -1121,6 +1219,34 @@ def test_with_closes_the_verifier_and_the_log(tmp_path: Path) -> None:
         assert gate.status().spent == 1.0
     with pytest.raises(GatekeeperError, match="this gate is closed"):
         gate.maybe_verify(out("b"))
+
+
+def test_closing_waits_for_a_verification_in_a_callers_thread() -> None:
+    """Its verdict is charged and returned, and the verifier is closed after it."""
+    begun, may_end = threading.Event(), threading.Event()
+    steps = []
+
+    class Slow(ScriptedVerifier):
+        def verify(self, generation: Generation, task: Any) -> Outcome:
+            begun.set()
+            may_end.wait(PATIENCE)
+            steps.append("verified")
+            return super().verify(generation, task)
+
+        def close(self) -> None:
+            steps.append("closed")
+
+    gate = gate_of(Slow())
+    with ThreadPoolExecutor(2) as pool:
+        call = pool.submit(gate.maybe_verify, out("a"))
+        begun.wait(PATIENCE)
+        closing = pool.submit(gate.close)
+        with pytest.raises(TimeoutError):
+            closing.result(0.05)
+        may_end.set()
+        closing.result(PATIENCE)
+        assert call.result(PATIENCE).verified
+    assert steps == ["verified", "closed"]
 
 
 def test_a_policy_that_fails_stops_the_gate_and_says_so() -> None:

@@ -326,11 +326,17 @@ def test_bad_input_is_one_line_and_2(
     assert said in last
 
 
-def test_a_server_without_an_output_is_asked_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("is_cut", [False, True], ids=["no choice", "a choice that broke off"])
+def test_a_server_without_a_complete_output_is_asked_once(
+    is_cut: bool, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Requests are paid for. What was made before stays."""
-    answers = [completion("def f():\n    return 7"), {**completion(), "choices": []}]
+    samples = f"few-{is_cut}.jsonl"
+    cut = completion("def f():")["choices"][0] | {"finish_reason": "error"}
+    answers = [
+        completion("def f():\n    return 7"),
+        completion() | {"choices": [cut] if is_cut else []},
+    ]
 
     def script(request: Request) -> Script:
         if not answers:
@@ -342,13 +348,13 @@ def test_a_server_without_an_output_is_asked_once(
     monkeypatch.setattr(evaluate, "CACHE_DIR", str(folder / "cache"))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with ScriptedUpstream(script) as server:
-        options = f"--samples few.jsonl --dataset humaneval --model m --base-url {server.url}"
+        options = f"--samples {samples} --dataset humaneval --model m --base-url {server.url}"
         assert main(["evalplus", *options.split()]) == 2
         assert len(server.requests) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("gatekeeper: HumanEval/1: the model 'm' at ")
-    assert "gave no output" in last
-    assert [line["task_id"] for line in read_jsonl(folder / "few.jsonl", dict)] == ["HumanEval/0"]
+    assert "gave no complete output" in last
+    assert [line["task_id"] for line in read_jsonl(folder / samples, dict)] == ["HumanEval/0"]
 
 
 def test_a_data_set_that_cannot_be_had(folder: Path) -> None:
