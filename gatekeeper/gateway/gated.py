@@ -21,7 +21,14 @@ from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Decided, Outputs
 from gatekeeper.gateway.refusal import RefusalError, envelope
-from gatekeeper.gateway.upstream import CutError, PassedResponse, Upstream, body_of, pieces_of
+from gatekeeper.gateway.upstream import (
+    CutError,
+    PassedResponse,
+    Upstream,
+    WholeResponse,
+    body_of,
+    pieces_of,
+)
 
 __all__ = ["GatedCalls"]
 
@@ -97,12 +104,9 @@ class GatedCalls:
     ) -> web.Response:
         body = await body_of(answer)
         begun = perf_counter() - before
-        headers = self.upstream.headers(answer, same_body=False)
         if answer.status != 200:
             self.metrics.answered(call.endpoint, answer.status)
-            return web.Response(
-                status=answer.status, reason=answer.reason, body=body, headers=headers
-            )
+            return WholeResponse(answer, body)
         value, body = _read(body, edits)
         if call.settings.verify == "never":
             decided = self.outputs.skipped(call.settings)
@@ -113,26 +117,24 @@ class GatedCalls:
         if call.waits:
             await self.outputs.verdicts(decided)
         id_ = str(call.settings.id)
-        headers.extend(results.headers(id_, decided))
-        headers["x-gatekeeper-overhead-ms"] = f"{1e3 * overhead:.2f}"
+        own = results.headers(id_, decided)
+        own["x-gatekeeper-overhead-ms"] = f"{1e3 * overhead:.2f}"
         if call.blocks and (wrong := _wrong(decided)):
             self.metrics.answered(call.endpoint, 422, overhead)
-            own = {n: v for n, v in headers.items() if n.lower().startswith("x-gatekeeper-")}
             return RefusalError(422, "verification_failed", wrong).response(own)
         if call.annotates and isinstance(value, dict):
             summary = {BODY_KEY: results.summary(id_, decided)}
             body = with_members(body, value, drop=BODY_KEY, put=summary)
         self.metrics.answered(call.endpoint, answer.status, overhead)
-        return web.Response(status=answer.status, reason=answer.reason, body=body, headers=headers)
+        return WholeResponse(answer, body, own)
 
     # -- as a stream ------------------------------------------------------------------------------
 
     async def _stream(
         self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, edits: Edits
     ) -> web.StreamResponse:
-        headers = self.upstream.headers(answer, same_body=False)
-        headers.extend(results.id_header(str(call.settings.id)))
-        response = PassedResponse(status=answer.status, reason=answer.reason, headers=headers)
+        own = results.id_header(str(call.settings.id))
+        response = PassedResponse(answer, own)
         await response.prepare(request)
         frames, reader = Frames(), StreamReader(scope=call.settings.scope)
         ended = False
