@@ -32,6 +32,8 @@ from gatekeeper.gateway.upstream import (
 
 __all__ = ["GatedCalls"]
 
+REPEATING = (307, 308)  # redirects after which a caller sends its request again, as it is
+
 
 @dataclass(slots=True)
 class GatedCalls:
@@ -76,7 +78,7 @@ class GatedCalls:
                 return await self._plain(call, answer, edits.answer, before)
         body = call.body(plain=True)
         async with await self.upstream.answer(request, body, plain=True) as answer:
-            if answer.status == 200:
+            if _is_success(answer):
                 self._refusing.add(key)
             return await self._pass(request, call, answer, NOTHING, before)
 
@@ -89,7 +91,7 @@ class GatedCalls:
         before: float,
     ) -> web.StreamResponse:
         """`before`: the time in the gateway before the request was sent."""
-        if answer.status == 200 and _is_stream(answer):
+        if _is_success(answer) and _is_stream(answer):
             return await self._stream(request, call, answer, edits.event)
         return await self._plain(call, answer, edits.answer, before)
 
@@ -102,9 +104,11 @@ class GatedCalls:
         edits: Edits,
         before: float,
     ) -> web.Response:
+        if answer.status in REPEATING:
+            self.upstream.check_redirect(answer)
         body = await body_of(answer)
         begun = perf_counter() - before
-        if answer.status != 200:
+        if not _is_success(answer):
             self.metrics.answered(call.endpoint, answer.status)
             return WholeResponse(answer, body)
         value, body = _read(body, edits)
@@ -185,6 +189,10 @@ class GatedCalls:
             error = envelope(422, "verification_failed", wrong)
             return comment, b"event: error\ndata: " + error + b"\n\n"
         return comment, last
+
+
+def _is_success(answer: aiohttp.ClientResponse) -> bool:
+    return 200 <= answer.status < 300
 
 
 def _is_stream(answer: aiohttp.ClientResponse) -> bool:

@@ -239,7 +239,7 @@ def test_the_status_and_the_headers_of_an_answer_arrive(
 
     def script(request: Request) -> Any:
         stream = b'"stream"' in request.body
-        head = "\r\n".join([f"HTTP/1.1 {'299 Odd' if not stream else '200 Fine'}", *lines])
+        head = "\r\n".join([f"HTTP/1.1 {'499 Odd' if not stream else '200 Fine'}", *lines])
         if not stream:
             return [f"{head}\r\nContent-Length: 2\r\n\r\n{{}}".encode()]
         head = head.replace("application/json", "text/event-stream")
@@ -247,7 +247,7 @@ def test_the_status_and_the_headers_of_an_answer_arrive(
 
     upstream.script = script
     for body, status, reason, added in [
-        (b'{"model": "m"}', 299, "Odd", ("Content-Length", "2")),
+        (b'{"model": "m"}', 499, "Odd", ("Content-Length", "2")),
         (b'{"model": "m", "stream": true}', 200, "Fine", ("Transfer-Encoding", "chunked")),
     ]:
         caller.request("POST", "/v1/chat/completions", body)
