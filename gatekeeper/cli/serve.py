@@ -33,7 +33,7 @@ from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
 from gatekeeper.programs.telemetry import sinks_of
-from gatekeeper.programs.values import key_of
+from gatekeeper.programs.values import key_of, shown_variable
 from gatekeeper.protocols import Sink
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.types import SharedStatus
@@ -359,7 +359,8 @@ def _key(option: str, name: str | None) -> str | None:
         return None
     key = key_of(name)
     if key is None:
-        raise BadInputError(f"{option} {name}: this environment variable is empty or not set")
+        shown = shown_variable(name)
+        raise BadInputError(f"{option} {shown}: this environment variable is empty or not set")
     return key
 
 
