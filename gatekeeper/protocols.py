@@ -136,7 +136,11 @@ class AsyncVerifier(Protocol):
     """A verifier for asyncio."""
 
     async def averify(self, generation: Generation, task: Task) -> Outcome:
-        """`Verifier.verify` as a coroutine. Cancelling it must free its resources."""
+        """`Verifier.verify` as a coroutine. Cancelling it must free its resources.
+
+        It must not block: nothing else on its event loop goes on meanwhile. What blocks belongs in
+        `Verifier.verify`, which runs in a thread.
+        """
         ...
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +33,7 @@ from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
 from gatekeeper.programs.telemetry import sinks_of
-from gatekeeper.programs.values import key_of
+from gatekeeper.programs.values import key_of, shown_variable
 from gatekeeper.protocols import Sink
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.types import SharedStatus
@@ -106,7 +107,7 @@ def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
         termination = stack.enter_context(Termination(worker.supervisor))
         gates = []
         for plan in plans:
-            with _about(plan.name):
+            with _about(plan.name, plan.elsewhere):
                 gate = _gate(plan.options, verifier, plan.log, sinks)
             gates.append(stack.enter_context(gate))
         store = stack.enter_context(_store(plans[0]))
@@ -210,6 +211,7 @@ class _Plan:
     options: RunOptions
     settings: GatewaySettings
     log: Path | PostgresRun | MemoryLog
+    elsewhere: Mapping[str, str]  # as of a `RouteTable`
 
     def said(self, url: str) -> str:
         """The upstream of calls, in words."""
@@ -228,28 +230,35 @@ def _plans(args: argparse.Namespace) -> list[_Plan]:
     BadInputError
         For options that exclude each other.
     """
-    plans = [_plan("", ["*"], args)]
+    plans = [_plan("", ["*"], args, {})]
     for table, of_route in args.routes:
         has_key = any(given.startswith(f"{KEY_OPTION}=") for given in table.arguments)
         if of_route.upstream != args.upstream and not has_key:
             of_route.upstream_key_env = None  # the gateway's key is for its own upstream
-        with _about(table.name):
-            plans.append(_plan(table.name, table.models, of_route))
+        with _about(table.name, table.elsewhere):
+            plans.append(_plan(table.name, table.models, of_route, table.elsewhere))
     return plans
 
 
 @contextmanager
-def _about(route: str) -> Iterator[None]:
-    """Errors inside name the route; "" is the gateway's own, whose options are at the top."""
+def _about(route: str, elsewhere: Mapping[str, str]) -> Iterator[None]:
+    """Errors inside name the route, and where the options stand that its table does not have.
+
+    "" is the gateway's own route, whose options are at the top.
+    """
     try:
         yield
     except BadInputError as e:
         if not route:
             raise
-        raise BadInputError(f"route {route!r}: {e}") from e
+        named = dict.fromkeys(re.findall("--[a-z-]+", str(e)))
+        where = "".join(f"; {n} is {elsewhere[n]}" for n in named if n in elsewhere)
+        raise BadInputError(f"route {route!r}: {e}{where}") from e
 
 
-def _plan(name: str, models: Sequence[str], args: argparse.Namespace) -> _Plan:
+def _plan(
+    name: str, models: Sequence[str], args: argparse.Namespace, elsewhere: Mapping[str, str]
+) -> _Plan:
     options = run_options_of(args)
     if samples_of(options.features):
         raise BadInputError(
@@ -268,7 +277,14 @@ def _plan(name: str, models: Sequence[str], args: argparse.Namespace) -> _Plan:
         traced=options.telemetry is not None,
     )
     log = MemoryLog() if options.log is None else options.log
-    return _Plan(name=name, models=models, options=options, settings=settings, log=log)
+    return _Plan(
+        name=name,
+        models=models,
+        options=options,
+        settings=settings,
+        log=log,
+        elsewhere=elsewhere,
+    )
 
 
 def _log_of_route(log: Path | PostgresRun | None, name: str) -> Path | PostgresRun | None:
@@ -343,7 +359,8 @@ def _key(option: str, name: str | None) -> str | None:
         return None
     key = key_of(name)
     if key is None:
-        raise BadInputError(f"{option} {name}: this environment variable is empty or not set")
+        shown = shown_variable(name)
+        raise BadInputError(f"{option} {shown}: this environment variable is empty or not set")
     return key
 
 

@@ -182,8 +182,7 @@ class Gateway:
             body = request.content
         upstream = self._routes.own.upstream
         async with await upstream.answer(request, body, plain=False) as answer:
-            headers = upstream.headers(answer)
-            response = PassedResponse(status=answer.status, reason=answer.reason, headers=headers)
+            response = PassedResponse(answer)
             await response.prepare(request)
             self._metrics.answered("other", answer.status)
             async for piece in pieces_of(answer):

@@ -71,10 +71,16 @@ def _directly(forward: _AnyHandler, route: _AnyHandler) -> _AnyHandler:
 
 class _Request(web.Request):
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        """Remove the header `Server` that aiohttp adds where the upstream sent none."""
+        """Remove the headers that aiohttp adds where the upstream sent none."""
         await super()._prepare_hook(response)
-        if response.headers.get("Server") == SERVER_SOFTWARE:
-            del response.headers["Server"]
+        headers, sent = response.headers, getattr(response, "of_upstream", None)
+        if sent is None:  # an answer of the gateway's own
+            if headers.get("Server") == SERVER_SOFTWARE:
+                del headers["Server"]
+            return
+        for name in ("Server", "Content-Type"):
+            if name not in sent:
+                headers.popall(name, None)
 
 
 class _Server(web.Server):

@@ -10,9 +10,9 @@ from gatekeeper.gateway.answer_edit import Edits, object_of
 
 __all__ = ["Frames", "is_last", "read_frame"]
 
-END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n")  # a line may end in CRLF, LF or CR
 SPLIT = 3  # bytes of an end, at most, that may come in an earlier piece
-DATA = re.compile(rb"(?:^|[\r\n])data: ?([^\r\n]*)")
+DATA = re.compile(rb"(?:^|^\xef\xbb\xbf|[\r\n])data: ?([^\r\n]*)")  # a stream may have a BOM
 PLAIN = b"data: "
 DONE = b"[DONE]"
 LAST = re.compile(b'"(?:%s)"' % b"|".join(re.escape(name.encode()) for name in LAST_EVENTS))
@@ -53,8 +53,9 @@ def read_frame(frame: bytes, edits: Edits) -> tuple[bytes, bytes]:
 
     A comment has no data, and neither has a frame of a kind that these APIs do not send.
     """
-    if frame.startswith(PLAIN) and frame.find(b"\n") == len(frame) - 2:  # of chat, mostly
-        start, end = len(PLAIN), len(frame) - 2
+    length = len(frame) - 2
+    if frame.startswith(PLAIN) and frame.find(b"\n") == length and b"\r" not in frame:  # mostly
+        start, end = len(PLAIN), length
     else:
         data = DATA.search(frame)
         if data is None or DATA.search(frame, data.end()):

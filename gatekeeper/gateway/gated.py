@@ -21,9 +21,18 @@ from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Decided, Outputs
 from gatekeeper.gateway.refusal import RefusalError, envelope
-from gatekeeper.gateway.upstream import CutError, PassedResponse, Upstream, body_of, pieces_of
+from gatekeeper.gateway.upstream import (
+    CutError,
+    PassedResponse,
+    Upstream,
+    WholeResponse,
+    body_of,
+    pieces_of,
+)
 
 __all__ = ["GatedCalls"]
+
+REPEATING = (307, 308)  # redirects after which a caller sends its request again, as it is
 
 
 @dataclass(slots=True)
@@ -69,7 +78,7 @@ class GatedCalls:
                 return await self._plain(call, answer, edits.answer, before)
         body = call.body(plain=True)
         async with await self.upstream.answer(request, body, plain=True) as answer:
-            if answer.status == 200:
+            if _is_success(answer):
                 self._refusing.add(key)
             return await self._pass(request, call, answer, NOTHING, before)
 
@@ -82,7 +91,7 @@ class GatedCalls:
         before: float,
     ) -> web.StreamResponse:
         """`before`: the time in the gateway before the request was sent."""
-        if answer.status == 200 and _is_stream(answer):
+        if _is_success(answer) and _is_stream(answer):
             return await self._stream(request, call, answer, edits.event)
         return await self._plain(call, answer, edits.answer, before)
 
@@ -95,14 +104,13 @@ class GatedCalls:
         edits: Edits,
         before: float,
     ) -> web.Response:
+        if answer.status in REPEATING:
+            self.upstream.check_redirect(answer)
         body = await body_of(answer)
         begun = perf_counter() - before
-        headers = self.upstream.headers(answer, same_body=False)
-        if answer.status != 200:
+        if not _is_success(answer):
             self.metrics.answered(call.endpoint, answer.status)
-            return web.Response(
-                status=answer.status, reason=answer.reason, body=body, headers=headers
-            )
+            return WholeResponse(answer, body)
         value, body = _read(body, edits)
         if call.settings.verify == "never":
             decided = self.outputs.skipped(call.settings)
@@ -113,26 +121,24 @@ class GatedCalls:
         if call.waits:
             await self.outputs.verdicts(decided)
         id_ = str(call.settings.id)
-        headers.extend(results.headers(id_, decided))
-        headers["x-gatekeeper-overhead-ms"] = f"{1e3 * overhead:.2f}"
+        own = results.headers(id_, decided)
+        own["x-gatekeeper-overhead-ms"] = f"{1e3 * overhead:.2f}"
         if call.blocks and (wrong := _wrong(decided)):
             self.metrics.answered(call.endpoint, 422, overhead)
-            own = {n: v for n, v in headers.items() if n.lower().startswith("x-gatekeeper-")}
             return RefusalError(422, "verification_failed", wrong).response(own)
         if call.annotates and isinstance(value, dict):
             summary = {BODY_KEY: results.summary(id_, decided)}
             body = with_members(body, value, drop=BODY_KEY, put=summary)
         self.metrics.answered(call.endpoint, answer.status, overhead)
-        return web.Response(status=answer.status, reason=answer.reason, body=body, headers=headers)
+        return WholeResponse(answer, body, own)
 
     # -- as a stream ------------------------------------------------------------------------------
 
     async def _stream(
         self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, edits: Edits
     ) -> web.StreamResponse:
-        headers = self.upstream.headers(answer, same_body=False)
-        headers.extend(results.id_header(str(call.settings.id)))
-        response = PassedResponse(status=answer.status, reason=answer.reason, headers=headers)
+        own = results.id_header(str(call.settings.id))
+        response = PassedResponse(answer, own)
         await response.prepare(request)
         frames, reader = Frames(), StreamReader(scope=call.settings.scope)
         ended = False
@@ -183,6 +189,10 @@ class GatedCalls:
             error = envelope(422, "verification_failed", wrong)
             return comment, b"event: error\ndata: " + error + b"\n\n"
         return comment, last
+
+
+def _is_success(answer: aiohttp.ClientResponse) -> bool:
+    return 200 <= answer.status < 300
 
 
 def _is_stream(answer: aiohttp.ClientResponse) -> bool:

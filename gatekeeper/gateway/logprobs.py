@@ -107,6 +107,8 @@ def _completions(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
 
 
 def _responses(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
+    if body.get("background") and not body.get("stream"):
+        return None  # the answer has no output; a later one, which is not read here, would have all
     include, k = body.get("include"), body.get("top_logprobs")
     if not isinstance(include, list | None) or not all(type(x) is str for x in include or ()):
         return None
@@ -157,6 +159,6 @@ def _first(count: int) -> Edit:
     return partial(first_items, count=count)
 
 
-_DECIDING = {"logprobs", "top_logprobs", "include", "echo"}
+_DECIDING = {"logprobs", "top_logprobs", "include", "echo", "background"}
 """The members of a body that decide on what is requested; most bodies have none of them."""
 _USUAL = {endpoint: _requested(endpoint, {}) for endpoint in ENDPOINTS}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 from urllib.parse import unquote
@@ -13,6 +15,8 @@ from gatekeeper.io.tasks import Task, check_task
 __all__ = ["TaskStore", "Tasks"]
 
 SEPARATOR = "~"  # between the id of a task and the rest of the id of an output
+ROOM = 256 << 20  # bytes for tasks of callers
+OVERHEAD = 1 << 10  # bytes of a task as an object, beside those of its JSON
 
 
 class TaskStore(Protocol):
@@ -30,7 +34,8 @@ class TaskStore(Protocol):
 
 
 class Tasks:
-    """Tasks by id, in memory. Those of callers are lost with the process, unless there is a store.
+    """Tasks by id. Those of callers are in the store if there is one. Otherwise they are in memory:
+    those used last, up to `ROOM`, until the process ends. A verification has its task by itself.
 
     Parameters
     ----------
@@ -50,11 +55,15 @@ class Tasks:
         store: TaskStore | None = None,
     ) -> None:
         self._kinds, self._store = kinds, store
-        self._tasks = {str(task["id"]): task for task in tasks}
-        self._of_file = frozenset(self._tasks)
+        self._of_file = {str(task["id"]): task for task in tasks}
+        # Of callers, those used last at the end; with a store, what the last `fetch` has found.
+        self._sent: OrderedDict[str, Task] = OrderedDict()
+        self._size = 0
+        self._has_left = False
+        self._hidden: set[str] = set()  # ids that have left, and that could be taken for another
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._of_file) + len(self._sent)
 
     def named(self, name: str) -> Task:
         """The task that a header names, as it is or percent-encoded.
@@ -65,12 +74,22 @@ class Tasks:
             For an unknown one.
         """
         for id_ in (name, unquote(name)):
-            if id_ in self._tasks:
-                return self._tasks[id_]
+            if (task := self._of_file.get(id_)) is not None:
+                return task
+            if (task := self._sent.get(id_)) is not None:
+                self._sent.move_to_end(id_)
+                return task
+            if id_ in self._hidden:
+                break
+        where = "" if self._store is not None else " since the gateway started"
+        if self._has_left:
+            where += (
+                f"; or it was, and has left the memory, which has the tasks used last, up to "
+                f"{ROOM >> 20} MiB: put it again"
+            )
         raise BadInputError(
             f"x-gatekeeper-task: {name!r:.80} is unknown: it is not in the task file, and "
-            "was not put to /gatekeeper/tasks/ID"
-            + (" since the gateway started" if self._store is None else "")
+            f"was not put to /gatekeeper/tasks/ID{where}"
         )
 
     async def put(self, id_: str, data: Any) -> bool:
@@ -91,12 +110,29 @@ class Tasks:
                     "one another id"
                 )
             return await asyncio.to_thread(self._store.put, id_, task)
-        is_new = id_ not in self._tasks
-        self._tasks[id_] = task
-        return is_new
+        if id_ in self._of_file:  # stays: the file's own must not come back
+            self._of_file[id_] = task
+            return False
+        return self._keep(id_, task)
+
+    def _keep(self, id_: str, task: Task) -> bool:
+        """Add a task or replace it, and drop those that were not used for longest."""
+        before = self._sent.pop(id_, None)
+        self._size += _size(task) - _size(before)
+        self._sent[id_] = task
+        self._hidden.discard(id_)
+        while self._size > ROOM and len(self._sent) > 1:
+            left, other = self._sent.popitem(last=False)
+            self._size -= _size(other)
+            self._has_left = True
+            if unquote(left) != left:
+                self._hidden.add(left)
+        return before is None
 
     async def fetch(self, *names: str) -> None:
         """Look these up in the store, as another process may have put or replaced one of them.
+
+        They are known until the next `fetch`, so for what the caller does without waiting.
 
         Raises
         ------
@@ -105,12 +141,14 @@ class Tasks:
         """
         if self._store is None:
             return
+        found: OrderedDict[str, Task] = OrderedDict()
         for name in dict.fromkeys([*names, *map(unquote, names)]):
             if name in self._of_file:
                 continue
             task = await asyncio.to_thread(self._store.get, name)
             if task is not None:
-                self._tasks[name] = task
+                found[name] = task
+        self._sent = found
 
     def checked(self, id_: str, data: Any) -> Task:
         """A task that a caller sent: as in a task file, and the id and the prompt may be absent.
@@ -143,5 +181,12 @@ class Tasks:
         LogError
             As `fetch`.
         """
-        await self.fetch(id_, id_.rpartition(SEPARATOR)[0])
-        return self._tasks.get(id_) or self._tasks.get(id_.rpartition(SEPARATOR)[0])
+        names = id_, id_.rpartition(SEPARATOR)[0]
+        await self.fetch(*names)
+        known = (self._of_file.get(name) or self._sent.get(name) for name in names)
+        return next(filter(None, known), None)
+
+
+def _size(task: Task | None) -> int:
+    """Bytes, roughly."""
+    return 0 if task is None else OVERHEAD + len(json.dumps(dict(task)))

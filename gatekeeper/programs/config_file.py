@@ -12,7 +12,7 @@ import argparse
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -32,11 +32,15 @@ AddOptions = Callable[[argparse.ArgumentParser], None]
 
 @dataclass(frozen=True, slots=True)
 class RouteTable:
-    """A table `[route.NAME]`: the models, and the options as arguments."""
+    """A table `[route.NAME]`: the models, and the options as arguments.
+
+    `elsewhere` has where the route's other options stand, from the option, such as `--warmup`.
+    """
 
     name: str
     models: Sequence[str]
     arguments: Sequence[str]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +104,10 @@ def read_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> Config:
         path = finder.parse_known_args(list(args))[0].config
     except argparse.ArgumentError:  # without a value: the command's own parser says so
         path = None
-    return Config() if path is None else _read(parser, path)
+    return Config() if path is None else _read(parser, path, args)
 
 
-def _read(parser: argparse.ArgumentParser, path: Path) -> Config:
+def _read(parser: argparse.ArgumentParser, path: Path, args: Sequence[str]) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
         found = tomllib.loads(text)
@@ -135,10 +139,21 @@ def _read(parser: argparse.ArgumentParser, path: Path) -> Config:
             raise BadInputError(f"{path}, line {line_of(text, key)}: {key}: {e}") from None
     reader = _RouteReader(parser, also | known, option.of_route)
     try:
-        return Config(arguments, reader.read(found.get(ROUTE, {})))
+        routes = reader.read(found.get(ROUTE, {}))
     except _AtKeyError as e:
         at = ".".join(e.keys)
         raise BadInputError(f"{path}, line {line_of(text, *e.keys)}: {at}: {e}") from None
+    top = dict.fromkeys(_names(arguments), f"at the top of {path}")
+    line = dict.fromkeys(_names(args), "on the command line")
+    for i, route in enumerate(routes):
+        own = set(_names(route.arguments))
+        others = {name: where for name, where in top.items() if name not in own}
+        routes[i] = replace(route, elsewhere=others | line)
+    return Config(arguments, routes)
+
+
+def _names(arguments: Sequence[str]) -> list[str]:
+    return [given.partition("=")[0] for given in arguments if given.startswith("--")]
 
 
 def _unknown(key: str, known: Collection[str], suggested: Collection[str]) -> BadInputError:

@@ -13,7 +13,7 @@ from gatekeeper.gate.runner import Generate, Sampler
 from gatekeeper.io.providers import generator_names, generator_of
 from gatekeeper.io.tasks import Task
 from gatekeeper.programs.run_options import RunOptions
-from gatekeeper.programs.values import key_of
+from gatekeeper.programs.values import key_of, shown_variable
 
 __all__ = ["check_generator", "make_sampler", "with_samples"]
 
@@ -75,8 +75,8 @@ def make_sampler(options: RunOptions) -> Callable[[], Sampler]:
 def _api_key(options: RunOptions) -> str:
     key = key_of(options.api_key_env)
     if not key and not options.base_url:
+        shown = shown_variable(options.api_key_env)
         raise BadInputError(
-            f"no key in {options.api_key_env}: set it, or give the --base-url of a server that "
-            "needs none"
+            f"no key in {shown}: set it, or give the --base-url of a server that needs none"
         )
     return key or "none"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import re
 import shutil
 import stat
 import sys
@@ -28,6 +29,7 @@ __all__ = [
     "named_file",
     "number",
     "open_output",
+    "shown_variable",
     "summary_stream",
     "whole",
 ]
@@ -106,6 +108,13 @@ def key_of(variable: str) -> str | None:
             "with an accent: set it again"
         )
     return key or None
+
+
+def shown_variable(name: str) -> str:
+    """An environment variable in a message; not what may be a key that was given for its name."""
+    if re.fullmatch("[A-Z_][A-Z0-9_]*", name):
+        return name
+    return "… (not shown: give the name of an environment variable, such as OPENAI_API_KEY)"
 
 
 def input_file(text: str) -> Path:

@@ -429,3 +429,27 @@ def test_names_that_are_no_text(folder: Path) -> None:
         ran = subprocess.run(command, cwd=folder, capture_output=True)
         assert b"Traceback" not in ran.stderr
         assert ran.returncode == (2 if arguments[0] == "run" else 0)
+
+
+@pytest.mark.parametrize("key", ["sk-S3CRET", "hf_S3CRET", "s3cret"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve", "--upstream", "http://x/v1", "--upstream-key-env"),
+        ("serve", "--upstream", "http://x/v1", "--own-key-env"),
+        ("run", "tasks", "--generator", "openai", "--model", "m", "--api-key-env"),
+    ],
+)
+def test_a_key_in_place_of_the_name_of_its_variable(
+    command: tuple[str, ...],
+    key: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The message, which services keep, does not show it."""
+    monkeypatch.chdir(folder)
+    assert main([*command, key]) == 2
+    said = capsys.readouterr().err
+    assert key not in said
+    assert "give the name of an environment variable" in said

@@ -161,7 +161,9 @@ def test_answers_to_callers_who_asked_for_all_are_not_changed(
 
 
 ENDS = st.sampled_from(["\n", "\n", "\r\n", "\r"])
+STOPS = st.sampled_from(["\n\n", "\n\n", "\r\n\r\n", "\r\r", "\n\r\n", "\r\n\n"])
 OTHERS = st.sampled_from([": ping", "id: 7\nretry: 5", "event: x", "data: a\ndata: {}", "data", ""])
+HEADS = ["data: ", "data:", "event: e\ndata: ", ": c\ndata: ", "\ufeffdata: "]
 LAST = {
     "/v1/chat/completions": ["data: [DONE]", "data:[DONE]", "event: x\ndata: [DONE]"],
     "/v1/completions": ["data: [DONE]"],
@@ -181,21 +183,25 @@ def test_every_byte_of_a_stream_arrives(
     """Frames of any kind in any pieces, with the result as a comment in one place: before the frame
     that ends the output, or at the end of a stream that has none."""
     asked = data.draw(st.sampled_from(ASKED))
-    end = data.draw(ENDS)
+    end, stop = data.draw(ENDS), data.draw(STOPS)
+
+    def frame(lines: str) -> str:
+        return lines.replace("\n", end) + stop
+
     sent, wanted = [], []
     for _ in range(data.draw(st.integers(0, 4))):
         if data.draw(st.booleans()):
-            other = (data.draw(OTHERS) + "\n\n").replace("\n", end)
+            other = frame(data.draw(OTHERS))
             sent.append(other)
             wanted.append(other)
             continue
         document = data.draw(documents(asked, event=True))
-        head = data.draw(st.sampled_from(["data: ", "data:", "event: e\ndata: ", ": c\ndata: "]))
+        head = data.draw(st.sampled_from(HEADS))
         for text, frames in ((document.sent, sent), (document.wanted, wanted)):
             line = re.sub(r"[\r\n]", " ", text)
-            frames.append(f"{head}{line}\n\n".replace("\n", end))
+            frames.append(frame(head + line))
     last = data.draw(st.sampled_from([*LAST[asked.path], None]))
-    after = "" if last is None else f"{last}\n\n{data.draw(OTHERS)}\n\n".replace("\n", end)
+    after = "" if last is None else frame(last) + frame(data.draw(OTHERS))
     whole = ("".join(sent) + after).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
     steps: list[bytes | float | str] = []
@@ -233,7 +239,7 @@ def test_the_status_and_the_headers_of_an_answer_arrive(
 
     def script(request: Request) -> Any:
         stream = b'"stream"' in request.body
-        head = "\r\n".join([f"HTTP/1.1 {'299 Odd' if not stream else '200 Fine'}", *lines])
+        head = "\r\n".join([f"HTTP/1.1 {'499 Odd' if not stream else '200 Fine'}", *lines])
         if not stream:
             return [f"{head}\r\nContent-Length: 2\r\n\r\n{{}}".encode()]
         head = head.replace("application/json", "text/event-stream")
@@ -241,7 +247,7 @@ def test_the_status_and_the_headers_of_an_answer_arrive(
 
     upstream.script = script
     for body, status, reason, added in [
-        (b'{"model": "m"}', 299, "Odd", ("Content-Length", "2")),
+        (b'{"model": "m"}', 499, "Odd", ("Content-Length", "2")),
         (b'{"model": "m", "stream": true}', 200, "Fine", ("Transfer-Encoding", "chunked")),
     ]:
         caller.request("POST", "/v1/chat/completions", body)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
+from aiohttp.http import SERVER_SOFTWARE
 from running_gateway import running_gateway
 from scripted_upstream import ScriptedUpstream, reply
 
@@ -37,6 +38,36 @@ def test_no_answer_names_the_server() -> None:
             names = names_of(gateway.url, path)
             assert "content-type" in names
             assert "server" not in names
+
+
+HEAD = b"HTTP/1.1 200 Tr\xe8s bien\r\nx-name: caf\xe9 \xc3\xa9\r\n"  # Latin-1, and UTF-8
+SERVER = f"server: {SERVER_SOFTWARE}\r\n".encode()  # such as an upstream with aiohttp sends
+ANSWERS = {
+    "whole": [HEAD + SERVER + b"content-length: 2\r\n\r\n{}"],
+    "stream": [
+        HEAD + b"content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n",
+    ],
+}
+
+
+@pytest.mark.parametrize("path", PATHS[:2])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_heads_are_the_same_bytes(path: str, answer: str) -> None:
+    """Headers that are no UTF-8 are forwarded as they are; none is added that aiohttp would add."""
+    with (
+        ScriptedUpstream(lambda request: ANSWERS[answer]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        at = urlsplit(gateway.url)
+        with socket.create_connection((at.hostname, at.port), timeout=60) as connection:
+            head = b"POST %s HTTP/1.1\r\nhost: x\r\nx-asked: na\xefve \xc3\xa9\r\n" % path.encode()
+            connection.sendall(head + b"connection: close\r\ncontent-length: 2\r\n\r\n{}")
+            found = b"".join(iter(lambda: connection.recv(65536), b"")).partition(b"\r\n\r\n")[0]
+        assert b"\r\nx-asked: na\xefve \xc3\xa9\r\n" in upstream.requests[0].head
+        assert found.startswith(HEAD[:-2])
+        names = {name for name in (b"content-type", b"server") if name in found.lower()}
+        assert names == ({b"server"} if answer == "whole" else {b"content-type"})
 
 
 def test_a_caller_that_waits_for_the_word_to_continue() -> None:

@@ -121,7 +121,10 @@ def test_each_model_has_its_route(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("policy = 'no'", "route 'small': policy 'no' is unknown"),
-        ("goal = 'score'", "route 'small': --policy cst with --goal score"),
+        ("goal = 'score'", "route 'small': --policy cst with --goal score: there every output"),
+        ("goal = 'score'", "leave --policy out; --policy is at the top of {path}\n"),
+        ("goal = 'score'\npolicy = 'hga'", "leave --policy out\n"),
+        ("goal = 'score'\npolicy = 'hga'", "leave --policy out; --policy is on the command line\n"),
         ("features = 'no'", "route 'small': --features 'no'"),
         ("upstream-key-env = 'NO_SUCH_KEY'", "route 'small': --upstream-key-env NO_SUCH_KEY"),
     ],
@@ -134,5 +137,6 @@ def test_invalid_options_of_a_route(
         "upstream = 'http://127.0.0.1:9/v1'\npolicy = 'cst'\n"
         f"[route.small]\nmodels = ['m']\n{text}\n"
     )
-    assert main(["serve", "--config", str(path)]) == 2
-    assert message in capsys.readouterr().err
+    line = ["--policy", "cst"] if "command line" in message else []
+    assert main(["serve", "--config", str(path), *line]) == 2
+    assert message.format(path=path) in capsys.readouterr().err
