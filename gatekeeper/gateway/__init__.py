@@ -16,7 +16,6 @@ trace_context the caller's span, for telemetry
 upstream      connections to the API
 metrics       figures for Prometheus
 refusal       errors of the gateway itself
-header_bytes  headers that are no UTF-8
 callers       connections of callers
 listening     the sockets of a server
 server        serving, and ending without loss

@@ -11,7 +11,6 @@ from aiohttp import web
 
 from gatekeeper.gateway.application import Gateway
 from gatekeeper.gateway.callers import MAX_HEADER, CallersRunner
-from gatekeeper.gateway.header_bytes import keep_header_bytes
 from gatekeeper.gateway.listening import BACKLOG, url_of
 from gatekeeper.gateway.termination import Termination
 
@@ -65,7 +64,6 @@ async def serve(
 
 def runner_of(gateway: Gateway) -> web.AppRunner:
     """The runner of a gateway's application, to be set up once."""
-    keep_header_bytes()
     return CallersRunner(
         gateway.application(),
         forward=gateway.forward,
