@@ -10,11 +10,12 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gatekeeper import Generation, Outcome, Verdict
 from gatekeeper.errors import BadInputError
-from gatekeeper.ray import RayGenerator, RayVerifier
+from gatekeeper.ray import RayGenerator, RayVerifier, VerifyRows
 
 
 class Passes:
@@ -133,3 +134,11 @@ def test_what_a_pool_cannot_do_is_refused(pool: Any, monkeypatch: pytest.MonkeyP
             pool(Passes, cpus=cpus)
     with pytest.raises(BadInputError, match="cpus='1': a number is needed"):
         pool(Passes, cpus="1")
+
+
+def test_a_row_without_a_text_takes_no_other_with_it() -> None:
+    rows = VerifyRows(lambda: lambda output, task: output.text == task["right"], text="output")
+    texts = np.array(["a", None, "b", float("nan")], dtype=object)
+    found = rows({"output": texts, "right": np.array(["a"] * 4)})
+    assert list(found["verdict"]) == ["passed", "infra_error", "failed", "infra_error"]
+    assert found["detail"][1] == "column 'output': text=None: a string is needed"
