@@ -107,6 +107,7 @@ CODE_OUT = ("verify", "code", "items", "--sandbox", "local", "--out", "out")
 WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     # commands and options
     (("rnu",), ("'rnu'", "did you mean 'run'?")),
+    (("diagnose", "records", "--strata", "1000000"), ("strata=1000000", "give at most 50")),
     (("diagnoze", "records"), ("'diagnoze'", "did you mean 'diagnose'?")),
     (("Replay", "records"), ("'Replay'", "did you mean 'replay'?")),
     (("help",), ("'help'", "gatekeeper --help")),
