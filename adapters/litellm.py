@@ -129,7 +129,10 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         call_type: CallTypes | None,
         fallback_depth: int | None = None,
     ) -> None:
-        """If the provider refuses the log-probabilities, the next attempt does not request them."""
+        """If the provider refuses the log-probabilities, later calls do not request them.
+
+        This call fails, with its retries too: LiteLLM lets no callback repeat a call without them.
+        """
         model = str(request_data.get("model"))
         refused = isinstance(exception, APIStatusError) and refuses_logprobs(exception)
         if call_type is CallTypes.acompletion and refused:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 import time
 from concurrent.futures import Future, wait
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gatekeeper import Generation, Outcome, Verdict
-from gatekeeper.ray import RayVerifier
+from gatekeeper.errors import BadInputError
+from gatekeeper.ray import RayGenerator, RayVerifier, VerifyRows
 
 
 class Passes:
@@ -35,6 +40,7 @@ class Actor:
         return future
 
     def _verify_many(self, pairs: list[Any]) -> Future[Any]:
+        pickle.dumps(pairs)
         future: Future[Any] = Future()
         future.set_result([Passes().verify(*pair) for pair in pairs])
         return future
@@ -42,6 +48,9 @@ class Actor:
 
 class Cluster:
     """Ray's module: its first actor lives, every other dies at its start."""
+
+    cloudpickle = pickle
+    exceptions = SimpleNamespace(RayTaskError=ArithmeticError)  # which nothing here raises
 
     def __init__(self) -> None:
         self.started = 0
@@ -55,6 +64,9 @@ class Cluster:
 
     def wait(self, calls: list[Future[Any]], timeout: float) -> Any:
         return [list(found) for found in wait(calls, timeout)]
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 4.0}
 
     def get(self, call: Future[Any]) -> Any:
         return call.result()
@@ -78,3 +90,55 @@ def test_a_free_actor_takes_an_output_while_another_slot_has_none(
             time.sleep(0.05)  # the free actor waits again
             future = pool._submit(Generation(str(i), "x"), {})
             assert future.result(20).verdict is Verdict.PASSED
+
+
+def test_what_cannot_be_pickled_ends_alone_and_costs_no_actor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster()
+    monkeypatch.setattr("gatekeeper.ray.verifier.connected", lambda address: cluster)
+    tasks: list[Any] = [{"n": n} for n in range(8)]
+    tasks[3]["own"] = threading.Lock()
+    with RayVerifier(Passes, actors=1) as pool:
+        found = pool.verify_batch([(Generation(str(n), "x"), t) for n, t in enumerate(tasks)])
+        assert pool.nodes == {"node": 1}
+    assert cluster.started == 1
+    assert found[3].verdict is Verdict.INFRA_ERROR
+    assert found[3].detail == (
+        "Ray: task['own'] cannot be pickled: TypeError: cannot pickle '_thread.lock' object"
+    )
+    assert {o.verdict for n, o in enumerate(found) if n != 3} == {Verdict.PASSED}
+
+
+class Holds(Passes):
+    """A verifier, and a generator, that cannot be sent."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self) -> Any:
+        return self
+
+
+@pytest.mark.parametrize("pool", [RayVerifier, partial(RayGenerator, gpus=0)])
+def test_what_a_pool_cannot_do_is_refused(pool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("verifier", "generator"):
+        monkeypatch.setattr(f"gatekeeper.ray.{module}.connected", lambda address: Cluster())
+    with pytest.raises(BadInputError, match=r"Holds object.*: it cannot be pickled: Type"):
+        pool(Holds())
+    for setting, wrong in (("actors", 0), ("actors", -1), ("attempts", 0)):
+        with pytest.raises(BadInputError, match=f"{setting}={wrong}: at least 1 is needed"):
+            pool(Passes, **{setting: wrong})
+    for cpus in (-1, float("nan"), float("inf")):
+        with pytest.raises(BadInputError, match=f"cpus={cpus}: a finite number"):
+            pool(Passes, cpus=cpus)
+    with pytest.raises(BadInputError, match="cpus='1': a number is needed"):
+        pool(Passes, cpus="1")
+
+
+def test_a_row_without_a_text_takes_no_other_with_it() -> None:
+    rows = VerifyRows(lambda: lambda output, task: output.text == task["right"], text="output")
+    texts = np.array(["a", None, "b", float("nan")], dtype=object)
+    found = rows({"output": texts, "right": np.array(["a"] * 4)})
+    assert list(found["verdict"]) == ["passed", "infra_error", "failed", "infra_error"]
+    assert found["detail"][1] == "column 'output': text=None: a string is needed"

@@ -18,6 +18,7 @@ from gatekeeper.errors import BadInputError
 
 __all__ = ["SharedLedger"]
 
+MOST = 1e9  # units of a cap and of a price: sums of ticks fit into 64 bits, as databases count
 TOTAL, RATE = "total", "rate"  # accounts: of everything, and of what comes after the warm-up
 
 
@@ -30,7 +31,8 @@ class SharedLedger(Ledger):
     Raises
     ------
     BadInputError
-        For a `fraction` with a `horizon`, because each process handles only a part of the stream.
+        For a `fraction` with a `horizon`, because each process handles only a part of the stream,
+        and for more than `MOST` units.
     """
 
     def __init__(self, budget: Budget, max_cost: float, *, explore: float = 0.0) -> None:
@@ -44,6 +46,12 @@ class SharedLedger(Ledger):
                 f"fraction={budget.fraction!r} with horizon={budget.horizon!r} cannot be shared by "
                 "several processes yet: leave the horizon out, or give total=... with it instead"
             )
+
+        for name, amount in _amounts(budget, max_cost):
+            if amount > MOST:
+                raise BadInputError(
+                    f"{name}={amount!r}: several processes can share at most {MOST:g} {budget.unit}"
+                )
 
     @property
     def price(self) -> int:
@@ -159,3 +167,15 @@ class SharedLedger(Ledger):
         """The accounts that cap a candidate."""
         names = () if self._total is None else (TOTAL,)
         return (*names, RATE) if self._grows and not warmup else names
+
+
+def _amounts(budget: Budget, max_cost: float) -> Iterator[tuple[str, float]]:
+    """Everything that is counted in the table, in units."""
+    yield "max_cost", max_cost
+    yield "total", budget.total or 0.0
+    yield "startup", budget.startup or 0.0
+    for name, caps in budget.groups.items():
+        if isinstance(caps, Mapping):
+            yield from ((f"groups[{name!r}][{group!r}]", cap) for group, cap in caps.items())
+        else:
+            yield f"groups[{name!r}]", caps

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
+from math import isfinite
 from pathlib import Path
 from secrets import randbits
 from typing import Any, get_args
@@ -359,11 +360,23 @@ def _as_json(more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _described(policy: Policy) -> dict[str, Any]:
-    """The policy's class and its public plain settings, which identify it."""
+    """The policy's class and its public plain settings, which identify it.
+
+    Raises
+    ------
+    BadInputError
+        For a number that is not finite: no JSON, and NaN is not equal to itself at a resume.
+    """
     kind = type(policy)
     plain = {
         name: value
         for name, value in getattr(policy, "__dict__", {}).items()
         if not name.startswith("_") and isinstance(value, str | int | float | None)
     }
+    for name, value in plain.items():
+        if isinstance(value, float) and not isfinite(value):
+            raise BadInputError(
+                f"policy {kind.__qualname__} has {name}={value!r}, which a log cannot keep as a "
+                f"setting: give a finite number or None, or call the attribute _{name}"
+            )
     return {"type": f"{kind.__module__}.{kind.__qualname__}"} | plain

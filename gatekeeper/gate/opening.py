@@ -54,9 +54,9 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
     state = GateState(ledger, policy, guard, on_drift=given.reaction, model=given.model)
     admission = Admission(state, epsilon=given.epsilon, seed=given.own_seed, planned=given.planned)
     transaction = Transaction()
+    logged = given.logged(policy)
     log = _open(given.place, ledger)
     try:
-        logged = given.logged(policy)
         check_settings(log, logged)
         journal = Journal(
             log,

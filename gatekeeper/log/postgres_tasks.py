@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
+from gatekeeper.errors import BadInputError
+from gatekeeper.limits import MAX_ID, is_id
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.postgres_ids import as_text
 from gatekeeper.log.postgres_link import Link
@@ -35,7 +37,15 @@ class PostgresTasks:
         self._lock = Lock()  # threads share the connection
 
     def put(self, id_: str, task: Mapping[str, Any]) -> bool:
-        """Add a task or replace it; whether it is new."""
+        """Add a task or replace it; whether it is new.
+
+        Raises
+        ------
+        BadInputError
+            For an id that no output could have.
+        """
+        if not is_id(id_):
+            raise BadInputError(f"id={id_!r:.80}: give a string of 1 to {MAX_ID} bytes in UTF-8")
         with self._lock, self._link.connection() as db:
             values = (as_text(id_), json.dumps(dict(task)), self._name)
             found = db.execute(_PUT, values).fetchone()

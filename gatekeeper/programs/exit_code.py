@@ -12,6 +12,7 @@ from gatekeeper.errors import GatekeeperError
 from gatekeeper.limits import cause_of
 from gatekeeper.log.place import without_passwords
 from gatekeeper.programs.interrupt import Interrupt, prompt_interrupts
+from gatekeeper.programs.standard_output import open_closed_streams
 
 __all__ = ["exit_code_of"]
 
@@ -35,12 +36,13 @@ def exit_code_of(program: Callable[[], int]) -> int:
     Exception
         Any other error, which is a bug.
     """
+    open_closed_streams()
     _print_on_any_terminal()
     interrupt = Interrupt()
     try:
         with _quiet_tracker(), prompt_interrupts() as interrupt:
             code = program()
-            print(end="", flush=True)  # does nothing where standard output is closed
+            print(end="", flush=True)
     except GatekeeperError as e:
         if interrupt.number is not None:
             return _interrupted(interrupt)

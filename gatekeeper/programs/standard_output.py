@@ -1,4 +1,4 @@
-"""Standard output for the result of a program alone, whatever its libraries print."""
+"""Standard output for the result of a program alone, whatever its libraries print, or closed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 
-__all__ = ["result_alone"]
+__all__ = ["open_closed_streams", "result_alone"]
+
+
+def open_closed_streams() -> None:
+    """Let a standard stream that is closed, as by `>&-`, lead to the null device.
+
+    Python has None for it, to which a message to standard error is one to standard output, and a
+    file that the program opens would get its descriptor, with all that other processes print.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # the lowest free first
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(descriptor, True)
+            stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
 
 @contextmanager

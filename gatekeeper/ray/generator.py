@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from queue import SimpleQueue
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError
-from gatekeeper.ray.cluster import POLL, connected, reason_of
+from gatekeeper.ray.cluster import (
+    POLL,
+    actor_starter,
+    at_least_1,
+    check_reserved,
+    connected,
+    not_picklable,
+    reason_of,
+)
 from gatekeeper.types import Generation
-from gatekeeper.types.values import as_count
 
 __all__ = ["RayGenerator"]
 
@@ -55,7 +61,8 @@ class RayGenerator:
     MissingDependencyError
         Without the extra `ray`.
     BadInputError
-        For a number out of range, and for more than the whole cluster has.
+        For a number out of range, for more than the whole cluster has, and for a `make` that
+        cannot be pickled.
     GeneratorUnavailableError
         Where the generator cannot be made in the first actor, or actors die for a minute while they
         make it: the message has the reason.
@@ -71,10 +78,10 @@ class RayGenerator:
         attempts: int = 3,
         address: str | None = None,
     ) -> None:
-        for setting, value in (("actors", actors), ("attempts", attempts)):
-            if as_count(setting, value) < 1:
-                raise BadInputError(f"{setting}={value!r}: at least 1 is needed")
-        self.actors, self._attempts = actors, attempts
+        self.actors = at_least_1("actors", actors)
+        self._attempts = at_least_1("attempts", attempts)
+        check_reserved("gpus", gpus, zero=True)
+        check_reserved("cpus", cpus, zero=True)
         self._ray = connected(address)
         has = self._ray.cluster_resources()
         for kind, each in (("GPU", gpus), ("CPU", cpus)):
@@ -83,12 +90,7 @@ class RayGenerator:
                     f"actors={actors} with {each:g} {kind}s each: the cluster has "
                     f"{has.get(kind, 0.0):g}; give fewer"
                 )
-        self._make_actor = partial(
-            self._ray.remote(_Model)
-            .options(num_gpus=gpus, num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
-            .remote,
-            make,
-        )
+        self._make_actor = actor_starter(self._ray, _Model, make, gpus=gpus, cpus=cpus)
         self._closed = False
         self._free: SimpleQueue[_Started | None] = SimpleQueue()  # None where an actor died
         first, *others = [self._start() for _ in range(actors)]
@@ -117,9 +119,13 @@ class RayGenerator:
 
         Raises
         ------
+        BadInputError
+            For sampling that cannot be pickled.
         GeneratorUnavailableError
             Where the generator raises, and where so many actors died.
         """
+        if unsent := not_picklable(self._ray, "sampling", sampling):
+            raise BadInputError(unsent)
         started, why = self._free.get(), ""
         try:
             for _ in range(self._attempts):

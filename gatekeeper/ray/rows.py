@@ -9,7 +9,7 @@ import numpy as np
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.ray.worker import Make, Worker
-from gatekeeper.types import Generation
+from gatekeeper.types import Generation, Outcome, Verdict
 
 __all__ = ["VerifyRows"]
 
@@ -17,7 +17,8 @@ __all__ = ["VerifyRows"]
 class VerifyRows:
     """Verifies the rows of a Ray Data set: `data.map_batches(VerifyRows, ...)`, without a gate.
 
-    A batch comes back with the columns `verdict` (a `Verdict` as text), `detail` and `seconds`.
+    A batch comes back with the columns `verdict` (a `Verdict` as text), `detail` and `seconds`. A
+    row whose text is null, or no text, is an INFRA_ERROR.
 
     Parameters
     ----------
@@ -42,18 +43,20 @@ class VerifyRows:
             raise BadInputError(f"text={self._text!r}: the columns are {', '.join(batch)}")
         columns = {name: _plain(values) for name, values in batch.items()}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        outcomes = self._worker.verify_many(
-            [
-                (Generation(str(row.get("id", n)), row[self._text]), row)
-                for n, row in enumerate(rows)
-            ]
-        )
+        outcomes = [self._verified(str(row.get("id", n)), row) for n, row in enumerate(rows)]
         return {
             **batch,
             "verdict": np.array([outcome.verdict.value for outcome in outcomes]),
             "detail": np.array([outcome.detail for outcome in outcomes]),
             "seconds": np.array([outcome.seconds for outcome in outcomes]),
         }
+
+    def _verified(self, id_: str, row: dict[str, Any]) -> Outcome:
+        try:
+            generation = Generation(id_, row[self._text])
+        except BadInputError as e:  # such as a null
+            return Outcome(Verdict.INFRA_ERROR, detail=f"column {self._text!r}: {e}")
+        return self._worker.verify_many([(generation, row)])[0]
 
 
 def _plain(values: Any) -> list[Any]:

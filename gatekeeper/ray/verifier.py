@@ -12,10 +12,18 @@ from functools import partial
 from typing import Any
 
 from gatekeeper.errors import BadInputError, GatekeeperError
-from gatekeeper.ray.cluster import POLL, START_LIMIT, connected, reason_of
+from gatekeeper.ray.cluster import (
+    POLL,
+    START_LIMIT,
+    actor_starter,
+    at_least_1,
+    check_reserved,
+    connected,
+    not_picklable,
+    reason_of,
+)
 from gatekeeper.ray.worker import Make, Worker
 from gatekeeper.types import Generation, Outcome, Verdict
-from gatekeeper.types.values import as_count
 
 __all__ = ["RayVerifier"]
 
@@ -59,7 +67,7 @@ class RayVerifier:
     MissingDependencyError
         Without the extra `ray`.
     BadInputError
-        For a number out of range.
+        For a number out of range, and for a `make` that cannot be pickled.
     GatekeeperError
         The verifier cannot be made on the cluster: the message has the reason.
     """
@@ -77,22 +85,15 @@ class RayVerifier:
     ) -> None:
         if not (isinstance(make, str) or callable(make)):
             raise BadInputError(f"make={make!r:.80}: give a verifier's name or what makes one")
-        for setting, value in (("batch", batch), ("attempts", attempts), ("actors", actors or 1)):
-            if as_count(setting, value) < 1:
-                raise BadInputError(f"{setting}={value!r}: at least 1 is needed")
-        if not cpus > 0.0:
-            raise BadInputError(f"cpus={cpus!r}: a number above 0 is needed")
+        self._batch, self._attempts = at_least_1("batch", batch), at_least_1("attempts", attempts)
+        size = None if actors is None else at_least_1("actors", actors)
+        check_reserved("cpus", cpus, zero=False)
         self.name = name or _name_of(make)
         self.max_seconds: float | None = None
-        self._batch, self._attempts = batch, attempts
         self._ray = connected(address)
-        size = actors or max(1, int(self._ray.cluster_resources().get("CPU", 1) / cpus))
-        self._start_actor = partial(
-            self._ray.remote(Worker)
-            .options(num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
-            .remote,
-            make,
-        )
+        if size is None:
+            size = max(1, int(self._ray.cluster_resources().get("CPU", 1) / cpus))
+        self._start_actor = actor_starter(self._ray, Worker, make, cpus=cpus)
         self._changed = threading.Condition()
         self._waiting: list[_Item] = []
         self._nodes: dict[int, str] = {}  # of the actors that live, by slot
@@ -207,7 +208,7 @@ class RayVerifier:
     def _take(self, slot: int) -> list[_Item]:
         """The next batch of an actor; [] after `close`.
 
-        A fair part of what waits, so that actors end together; what was with an actor that died
+        A fair part of what waits, so that actors end together; what was in a batch that failed
         goes alone, so that one output that kills its actor takes no other with it.
         """
         with self._changed:
@@ -215,7 +216,7 @@ class RayVerifier:
                 node, others = self._nodes[slot], set(self._nodes.values())
                 fit = [item for item in self._waiting if item.may_run_on(node, others)]
                 part = min(self._batch, -(-len(fit) // len(self._nodes)))
-                items = fit[:1] if fit and fit[0].died_on else [i for i in fit if not i.died_on]
+                items = fit[:1] if fit and fit[0].alone else [i for i in fit if not i.alone]
                 items = items[:part]
                 for item in items:
                     self._waiting.remove(item)
@@ -228,13 +229,22 @@ class RayVerifier:
 
     def _ran(self, actor: Any, items: list[_Item], slot: int) -> bool:
         """Verify a batch; whether the actor lives on."""
+        call = None
         try:
             call = actor.verify_many.remote([item.pair for item in items])
             while not self._ray.wait([call], timeout=POLL)[0]:
                 if self._closed:
                     raise RuntimeError("the pool was closed")
             outcomes: list[Outcome] = self._ray.get(call)
+        except self._ray.exceptions.RayTaskError as e:  # one could not be read there, or sent back
+            if len(items) == 1:
+                items[0].end(f"the actor could not take or answer it: {reason_of(e)}")
+            else:
+                self._queue_again(items, alone=True)
+            return True
         except Exception as e:
+            if call is None and self._end_unsendable(items):
+                return True
             again = []
             for item in items:
                 item.died_on.append(self._nodes[slot])
@@ -245,12 +255,29 @@ class RayVerifier:
             with self._changed:
                 # Its own node may be dead: others must not wait for it.
                 self._nodes.pop(slot)
-                self._waiting[:0] = again
-                self._changed.notify_all()
+                self._queue_again(again, alone=True)
             return False
         for item, outcome in zip(items, outcomes, strict=True):
             item.future.set_result(outcome)
         return True
+
+    def _end_unsendable(self, items: list[_Item]) -> bool:
+        """End those that cannot be pickled, and queue the others again; False where all can be."""
+        reasons = [item.not_picklable(self._ray) for item in items]
+        if not any(reasons):
+            return False
+        for item, why in zip(items, reasons, strict=True):
+            if why:
+                item.end(why)
+        self._queue_again([i for i, why in zip(items, reasons, strict=True) if not why])
+        return True
+
+    def _queue_again(self, items: list[_Item], *, alone: bool = False) -> None:
+        with self._changed:
+            for item in items:
+                item.alone = item.alone or alone
+            self._waiting[:0] = items
+            self._changed.notify_all()
 
     def _end_waiting(self, why: str) -> None:
         with self._changed:
@@ -271,6 +298,7 @@ class _Item:
     pair: tuple[Generation, Any]
     future: Future[Outcome] = field(default_factory=Future)
     died_on: list[str] = field(default_factory=list)  # nodes, one for each actor that died
+    alone: bool = False  # whether it was in a batch that failed
 
     def may_run_on(self, node: str, others: set[str]) -> bool:
         """Whether it was not on this node yet, or no other node is left."""
@@ -278,7 +306,12 @@ class _Item:
 
     def begins(self) -> bool:
         """False where its caller no longer waits."""
-        return bool(self.died_on) or self.future.set_running_or_notify_cancel()
+        return self.future.running() or self.future.set_running_or_notify_cancel()
+
+    def not_picklable(self, ray: Any) -> str | None:
+        """What cannot be sent to an actor, and why; None where all can."""
+        generation, task = self.pair
+        return not_picklable(ray, "output", generation) or not_picklable(ray, "task", task)
 
     def end(self, why: str) -> None:
         self.future.set_result(Outcome(Verdict.INFRA_ERROR, detail=f"Ray: {why}"))

@@ -107,6 +107,7 @@ CODE_OUT = ("verify", "code", "items", "--sandbox", "local", "--out", "out")
 WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     # commands and options
     (("rnu",), ("'rnu'", "did you mean 'run'?")),
+    (("diagnose", "records", "--strata", "1000000"), ("strata=1000000", "give at most 50")),
     (("diagnoze", "records"), ("'diagnoze'", "did you mean 'diagnose'?")),
     (("Replay", "records"), ("'Replay'", "did you mean 'replay'?")),
     (("help",), ("'help'", "gatekeeper --help")),
@@ -362,7 +363,7 @@ def test_a_log_in_use(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("setup", "arguments", "code", "says"),
     [
-        ("exec 0<&-", "run -", 2, "standard input"),
+        ("exec 0<&-", "run -", 2, "/dev/stdin holds no task"),
         ("exec 0</dev/null", "run -", 2, "/dev/stdin holds no task"),
         ("exec 0<prose", "replay -", 2, "/dev/stdin, line 1: not JSON"),
         ("exec >&-", "run tasks", 0, "all of them verified"),
@@ -393,6 +394,36 @@ def test_wrong_surroundings(setup: str, arguments: str, code: int, says: str, fo
     )
     assert (ran.returncode, "Traceback" in ran.stderr) == (code, False), ran.stderr
     assert says in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("export whole.db", 0),
+        ("export whole.db --format csv", 0),
+        ("export whole.db -o table", 0),
+        ("show whole.db", 0),
+        ("report whole.db -o page", 0),
+        ("verify math maths --out -", 0),
+        ("signals good", 0),
+        ("--help", 0),
+        ("show no.db", 2),
+    ],
+)
+def test_closed_streams(arguments: str, code: int, folder: Path) -> None:
+    """As the null device: no message of one stream is in another."""
+    write(folder / "good", {"id": "a", "choices": [{"message": {"content": "a"}}]})
+
+    def run(closed: str) -> tuple[int, str, str]:
+        shell = f"exec {closed}; exec {sys.executable} -m gatekeeper {arguments}"
+        ran = subprocess.run(["bash", "-c", shell], cwd=folder, capture_output=True, text=True)
+        seconds = r"\d[\d.]* s\b"
+        return ran.returncode, re.sub(seconds, "", ran.stdout), re.sub(seconds, "", ran.stderr)
+
+    _, out, err = run("2>&2")
+    assert run(">&-") == (code, "", err)
+    assert run("2>&-") == (code, out, "")
+    assert run("0<&- >&- 2>&-") == (code, "", "")
 
 
 @pytest.mark.parametrize(

@@ -252,3 +252,16 @@ def test_split_conformal_verifies_nothing_while_it_calibrates() -> None:
     }
     by_stratum = {(d.stratum, d.threshold) for d in after if d.reason is Reason.POLICY}
     assert len(by_stratum) == 4
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("-inf")])
+def test_a_setting_that_no_log_keeps_is_refused(value: float, tmp_path: Path) -> None:
+    """NaN is not equal to itself: the same policy would not continue its own log."""
+    policy = Random(BETA)
+    policy.limit = value  # type: ignore[attr-defined]
+    with pytest.raises(BadInputError, match=r"policy Random has limit=.*call the attribute _limit"):
+        VerificationGate(policy, budget=Budget(fraction=BETA), log=tmp_path / "a.db")
+    assert not (tmp_path / "a.db").exists()
+    del policy.limit  # type: ignore[attr-defined]
+    policy._limit = value  # type: ignore[attr-defined]
+    VerificationGate(policy, budget=Budget(fraction=BETA), log=tmp_path / "a.db").close()

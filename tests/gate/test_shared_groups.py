@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from shared_runs import accounts, check_every_moment, reclaim
 from ticks import ticks
 
 from gatekeeper import Budget, Generation, Outcome, Random, Reason, Verdict, VerificationGate
+from gatekeeper.errors import BadInputError
 from gatekeeper.log import PostgresRun
 from gatekeeper.testing import make_generation
 
@@ -107,3 +109,28 @@ def test_a_full_group_is_full_in_all_processes_and_blocks_no_other(place: Postgr
     assert sum(d.verify for d in decisions["c"]) > 30
     assert decisions["a"][-1].reason in (Reason.GROUP_EXHAUSTED, Reason.POLICY)
     assert not decisions["a"][-1].verify
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"groups": {"day": 1e10}}, "groups['day']=10000000000.0"),
+        ({"groups": {"tenant": {"a": 1e10}}}, "groups['tenant']['a']=10000000000.0"),
+        ({"total": 1e10}, "total=10000000000.0"),
+        ({"startup": 1e18}, "startup=1e+18"),
+        ({"unit": "usd", "max_cost": 1e10}, "max_cost=10000000000.0"),
+    ],
+)
+def test_amounts_that_no_database_counts(
+    more: dict[str, Any], named: str, place: PostgresRun
+) -> None:
+    with pytest.raises(BadInputError, match=re.escape(f"{named}: several processes can share at")):
+        open_gate(place, Budget(fraction=0.9, **more))
+
+
+def test_the_largest_amounts(place: PostgresRun) -> None:
+    caps = {"tenant": dict.fromkeys("abc", 1e9), "day": 1e9}
+    with open_gate(place, Budget(fraction=0.9, total=1e9, startup=1e9, groups=caps)) as gate:
+        for i in range(8):
+            gate.maybe_verify(*output(1, i))
+        assert gate.status().spent + gate.status().warmup_spent > 0

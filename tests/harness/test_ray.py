@@ -7,11 +7,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -150,6 +152,45 @@ def test_an_output_that_kills_its_actor_takes_no_other_with_it(
     assert found[-1].detail == "RuntimeError: no connection"
     tried = Counter(line.split()[0] for line in (tmp_path / "notes").read_text().splitlines())
     assert tried["6"] == 3
+
+
+class Unreadable:
+    """Is pickled here, and cannot be read elsewhere."""
+
+    def __reduce__(self) -> Any:
+        return os.stat, ("/no/such/file",)
+
+
+class Kept(dict[str, Any]):
+    def __reduce__(self) -> Any:
+        raise TypeError("it stays here")
+
+
+class Keeps(Notes):
+    def verify(self, generation: Generation, task: Any) -> Outcome:
+        outcome = super().verify(generation, task)
+        return replace(outcome, meta=Kept()) if task == "keep" else outcome
+
+
+def test_what_cannot_be_sent_ends_alone_and_costs_no_actor(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    tasks: list[Any] = [None] * 12
+    tasks[2], tasks[5], tasks[8] = {"own": threading.Lock()}, Unreadable(), "keep"
+    with RayVerifier(partial(Keeps, str(tmp_path / "notes")), actors=1) as pool:
+        pids = set()
+        for _ in range(2):
+            pairs = [(Generation(f"{n}", "right"), task) for n, task in enumerate(tasks)]
+            found = pool.verify_batch(pairs)
+            pids |= {line.split()[1] for line in (tmp_path / "notes").read_text().splitlines()}
+    assert len(pids) == 1
+    failed = {n: o.detail for n, o in enumerate(found) if o.verdict is not Verdict.PASSED}
+    assert set(failed) == {2, 5, 8}
+    assert "task['own'] cannot be pickled: TypeError: cannot pickle '_thread.lock'" in failed[2]
+    assert "/no/such/file" in failed[5]
+    assert "it stays here" in failed[8]
+    with pytest.raises(BadInputError, match=r"make=functools.*: it cannot be pickled"):
+        RayVerifier(partial(Notes, threading.Lock()))
 
 
 def test_a_node_dies_and_each_verification_ends_elsewhere_charged_once(

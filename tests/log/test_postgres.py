@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -349,3 +350,15 @@ def test_the_command_run_resumes_and_plans(place: PostgresRun, capfd: Any) -> No
     assert len(read_run(place).outputs) == 6
     error = ran("--seed", "5", code=2)[1]
     assert f"--log {place} was written with --seed 0 (now 5)" in error
+
+
+def test_a_task_with_an_id_that_no_output_could_have_is_refused(place: PostgresRun) -> None:
+    from gatekeeper.log.postgres_tasks import PostgresTasks  # needs the extra
+
+    open_log(place).close()
+    with closing(PostgresTasks(place)) as tasks:
+        for id_ in ("x" * 1025, "\N{EURO SIGN}" * 342, "", "\ud800"):
+            with pytest.raises(BadInputError, match="give a string of 1 to 1024 bytes in UTF-8"):
+                tasks.put(id_, {})
+        assert tasks.put("x" * 1024, {"a": 1})
+        assert tasks.get("x" * 1024) == {"a": 1}

@@ -56,7 +56,7 @@ def diagnose(
     beta
         Budget at which policies are replayed, a share of the full cost in (0, 1).
     strata
-        K >= 2, how many cost strata: quantiles of ĉ over the warm-up.
+        K >= 2, how many cost strata: quantiles of ĉ over the warm-up; at most its length, or T0.
     warmup
         How many records come first, to fit the score.
     orders
@@ -76,6 +76,11 @@ def diagnose(
     """
     check_beta(beta)
     check_count("strata", strata, least=2)
+    if strata > (most := max(warmup, T0)):
+        raise BadInputError(
+            f"strata={strata!r}: their edges are quantiles of the costs in the warm-up; give at "
+            f"most {most}"
+        )
     orders = orders_for(len(table)) if orders is None else check_count("orders", orders)
     check_count("warmup", warmup)
     if not len(table):
