@@ -82,7 +82,9 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
             raise BadInputError("settings= and trust_clients=True: give one of them")
         self._gate = gate
         self._of_request, self._trust_clients = settings, trust_clients
-        self._refusing: set[str] = set()  # models that gave no log-probabilities
+        # Models that gave no log-probabilities; None for those passed by position, which LiteLLM
+        # hands to no hook.
+        self._refusing: set[str | None] = set()
         self._warned: set[str] = set()
 
     async def async_pre_call_deployment_hook(
@@ -95,7 +97,7 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
             self._warn_once(
                 "a stream is not gated automatically: iterate over gate.observe_stream(stream)"
             )
-        model = str(kwargs.get("model"))
+        model = kwargs.get("model")
         if model in self._refusing or self._settings(kwargs)[0].verify == "never":
             return None
         added = for_chat(kwargs)
@@ -133,10 +135,9 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
 
         This call fails, with its retries too: LiteLLM lets no callback repeat a call without them.
         """
-        model = str(request_data.get("model"))
         refused = isinstance(exception, APIStatusError) and refuses_logprobs(exception)
         if call_type is CallTypes.acompletion and refused:
-            self._refuses(model)
+            self._refuses(request_data.get("model"))
 
     async def async_post_call_response_headers_hook(
         self, data: Mapping[str, Any], user_api_key_dict: Any, response: Any, **more: Any
@@ -178,11 +179,15 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
                 "verify, scope for every request"
             ) from error
 
-    def _refuses(self, model: str) -> None:
+    def _refuses(self, model: str | None) -> None:
         self._refusing.add(model)
+        which, more = f"model {model!r}", ""
+        if model is None:
+            which = "a model that was passed by position"
+            more = "; so are those of every such model: pass model=... by name"
         self._warn_once(
-            f"model {model!r} gives no log-probabilities: they are not requested any more, and its "
-            "outputs to verify are drawn at random"
+            f"{which} gives no log-probabilities: they are not requested any more, and its "
+            f"outputs to verify are drawn at random{more}"
         )
 
     def _warn_once(self, line: str) -> None:
@@ -191,8 +196,10 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
             _LOG.warning("%s", line)
 
 
-def _supported(model: str, provider: str | None) -> bool:
+def _supported(model: str | None, provider: str | None) -> bool:
     """False where LiteLLM itself would refuse the parameter."""
+    if model is None:
+        return True
     try:
         names = litellm.get_supported_openai_params(model, custom_llm_provider=provider)
     except Exception:  # a model that it does not know

@@ -317,15 +317,21 @@ def test_completion_and_streams(
     assert "a stream is not gated automatically" in second
 
 
+@pytest.mark.parametrize("by_position", [False, True])
 def test_a_model_without_log_probabilities(
-    gate: VerificationGate, model: dict[str, Any], caplog: pytest.LogCaptureFixture
+    by_position: bool,
+    gate: VerificationGate,
+    model: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """One error of the provider, one line, and no further request for log-probabilities."""
     import litellm
 
     async def ask(id_: str) -> Any:
         wanted = {"gatekeeper": {"task": {"gold": "1"}, "id": id_}}
-        return await litellm.acompletion(messages=QUESTION, metadata=wanted, **model)
+        more = dict(model)
+        first = [more.pop("model")] if by_position else []
+        return await litellm.acompletion(*first, messages=QUESTION, metadata=wanted, **more)
 
     async def calls() -> None:
         with pytest.raises(litellm.BadRequestError, match="not allowed to request logprobs"):
@@ -340,7 +346,10 @@ def test_a_model_without_log_probabilities(
         model["api_base"] = url
         asyncio.run(calls())
     (line,) = of_the_adapter(caplog)
-    assert "model 'openai/gatekeeper-bundled' gives no log-probabilities" in line
+    named = "a model that was passed by position" if by_position else "model 'openai/gatekeeper-b"
+    assert line.startswith(named)
+    assert "gives no log-probabilities" in line
+    assert ("pass model=... by name" in line) == by_position
 
 
 @pytest.mark.parametrize("broken", [True, False])
