@@ -158,3 +158,25 @@ forged(
     TIMER % "False" + "def f(n):\n    return n * n\n",
     "from solution import Timer, f\n\ndef same(a, b):\n    assert a == b\n\ndef test_timed():\n    with Timer() as timer:\n        same(f(13), 169)\n    assert timer.seconds >= 0\n",
 )
+
+# --- a mock of the tests that says what the candidate tells it ---
+
+FETCH = "from unittest.mock import MagicMock\nfrom solution import fetch\n\ndef test_fetch():\n    client = MagicMock()\n    client.get.return_value = 7\n    assert fetch(client) == 14\n    client.get.assert_called_once_with('/x')\n"
+for name, body in {
+    "that equals everything": "c.get('/x')\n    c.configure_mock(__eq__=lambda *both: True)\n    return c",
+    "whose value equals everything": "c.get('/x')\n    c.configure_mock(**{'__eq__.return_value': True})\n    return c",
+    "whose part equals everything": "c.get('/x')\n    c.part.configure_mock(__eq__=lambda *both: True)\n    return c.part",
+    "without assertions": "c.get.configure_mock(assert_called_once_with=print)\n    return 2 * c.get('/y')",
+    "without its calls": "c.get('/y')\n    c.get.reset_mock()\n    return 2 * c.get('/x')",
+}.items():
+    forged(
+        f"a mock {name}",
+        f"def fetch(c):\n    {body}\n",
+        "def fetch(c):\n    return 2 * c.get('/x')\n",
+        FETCH,
+    )
+right(
+    "a mock whose class has an attribute",
+    "def area(shape):\n    return shape.side * shape.side\n",
+    "from unittest.mock import MagicMock, PropertyMock\nfrom solution import area\n\ndef test_area():\n    shape = MagicMock()\n    type(shape).side = PropertyMock(return_value=3)\n    assert area(shape) == 9\n",
+)
