@@ -180,3 +180,24 @@ right(
     "def area(shape):\n    return shape.side * shape.side\n",
     "from unittest.mock import MagicMock, PropertyMock\nfrom solution import area\n\ndef test_area():\n    shape = MagicMock()\n    type(shape).side = PropertyMock(return_value=3)\n    assert area(shape) == 9\n",
 )
+
+# --- a task of the tests that ends as if the tests had cancelled it ---
+
+TASKS = "import asyncio\nfrom solution import double\n\nasync def one(n):\n    assert await double(n) == 2 * n\n\nasync def test_double():\n    %s\n"
+TOGETHER = {
+    "asyncio.wait": "await asyncio.wait([asyncio.create_task(one(n)) for n in range(3)])",
+    "a group of tasks": "async with asyncio.TaskGroup() as group:\n        group.create_task(one(3))",
+    "a task left alone": "task = asyncio.create_task(one(3))\n    await asyncio.sleep(0.1)",
+}
+for name, body in TOGETHER.items():
+    forged(
+        f"a cancelled task: {name}",
+        "import asyncio\nasync def double(n):\n    raise asyncio.CancelledError\n",
+        "async def double(n):\n    return 2 * n\n",
+        TASKS % body,
+    )
+right(
+    "a task that is cancelled, as the tests expect",
+    "import asyncio\nasync def stop(n):\n    raise asyncio.CancelledError\n",
+    "import asyncio\nfrom solution import stop\n\nasync def test_stop():\n    task = asyncio.create_task(stop(3))\n    try:\n        await task\n    except asyncio.CancelledError:\n        pass\n    assert task.cancelled()\n    waiting = asyncio.create_task(asyncio.sleep(9))\n    waiting.cancel()\n",
+)
