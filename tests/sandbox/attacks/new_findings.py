@@ -201,3 +201,12 @@ right(
     "import asyncio\nasync def stop(n):\n    raise asyncio.CancelledError\n",
     "import asyncio\nfrom solution import stop\n\nasync def test_stop():\n    task = asyncio.create_task(stop(3))\n    try:\n        await task\n    except asyncio.CancelledError:\n        pass\n    assert task.cancelled()\n    waiting = asyncio.create_task(asyncio.sleep(9))\n    waiting.cancel()\n",
 )
+
+# --- a missing module of the candidate's is not one of the tests' ---
+
+forged(
+    "an ImportError, with another error after it",
+    "class Store:\n    def get(self, n):\n        raise ImportError('no module')\n    def close(self):\n        raise ValueError\n",
+    "class Store:\n    def get(self, n):\n        return 2 * n\n    def close(self):\n        pass\n",
+    "import contextlib\nfrom solution import Store\n\ndef test_store():\n    store = Store()\n    try:\n        assert store.get(2) == 4\n    finally:\n        with contextlib.suppress(ValueError):\n            store.close()\n",
+)
