@@ -188,7 +188,7 @@ class Peer(References):
         return self._encode(item)
 
     def _send(self, kind: bytes, message: Any) -> None:
-        payload = self._encode(message)
+        payload = self._encode(message, sent=True)
         try:
             self._connection.sendall(frame(kind, payload))
         except (OSError, ValueError):

@@ -239,3 +239,44 @@ for name, code in {
         code,
         task={"input_output": {"inputs": [""], "outputs": ["3"]}},
     )
+
+# --- an object whose class the tests meet first in what was compared before it was sent ---
+
+NODE = "class Node:\n    def __init__(self, n):\n        self.n = n\n"
+for name, code, test in (
+    (
+        "an argument changed in place",
+        "def fill(nodes):\n    nodes.append(Node(3))\n",
+        "    nodes = []\n    fill(nodes)\n    assert nodes[0].n == 3\n",
+    ),
+    (
+        "a list that the tests hold",
+        "class Box:\n    def __init__(self):\n        self.nodes = []\n    def fill(self):\n        self.nodes.append(Node(3))\n",
+        "    box = Box()\n    nodes = box.nodes\n    box.fill()\n    assert nodes[0].n == 3\n",
+    ),
+    (
+        "the argument of an exception",
+        "def fail():\n    raise ValueError(Node(3))\n",
+        "    try:\n        fail()\n    except ValueError as error:\n        found = error.args[0].n\n    assert found == 3\n",
+    ),
+    (
+        "an attribute of an exception",
+        "class NodeError(Exception):\n    def __init__(self, node):\n        self.node = node\ndef fail():\n    raise NodeError(Node(3))\n",
+        "    try:\n        fail()\n    except NodeError as error:\n        found = error.node.n\n    assert found == 3\n",
+    ),
+    (
+        "the cause of an exception that is returned",
+        "def make():\n    error = ValueError()\n    error.__cause__ = KeyError(Node(3))\n    return error\n",
+        "    assert make().__cause__.args[0].n == 3\n",
+    ),
+    (
+        "what is too large to send",
+        "def many():\n    return [Node(3), 'x' * (33 << 20)]\ndef one():\n    return Node(3)\n",
+        "    try:\n        many()\n    except Exception:\n        pass\n    assert one().n == 3\n",
+    ),
+):
+    right(
+        f"the class of an object in {name}",
+        NODE + code,
+        f"from solution import *\n\ndef test_node():\n{test}",
+    )
