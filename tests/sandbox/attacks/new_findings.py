@@ -280,3 +280,39 @@ for name, code, test in (
         NODE + code,
         f"from solution import *\n\ndef test_node():\n{test}",
     )
+
+# --- an argument that the candidate keeps, and changes later ---
+
+KEEPER = "class Keeper:\n    def __init__(self, items=()):\n        self.items = items\n    def keep(self, items):\n        self.items = items\n        return items\n    def add(self, item):\n        self.items.append(item)\n    def total(self):\n        return sum(self.items)\n"
+for name, code, body in (
+    (
+        "in an object",
+        KEEPER,
+        "items = []\n    keeper = Keeper(items)\n    keeper.add(3)\n    assert items == [3]\n    items.append(4)\n    assert keeper.total() == 7\n",
+    ),
+    (
+        "in an attribute",
+        KEEPER,
+        "items = []\n    keeper = Keeper()\n    keeper.items = items\n    keeper.add(3)\n    assert items == [3]\n",
+    ),
+    (
+        "and returns",
+        KEEPER,
+        "items = []\n    keeper = Keeper()\n    assert keeper.keep(items) is items\n    keeper.add(3)\n    assert items == [3]\n",
+    ),
+    (
+        "in a closure",
+        "def squares(known):\n    def square(n):\n        known[n] = n * n\n        return known[n]\n    return square\n",
+        "known = {}\n    assert squares(known)(3) == 9\n    assert known == {3: 9}\n",
+    ),
+    (
+        "in a context manager",
+        "import contextlib\n@contextlib.contextmanager\ndef logged(log):\n    log.append('in')\n    yield\n    log.append('out')\n",
+        "log = []\n    with logged(log):\n        assert log == ['in']\n    assert log == ['in', 'out']\n",
+    ),
+):
+    right(
+        f"an argument that is kept {name}",
+        code,
+        f"from solution import *\n\ndef test_kept():\n    {body}",
+    )
