@@ -257,9 +257,11 @@ def _programs(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
         seconds += finished.seconds
         finished = replace(finished, seconds=seconds)
         kind, payload = finished.answers[0] if finished.answers else (b"", b"")
-        if not kind:
+        # A program may end itself with `os._exit(0)`: its output decides, as it does otherwise.
+        ended = not kind and finished.end is End.CLOSED and finished.report.status[0] == 0
+        if not kind and not ended:
             verdict, detail = _unanswered(where, finished, terms)
-        elif kind != b"D":
+        elif kind not in (b"D", b""):
             verdict, detail = _final(kind, payload, where, finished)
         elif same_output(finished.stdout, case.expected):
             continue

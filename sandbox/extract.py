@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 __all__ = ["extract_code"]
 
-_LABEL = re.compile(r"[ \t]*([\w+.-]*)")
+_OPENING = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w+.-]*)")
 _PYTHON = {"python", "python3", "py", ""}
 
 
@@ -34,7 +34,7 @@ def extract_code(text: str) -> str:
 
 
 def _fences(text: str) -> Iterator[tuple[str, str]]:
-    """Label and body of each fence. A fence opens a line; the last one may not be closed.
+    """Label and body of each fence, as Markdown has them. The last one may not be closed.
 
     Line by line, in linear time: one regular expression for the whole text would try each line as
     the end of every fence.
@@ -43,22 +43,26 @@ def _fences(text: str) -> Iterator[tuple[str, str]]:
     last = len(lines) - 1
     number = 0
     while number < last:  # a line that opens a fence is not the last one
-        label = _opening(lines[number])
+        opening = _OPENING.match(lines[number])
         number += 1
-        if label is None:
+        if opening is None or "`" in opening.string[opening.end(2) :]:
             continue
+        indent, marks, label = opening.groups()
         start = number
-        while number <= last and lines[number].strip(" \t") != "```":
+        while number <= last and not _closes(lines[number], indent, marks):
             number += 1
         body = "\n".join(lines[start:number])
         yield label.lower(), body + "\n" if start < number <= last else body
         number += 1
 
 
-def _opening(line: str) -> str | None:
-    """The label, maybe empty, of the fence that a line opens; None if it opens none."""
-    fence = line.lstrip(" \t")
-    if not fence.startswith("```") or "`" in fence[3:]:
-        return None
-    found = _LABEL.match(fence, 3)
-    return found[1] if found else None
+def _closes(line: str, indent: str, marks: str) -> bool:
+    """Whether a line closes a fence: as many marks or more, not four columns further in.
+
+    So a fence in the docstring of a function does not end the code.
+    """
+    fence = line.strip(" \t")
+    if len(fence) < len(marks) or fence.strip(marks[0]):
+        return False
+    further = line[: line.index(fence)].expandtabs(4)
+    return len(further) < len(indent.expandtabs(4)) + 4

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 
 __all__ = ["same_output"]
+
+# Not what `Decimal` also takes: "0101", which is a text of digits, "1_000", "٣", "nan".
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 def same_output(printed: str, expected: str) -> bool:
@@ -26,8 +30,10 @@ def same_output(printed: str, expected: str) -> bool:
 
 
 def _numbers(line: str) -> list[Decimal] | None:
-    try:
-        numbers = [Decimal(word) for word in line.split()]
-    except InvalidOperation:
+    words = line.split()
+    if not all(map(_NUMBER.fullmatch, words)):
         return None
-    return numbers if all(number.is_finite() for number in numbers) else None
+    try:
+        return [Decimal(word) for word in words]
+    except InvalidOperation:  # an exponent of too many digits
+        return None

@@ -53,8 +53,9 @@ _MODULES = (
 
 # The argument is a path to connect to, or the number of an inherited socket.
 LOADER = """
-import json, socket, sys, types
-where = sys.argv[1]
+import json, site, socket, sys, types
+where = sys.argv.pop()
+site.setquit()
 sys.path[:] = [path for path in sys.path if path]
 if where.isdigit():
     control = socket.socket(fileno=int(where))

@@ -21,7 +21,11 @@ _RULES = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
 _UNORDERED = (Kind.LIST, Kind.SET)
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _CHOICE = re.compile(
-    r"\\text\{\(?([a-j])(?:[).:]\s*[^{}]*)?\}.*|\(([A-Ja-j])\).*|([A-J])\)?(?:[.:].*)?"
+    r"\\text\{\(?([a-j])(?:[).:]\s*[^{}]*)?\}.*|\(([A-Ja-j])\).*|([A-J])(?:\).*|[.:].*)?"
+)
+_ANOTHER_CHOICE = re.compile(  # "(A) or (B)", "C) 5, D) 6", "(C)(D)", but not "(B) f(a)=(a+b)(c)"
+    r"^\([A-J]\)\(?([A-J])\)|(?<![A-Za-z)}])\(([A-Ja-j])\)|(?:[,;]|\\lor ?)([A-J])(?=\)|$)"
+    r"|\b(?:or|and) \(?([a-j])\)?\}"
 )
 _EXPLICIT_CHOICE = re.compile(r"\\text\{\(?[a-j][).]?\}|\([A-J]\)")
 _BASE = re.compile(r"\(?([0-9][0-9A-Za-z]*)\)?_\{\(?(\d+)\)?\}")
@@ -167,6 +171,9 @@ class AnswerComparer:
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self._used("structure")
                     return False
+        if _far_apart(y):
+            self._used("structure")
+            return False
         for decide in (self._text, self._base):
             verdict = decide(x, y)
             if verdict is not None:
@@ -187,7 +194,8 @@ class AnswerComparer:
             self._used("choice")
             return False
         self._used("choice")
-        return _letter(wanted) == _letter(given)
+        chosen = {_letter(match) for match in (given, *_ANOTHER_CHOICE.finditer(answer))}
+        return chosen == {_letter(wanted)}
 
     def _text(self, gold: str, answer: str) -> bool | None:
         wanted, given = _TEXT.fullmatch(gold), _TEXT.fullmatch(answer)
@@ -239,6 +247,13 @@ class AnswerComparer:
             return None
         self._used("symbolic")
         return self._symbolic(gold, answer)
+
+
+def _far_apart(text: str) -> bool:
+    """Whether an answer gives two numbers as approximately equal that are not: 5 and 6, say."""
+    exactly, _, nearly = text.partition(r"\approx")
+    x, y = exact.value(exactly), exact.value(nearly)
+    return x is not None and y is not None and abs(x - y) > abs(x) / 20
 
 
 def _letter(match: re.Match[str]) -> str:

@@ -48,7 +48,9 @@ _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
 )
-_SCIENTIFIC = re.compile(r"(?<![\w.])(\d+\.\d+)[eE]\+?(-?\d{1,3})(?!\w|\.\d)")
+_SCIENTIFIC = re.compile(  # but 2e-1 and 2e+1 are sums
+    r"(?<![\w.])(?:(\d+\.\d+)[eE]\+?(-?\d{1,3})|(\d+)[eE](\d{1,3}))(?!\w|\.\d)"
+)
 _WORDLIKE = re.compile(  # short runs of letters are products of variables, except these
     r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|red|men|min|hrs|mph|mm|cm|km"
     r"|kg|ft|lbs?)"
@@ -78,7 +80,7 @@ def normalise(text: str) -> str | None:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
     text = _join_commas(_GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text))
     text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
-    tokens = _without_ends(_TOKEN.findall(_SCIENTIFIC.sub(r"\1\\cdot10^{\2}", text)))
+    tokens = _without_ends(_TOKEN.findall(_SCIENTIFIC.sub(r"\1\3\\cdot10^{\2\4}", text)))
     if _nesting(tokens) > MAX_NESTING:
         return None
     try:
@@ -291,6 +293,9 @@ class _Speller:
             if name in ("left", "right") and self.peek() == ".":
                 self.at += 1
             return ""
+        if name in ("color", "textcolor"):
+            self.argument()
+            return self.argument() if self.peek() == "{" else ""
         if name in TEXT:
             return self.text()
         name = SAME.get(name, "\\" + name)

@@ -46,6 +46,11 @@ _DOLLAR = Unit((("money", 1),), Fraction(100))
 
 _WORD = r"\\text\{[^{}]*\}(?:\^\{\d\})?"
 _TRAILING = re.compile(rf"(?:\^\{{\\circ\}}|\\%|{_WORD}(?:(?:/|\\cdot)?{_WORD})*)$")
+_SCALES = {
+    "dozen": "12", "hundred": "100", "thousand": "1000", "million": "10^{6}", "billion": "10^{9}",
+    "trillion": "10^{12}",
+}  # fmt: skip
+_SCALED = re.compile(rf"\\text\{{({'|'.join(_SCALES)})(?: (?=\w)|(?=\}}))")  # million, million cm
 _FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
 
@@ -55,11 +60,15 @@ def split(text: str) -> tuple[str, Unit | None]:
     sign = "-" if text.startswith("-") else ""
     body = text.removeprefix("-")
     if body.startswith(r"\$"):
-        return sign + body[2:], _DOLLAR
+        value = split(body[2:])[0] if _SCALED.search(body) else body[2:]
+        return sign + value, _DOLLAR
     match = _TRAILING.search(text)
     if not match or not _VALUE_END.search(text[: match.start()]):
         return text, None
     value, suffix = text[: match.start()], match[0]
+    if scale := _SCALED.match(suffix):
+        value = rf"({value})\cdot{_SCALES[scale[1]]}"
+        suffix = rf"\text{{{suffix[scale.end() :]}"
     if suffix == r"^{\circ}":  # but sin 30° is not an angle
         return (text, None) if _FUNCTION.search(value) else (value, DEGREE)
     return value, PERCENT if suffix == r"\%" else _parse(suffix)

@@ -99,8 +99,8 @@ def _module(name: str = "candidate") -> types.ModuleType:
 
     Not "__main__", except for scripts: a demonstration at the end of the code must not run.
     """
-    module = types.ModuleType(name)
-    sys.modules[name] = module
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__file__ = "candidate.py"
     return module
 
 
@@ -179,7 +179,10 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
         atexit._run_exitfuncs()  # these may print, as at the end of any program
-        sys.stdout.flush()
+        streams: tuple[Any, ...] = (sys.stdout, sys.__stdout__)
+        for stream in streams:  # the program may have replaced or closed it
+            if not getattr(stream, "closed", False):
+                stream.flush()
         send(b"D", b"")
     except MemoryError:
         send(b"M", "in the code: out of memory")

@@ -5,7 +5,7 @@ number. Frames:
 
     Q  a question: (operation, arguments, keyword arguments, surroundings, (changed loans, all))
     A  its answer: (value, changed arguments, number of the argument that the value is, printed,
-       number of the loan that the value is, changed loans)
+       number of the loan that the value is, changed loans, loans that arguments are)
     X  its answer: an exception; (classes, arguments, attributes, its number, its text, printed)
 
 None stands for an absent field, except in the arguments.
@@ -13,7 +13,8 @@ None stands for an absent field, except in the arguments.
 While a peer waits for an answer it answers questions: callbacks. The final contents of a list, dict
 or set of the arguments are sent back, so that a change in place is seen. A list, dict or set that
 the tests receive is a loan: their changes to it, as in `cart.items.append(x)`, are sent with the
-next question, and the candidate's changes with the answer. `surroundings` are changes of the tests
+next question, and the candidate's changes with the answer. So is an argument that the candidate
+keeps. `surroundings` are changes of the tests
 to their process that a candidate would see in one process (`surroundings.py`); `printed` is the
 text that the candidate wrote to streams that the tests replaced.
 
@@ -26,6 +27,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import socket
+import sys
 from typing import Any
 
 from gatekeeper.sandbox.inside.codec import decode
@@ -118,7 +120,7 @@ class Peer(References):
             if kind == b"Q":
                 self._answer(payload)
             elif kind == b"A":
-                value, changes, same, printed, loan, loans = payload
+                value, changes, same, printed, loan, loans, kept = payload
                 given = [*arguments, *keywords.values()]
                 for number, changed in changes or ():
                     update(given[number], changed)
@@ -128,6 +130,8 @@ class Peer(References):
                     self._changed(loans)
                 if loan:
                     self._borrow(loan, value)
+                for number, loan in kept or ():
+                    self._borrow(loan, given[number])
                 return value if same is None else given[same]
             else:
                 *described, printed = payload
@@ -174,7 +178,16 @@ class Peer(References):
                 same = next((i for i, item in enumerate(given) if item is value), None)
                 loan = self._lend(value) if same is None else 0
             returned = value if same is None else None
-            seen = changes or None, same, printed or None, loan, changed or None
+            moved = {number for number, _ in changes}
+            kept = [
+                (number, lent)
+                for number in range(len(given))
+                if type(given[number]) in MUTABLE
+                # `arguments` and `given` refer to it, maybe `changes` and `value`, and this call.
+                and sys.getrefcount(given[number]) > 3 + (number in moved) + (number == same)
+                and (lent := self._lend(given[number]))
+            ]
+            seen = changes or None, same, printed or None, loan, changed or None, kept or None
             self._send(b"A", (returned, *seen))
         except GoneError:
             raise
@@ -188,7 +201,7 @@ class Peer(References):
         return self._encode(item)
 
     def _send(self, kind: bytes, message: Any) -> None:
-        payload = self._encode(message)
+        payload = self._encode(message, sent=True)
         try:
             self._connection.sendall(frame(kind, payload))
         except (OSError, ValueError):

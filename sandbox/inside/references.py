@@ -98,7 +98,8 @@ class References:
         description = self._describe(item)
         return reference(self.export(item)), (description,)
 
-    def _encode(self, item: object, limit: int = LIMIT) -> bytes:
+    def _encode(self, item: object, limit: int = LIMIT, *, sent: bool = False) -> bytes:
+        """An item as bytes; `sent`: which the other side will receive."""
         return encode(item, limit, other=self.refer, instance=self._instance, **UNBOUNDED)
 
     # Exceptions

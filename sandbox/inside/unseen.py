@@ -32,6 +32,7 @@ class Unseen:
         self._counts = counts
         self._error: BaseException | None = None
         self._futures: dict[int, Any] = {}  # futures that ended with an error, by their id
+        self._cancelled: list[Any] = []  # tasks
         self._threads = any(name in text for name in ("thread", "Thread", "futures", "asyncio"))
         sys.unraisablehook = lambda args: self._note(args.exc_value)  # callbacks, `_thread`
         if self._threads:
@@ -47,6 +48,13 @@ class Unseen:
         """Raises AssertionError if there was such an error."""
         if self._tasks:
             gc.collect()  # only after that does asyncio report an error that was not retrieved
+        for task in self._cancelled:
+            try:
+                task.result()  # the error that ended it, if no code has retrieved that
+            except BaseException as error:
+                self._note(error)
+                self._note(error.__context__)  # of Python 3.10, which raises a copy
+        self._cancelled.clear()
         for future in self._futures.values():
             self._note(future._exception)
         self._futures.clear()
@@ -89,10 +97,21 @@ class Unseen:
 
     def _watch_tasks(self) -> None:
         loop = importlib.import_module("asyncio.base_events").BaseEventLoop
-        handle = loop.default_exception_handler
+        handle, create = loop.default_exception_handler, loop.create_task
 
         def noted(made: Any, context: dict[str, Any]) -> None:
             self._note(context.get("exception"))
             handle(made, context)
 
-        loop.default_exception_handler = noted
+        def ended(task: Any) -> None:
+            # A candidate that raises CancelledError would end a task as if the tests had done so,
+            # and a TaskGroup or `asyncio.wait` would say nothing.
+            if task.cancelled():
+                self._cancelled.append(task)
+
+        def create_task(made: Any, *arguments: Any, **keywords: Any) -> Any:
+            task = create(made, *arguments, **keywords)
+            task.add_done_callback(ended)
+            return task
+
+        loop.default_exception_handler, loop.create_task = noted, create_task

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gatekeeper.sandbox.extract import _fences as fences
@@ -88,6 +88,9 @@ def test_expectations_are_not_in_the_call() -> None:
         ("```python\nx = 1\nwhile", "x = 1\nwhile"),  # cut off by a token limit
         ("  ```Python\r\n  x = 1\r\n  ```", "x = 1\n"),
         ("```python\n```", ""),
+        ("~~~python\nx = 1\n~~~", "x = 1\n"),
+        ("````python\nx = 1\n```\n````", "x = 1\n```\n"),
+        ("```python\nif x:\n    ```\n    ```\n```\nbye", "if x:\n    ```\n    ```\n"),
     ],
 )
 def test_code_is_taken_out_of_its_fence(text: str, code: str) -> None:
@@ -96,14 +99,17 @@ def test_code_is_taken_out_of_its_fence(text: str, code: str) -> None:
 
 # What a fence was before it was read line by line, which took a time that grew with its square.
 _FENCE = re.compile(
-    r"^[ \t]*```[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n(?P<body>.*?)(?:^[ \t]*```[ \t]*$|\Z)",
+    r"^[ \t]*(?P<marks>```+)[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n"
+    r"(?P<body>.*?)(?:^[ \t]*(?P=marks)`*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+_FAR_IN = re.compile(r"^ *\t|^ {4}", re.MULTILINE)  # such a line may not close a fence
 
 
 @given(st.lists(st.sampled_from(["```", "`", " ", "\t", "\n", "py", "é", "-", "\r", "\x0b"])))
 def test_fences_are_what_the_expression_finds(parts: list[str]) -> None:
     text = "".join(parts)
+    assume(not _FAR_IN.search(text))
     found = [(match["label"].lower(), match["body"]) for match in _FENCE.finditer(text)]
     assert list(fences(text)) == found
 

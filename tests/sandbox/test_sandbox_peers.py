@@ -234,8 +234,8 @@ def reference(number: int, description: Any = FUNCTION) -> bytes:
 
 
 def answer(value: bytes, changes: Any = (), same: Any = None) -> bytes:
-    rest = (encode([*changes]), encode(same), encode([]), encode(0), encode([]))
-    return frame(b"A", head(b"t", 6) + value + b"".join(rest))
+    rest = (encode([*changes]), encode(same), encode([]), encode(0), encode([]), encode([]))
+    return frame(b"A", head(b"t", 7) + value + b"".join(rest))
 
 
 OPENED = 2  # questions before the call: to start, for f

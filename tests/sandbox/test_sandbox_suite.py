@@ -185,6 +185,11 @@ def test_functional_tests_hold_json() -> None:
         ("Yes", "yes", False),
         ("yes 1.0", "yes 1", False),
         ("1e3", "1000", True),
+        ("+.5 -0", "0.50 0.", True),
+        ("101", "0101", False),  # digits in base two, say
+        ("007", "7", False),
+        ("1_000", "1000", False),
+        ("٣", "3", False),
         ("nan", "nan", True),
         ("nan", "1", False),
         ("snan", "1", False),  # a number that raises when it is compared

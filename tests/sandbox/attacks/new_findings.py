@@ -3,7 +3,7 @@
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
 
-from attacks.program import Program, pair, shape
+from attacks.program import Program, attack, pair, shape
 
 __all__ = ["FINDINGS"]
 
@@ -158,3 +158,161 @@ forged(
     TIMER % "False" + "def f(n):\n    return n * n\n",
     "from solution import Timer, f\n\ndef same(a, b):\n    assert a == b\n\ndef test_timed():\n    with Timer() as timer:\n        same(f(13), 169)\n    assert timer.seconds >= 0\n",
 )
+
+# --- a mock of the tests that says what the candidate tells it ---
+
+FETCH = "from unittest.mock import MagicMock\nfrom solution import fetch\n\ndef test_fetch():\n    client = MagicMock()\n    client.get.return_value = 7\n    assert fetch(client) == 14\n    client.get.assert_called_once_with('/x')\n"
+for name, body in {
+    "that equals everything": "c.get('/x')\n    c.configure_mock(__eq__=lambda *both: True)\n    return c",
+    "whose value equals everything": "c.get('/x')\n    c.configure_mock(**{'__eq__.return_value': True})\n    return c",
+    "whose part equals everything": "c.get('/x')\n    c.part.configure_mock(__eq__=lambda *both: True)\n    return c.part",
+    "without assertions": "c.get.configure_mock(assert_called_once_with=print)\n    return 2 * c.get('/y')",
+    "without its calls": "c.get('/y')\n    c.get.reset_mock()\n    return 2 * c.get('/x')",
+}.items():
+    forged(
+        f"a mock {name}",
+        f"def fetch(c):\n    {body}\n",
+        "def fetch(c):\n    return 2 * c.get('/x')\n",
+        FETCH,
+    )
+right(
+    "a mock whose class has an attribute",
+    "def area(shape):\n    return shape.side * shape.side\n",
+    "from unittest.mock import MagicMock, PropertyMock\nfrom solution import area\n\ndef test_area():\n    shape = MagicMock()\n    type(shape).side = PropertyMock(return_value=3)\n    assert area(shape) == 9\n",
+)
+
+# --- a task of the tests that ends as if the tests had cancelled it ---
+
+TASKS = "import asyncio\nfrom solution import double\n\nasync def one(n):\n    assert await double(n) == 2 * n\n\nasync def test_double():\n    %s\n"
+TOGETHER = {
+    "asyncio.wait": "await asyncio.wait([asyncio.create_task(one(n)) for n in range(3)])",
+    "a group of tasks": "async with asyncio.TaskGroup() as group:\n        group.create_task(one(3))",
+    "a task left alone": "task = asyncio.create_task(one(3))\n    await asyncio.sleep(0.1)",
+}
+for name, body in TOGETHER.items():
+    forged(
+        f"a cancelled task: {name}",
+        "import asyncio\nasync def double(n):\n    raise asyncio.CancelledError\n",
+        "async def double(n):\n    return 2 * n\n",
+        TASKS % body,
+    )
+right(
+    "a task that is cancelled, as the tests expect",
+    "import asyncio\nasync def stop(n):\n    raise asyncio.CancelledError\n",
+    "import asyncio\nfrom solution import stop\n\nasync def test_stop():\n    task = asyncio.create_task(stop(3))\n    try:\n        await task\n    except asyncio.CancelledError:\n        pass\n    assert task.cancelled()\n    waiting = asyncio.create_task(asyncio.sleep(9))\n    waiting.cancel()\n",
+)
+
+# --- a missing module of the candidate's is not one of the tests' ---
+
+forged(
+    "an ImportError, with another error after it",
+    "class Store:\n    def get(self, n):\n        raise ImportError('no module')\n    def close(self):\n        raise ValueError\n",
+    "class Store:\n    def get(self, n):\n        return 2 * n\n    def close(self):\n        pass\n",
+    "import contextlib\nfrom solution import Store\n\ndef test_store():\n    store = Store()\n    try:\n        assert store.get(2) == 4\n    finally:\n        with contextlib.suppress(ValueError):\n            store.close()\n",
+)
+
+# --- programs that end, or print, in a way of their own ---
+
+for name, code in {
+    "exit()": "print(3)\nexit()\n",
+    "quit(0)": "print(3)\nquit(0)\n",
+    "os._exit(0)": "import os\nprint(3, flush=True)\nos._exit(0)\n",
+    "its output closed": "import sys\nprint(3)\nsys.stdout.close()\n",
+    "its output wrapped": "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8')\nprint(3)\n",
+    "its errors wrapped": "import io, sys\nsys.stderr = io.TextIOWrapper(sys.stderr.buffer, encoding='utf-8')\nprint(3)\n",
+    "its output replaced at the end": "import io, sys\nprint(3)\nsys.stdout = io.StringIO()\nprint(4)\n",
+    "no arguments": "import sys\nprint(open(sys.argv[1]).read() if len(sys.argv) > 1 else 3)\n",
+    "its own file": "import os\nprint(3 if os.path.basename(__file__) else 4)\n",
+}.items():
+    FINDINGS.append(
+        shape(
+            f"found: a program with {name}", code, input_output={"inputs": [""], "outputs": ["3"]}
+        )
+    )
+for name, code in {
+    "too early": "import os\nos._exit(0)\n",
+    "with an error": "import os\nprint(3, flush=True)\nos._exit(1)\n",
+}.items():
+    FINDINGS += attack(
+        "forged",
+        f"found: a program ends {name}",
+        code,
+        task={"input_output": {"inputs": [""], "outputs": ["3"]}},
+    )
+
+# --- an object whose class the tests meet first in what was compared before it was sent ---
+
+NODE = "class Node:\n    def __init__(self, n):\n        self.n = n\n"
+for name, code, test in (
+    (
+        "an argument changed in place",
+        "def fill(nodes):\n    nodes.append(Node(3))\n",
+        "    nodes = []\n    fill(nodes)\n    assert nodes[0].n == 3\n",
+    ),
+    (
+        "a list that the tests hold",
+        "class Box:\n    def __init__(self):\n        self.nodes = []\n    def fill(self):\n        self.nodes.append(Node(3))\n",
+        "    box = Box()\n    nodes = box.nodes\n    box.fill()\n    assert nodes[0].n == 3\n",
+    ),
+    (
+        "the argument of an exception",
+        "def fail():\n    raise ValueError(Node(3))\n",
+        "    try:\n        fail()\n    except ValueError as error:\n        found = error.args[0].n\n    assert found == 3\n",
+    ),
+    (
+        "an attribute of an exception",
+        "class NodeError(Exception):\n    def __init__(self, node):\n        self.node = node\ndef fail():\n    raise NodeError(Node(3))\n",
+        "    try:\n        fail()\n    except NodeError as error:\n        found = error.node.n\n    assert found == 3\n",
+    ),
+    (
+        "the cause of an exception that is returned",
+        "def make():\n    error = ValueError()\n    error.__cause__ = KeyError(Node(3))\n    return error\n",
+        "    assert make().__cause__.args[0].n == 3\n",
+    ),
+    (
+        "what is too large to send",
+        "def many():\n    return [Node(3), 'x' * (33 << 20)]\ndef one():\n    return Node(3)\n",
+        "    try:\n        many()\n    except Exception:\n        pass\n    assert one().n == 3\n",
+    ),
+):
+    right(
+        f"the class of an object in {name}",
+        NODE + code,
+        f"from solution import *\n\ndef test_node():\n{test}",
+    )
+
+# --- an argument that the candidate keeps, and changes later ---
+
+KEEPER = "class Keeper:\n    def __init__(self, items=()):\n        self.items = items\n    def keep(self, items):\n        self.items = items\n        return items\n    def add(self, item):\n        self.items.append(item)\n    def total(self):\n        return sum(self.items)\n"
+for name, code, body in (
+    (
+        "in an object",
+        KEEPER,
+        "items = []\n    keeper = Keeper(items)\n    keeper.add(3)\n    assert items == [3]\n    items.append(4)\n    assert keeper.total() == 7\n",
+    ),
+    (
+        "in an attribute",
+        KEEPER,
+        "items = []\n    keeper = Keeper()\n    keeper.items = items\n    keeper.add(3)\n    assert items == [3]\n",
+    ),
+    (
+        "and returns",
+        KEEPER,
+        "items = []\n    keeper = Keeper()\n    assert keeper.keep(items) is items\n    keeper.add(3)\n    assert items == [3]\n",
+    ),
+    (
+        "in a closure",
+        "def squares(known):\n    def square(n):\n        known[n] = n * n\n        return known[n]\n    return square\n",
+        "known = {}\n    assert squares(known)(3) == 9\n    assert known == {3: 9}\n",
+    ),
+    (
+        "in a context manager",
+        "import contextlib\n@contextlib.contextmanager\ndef logged(log):\n    log.append('in')\n    yield\n    log.append('out')\n",
+        "log = []\n    with logged(log):\n        assert log == ['in']\n    assert log == ['in', 'out']\n",
+    ),
+):
+    right(
+        f"an argument that is kept {name}",
+        code,
+        f"from solution import *\n\ndef test_kept():\n    {body}",
+    )

@@ -97,7 +97,7 @@ def test_plain(tmp_path):
     for given, expected in task["pairs"]:
         path = Path(__file__).with_name("solution.py")
         done = subprocess.run(
-            [sys.executable, "-S", path], cwd=tmp_path, input=given.encode(), capture_output=True
+            [sys.executable, path], cwd=tmp_path, input=given.encode(), capture_output=True
         )
         assert done.returncode == 0, done.stderr
         got, wanted = ([line.split() for line in text.strip().splitlines()]
