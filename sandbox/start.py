@@ -48,6 +48,7 @@ _MODULES = (
     "lockdown",
     "files",
     "procfs",
+    "streams",
     "supervisor",
 )  # each after those that it imports
 

@@ -327,7 +327,7 @@ class VerificationGate(ClientMethods, LoopMethods):
 
         In the child of a fork it does nothing: what is open belongs to the parent.
         """
-        if self._life.forked:
+        if self._life.has_forked():
             return
         self._verification.close()
         self._life.stop()

@@ -78,7 +78,7 @@ class Lifecycle:
         transaction: Transaction,
         sinks: Sinks,
     ) -> None:
-        self.read = reader.read
+        self.read, self.has_forked = reader.read, transaction.has_forked
         self._state, self._admission, self._log = state, admission, journal
         self._unit, self._verifies = unit, verifies
         self._lock = RLock()  # a signal handler may ask for the status in the middle of a step
@@ -91,11 +91,6 @@ class Lifecycle:
     def phase(self) -> str:
         """The phase for the next candidate: the policy's, or "relearning"."""
         return self._state.decider.phase
-
-    @property
-    def forked(self) -> bool:
-        """Whether this process is a fork of the one that made the gate."""
-        return self._transaction.forked
 
     # -- admission ------------------------------------------------------------------------------
 

@@ -36,8 +36,7 @@ class Transaction:
         self._broken: BaseException | None = None
         self._depth = 0
 
-    @property
-    def forked(self) -> bool:
+    def has_forked(self) -> bool:
         """Whether this process is a fork of the one that made the gate."""
         return self._process is not _process
 

@@ -49,6 +49,7 @@ from gatekeeper.sandbox.inside.lockdown import (
     landlock_version,
     users,
 )
+from gatekeeper.sandbox.inside.streams import stream_into_pipes
 from gatekeeper.sandbox.inside.warmup import warm_up
 from gatekeeper.sandbox.inside.wire import frame
 
@@ -74,7 +75,7 @@ def main(control: socket.socket) -> None:
     control = socket.socket(fileno=os.dup(given))
     os.close(given)
     settings = json.loads(control.recv(1 << 20))
-    _stream_into_pipes()
+    stream_into_pipes()
     try:
         supervisor = Supervisor(control, settings)
     except Exception as error:
@@ -87,26 +88,6 @@ def main(control: socket.socket) -> None:
             control.send(json.dumps({"failed": f"no process can be made: {error}"}).encode())
     supervisor.close()
     os._exit(0)
-
-
-def _stream_into_pipes() -> None:
-    """Make standard output and error anew, as streams into a pipe, which cannot seek.
-
-    A stream finds that out when it is made, and children, whose streams are pipes, inherit it. Else
-    `io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")` would fail in a program.
-    """
-    reading, writing = os.pipe()
-    for number, name, buffering in ((1, "stdout", -1), (2, "stderr", 1)):
-        before = os.dup(number)
-        os.dup2(writing, number)
-        errors = getattr(sys, name).errors
-        made = open(number, "w", buffering, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
-        setattr(sys, name, made)
-        setattr(sys, f"__{name}__", made)
-        os.dup2(before, number)
-        os.close(before)
-    os.close(reading)
-    os.close(writing)
 
 
 class Supervisor:
