@@ -17,7 +17,6 @@ from typing import Any, Self
 from gatekeeper.errors import BadInputError
 from gatekeeper.sandbox.control import DISTURBED, undisturbed
 from gatekeeper.sandbox.evaluate import Judged, UnjudgeableError, evaluate
-from gatekeeper.sandbox.extract import extract_code
 from gatekeeper.sandbox.pool import Pool
 from gatekeeper.sandbox.run_loop import FORGIVEN_SECONDS, TAIL_BYTES, Terms
 from gatekeeper.sandbox.suite import Suite, read_suite
@@ -177,10 +176,9 @@ class Sandbox:
         self.close()
 
     def _verify(self, generation: Generation, suite: Suite, cancelled: threading.Event) -> Outcome:
-        code = extract_code(generation.text)
-        if not code.strip():
+        code = suite.candidate(generation.text)
+        if not code:
             return Outcome(Verdict.NO_ANSWER, detail="the output contains no code", meta=_UNTRIED)
-        code = suite.candidate(code)
         problem = "the verification was cancelled"
         lost = spared = False  # whether a worker was lost, and then not lost by a control run
         for attempt in range(1 + RETRIES):

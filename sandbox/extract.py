@@ -4,33 +4,50 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-__all__ = ["extract_code"]
+__all__ = ["binds", "extract_code"]
 
 _OPENING = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w+.-]*)")
 _PYTHON = {"python", "python3", "py", ""}
 
 
-def extract_code(text: str) -> str:
+def extract_code(text: str, names: Collection[str] = ()) -> str:
     """The code of an answer.
 
     Parameters
     ----------
     text
         The model's answer.
+    names
+        Names that the tests use. A fence that binds none of them may show how to call the solution.
 
     Returns
     -------
     str
         The last Markdown fence that is labelled as Python; else the last without a label; else all
-        of the text. Common indentation of a fence is removed.
+        of the text. Fences that bind one of the names take precedence, if there are any. Common
+        indentation of a fence is removed.
     """
     text = text.removeprefix("\ufeff")  # byte order mark: not valid in a string of Python code
     found = list(_fences(text.replace("\r\n", "\n")))
     labelled = [body for label, body in found if label in _PYTHON and label]
     bodies = labelled or [body for label, body in found if label in _PYTHON]
-    return textwrap.dedent(bodies[-1]) if bodies else text
+    programs = [textwrap.dedent(body) for body in bodies] or [text]
+    return ([code for code in programs if binds(code, names)] or programs)[-1]
+
+
+def binds(code: str, names: Collection[str]) -> bool:
+    """Whether a line of the code defines one of the names, or assigns to it.
+
+    A search in linear time, not a parse: the host's work must not depend on a candidate's text.
+    """
+    if not names:
+        return False
+    name = f"(?:{'|'.join(map(re.escape, sorted(names)))})"
+    defined = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+{name}\b"
+    assigned = rf"^{name}[ \t]*(?::[^=\n]*)?=[^=]"
+    return re.search(f"{defined}|{assigned}", code, re.MULTILINE) is not None
 
 
 def _fences(text: str) -> Iterator[tuple[str, str]]:

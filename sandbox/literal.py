@@ -41,10 +41,11 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class LiteralTest:
-    """`call` is evaluated in the sandbox; `holds` judges its value, decoded, in the parent."""
+    """`call`, which uses `names`, is evaluated in the sandbox; `holds` judges its decoded value."""
 
     source: str
     call: str
+    names: frozenset[str]
     holds: Callable[[object], bool]  # may raise what the comparison raises
 
 
@@ -82,7 +83,8 @@ def parse(test: str, helpers: frozenset[str] = frozenset()) -> LiteralTest | Non
         source = test[call.col_offset : call.end_col_offset]
     else:
         source = ast.get_source_segment(test, call) or ""
-    return LiteralTest(test, source, holds) if source else None
+    names = frozenset(node.id for node in ast.walk(call) if isinstance(node, ast.Name))
+    return LiteralTest(test, source, names, holds) if source else None
 
 
 def _cut(

@@ -6,7 +6,6 @@ import ast
 import contextlib
 import functools
 import json
-import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.syntax import parse_python
+from gatekeeper.sandbox.extract import binds, extract_code
 from gatekeeper.sandbox.inside.counting import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read_tests
@@ -81,14 +81,18 @@ class Suite:
     def __len__(self) -> int:
         return len(self.cases or self.literal or self.tests)
 
-    def candidate(self, text: str) -> str:
-        """The program to run: the text, after the prompt that it completes."""
+    def candidate(self, answer: str) -> str:
+        """The program to run: the code of a model's answer, after the prompt that it completes.
+
+        "" if the answer has no code.
+        """
+        names = self.reading.theirs.union(*(test.names for test in self.literal))
+        text = extract_code(answer, names)
+        if not text.strip():
+            return ""
         if not self.prompt or self.entry is None:
             return text
-        # A search, not a parse: the host's work must not depend on a candidate's text.
-        name = re.escape(self.entry)
-        bound = rf"^\s*((async\s+)?def|class)\s+{name}\b|^{name}\s*(:[^=\n]*)?=[^=]"
-        if not re.search(bound, text, re.MULTILINE):
+        if not binds(text, [self.entry]):
             return self.prompt + text
         given = "" if "__future__" in text else self.provided
         return f"{given}\n{text}" if given else text
@@ -322,7 +326,8 @@ def _calls(name: str, pairs: Iterable[tuple[list[Any], Any]], setup: str) -> Sui
     for arguments, expected in pairs:
         call = f"{function}({', '.join(map(repr, arguments))})"
         source = f"{name}({', '.join(map(repr, arguments))}) == {expected!r}"
-        tests.append(LiteralTest(source, call, functools.partial(_same_value, expected)))
+        names = frozenset({name, "Solution"})
+        tests.append(LiteralTest(source, call, names, functools.partial(_same_value, expected)))
     sources, imports = tuple(test.source for test in tests), _imports(setup)
     return Suite(setup, imports, sources, tuple(tests), reading=_reading_of(imports))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import time
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from gatekeeper.sandbox.extract import _fences as fences
 from gatekeeper.sandbox.extract import extract_code
 from gatekeeper.sandbox.literal import parse
+from gatekeeper.sandbox.suite import read_suite
 
 
 @pytest.mark.parametrize(
@@ -97,6 +99,29 @@ def test_code_is_taken_out_of_its_fence(text: str, code: str) -> None:
     assert extract_code(text) == code
 
 
+USAGE = "```python\n{0}\n```\nFor example:\n```python\n{1}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "taken"),
+    [
+        ("def f(x): return x", "print(f(3))", 0),
+        ("def f(x): return x", "f(3) == 3", 0),
+        ("def f(x): return x", "def f(x): return -x", 1),
+        ("  class f:\n    pass", "  y = f()", 0),
+        ("f = lambda x: x", "print(f(3))", 0),
+        ("def g(x): return x", "print(g(3))", 1),
+    ],
+)
+def test_code_that_shows_a_call_is_not_the_solution(first: str, second: str, taken: int) -> None:
+    """A fence that defines what the tests use comes before a later one that does not."""
+    text = USAGE.format(first, second)
+    expected = textwrap.dedent((first, second)[taken]) + "\n"
+    assert extract_code(text, {"f"}) == expected
+    suite = read_suite("a", {"tests": ["assert f(1) == 1"]})
+    assert suite.candidate(text) == expected
+
+
 # What a fence was before it was read line by line, which took a time that grew with its square.
 _FENCE = re.compile(
     r"^[ \t]*(?P<marks>```+)[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n"
@@ -114,10 +139,14 @@ def test_fences_are_what_the_expression_finds(parts: list[str]) -> None:
     assert list(fences(text)) == found
 
 
-def test_fences_are_read_in_linear_time() -> None:
+@pytest.mark.parametrize("unit", ["``\n", "\n", " ", " \n", "def ", "async\t", "f:", "f"])
+def test_answers_are_read_in_linear_time(unit: str) -> None:
+    task = {"test": "def check(candidate):\n    assert candidate(1) == 1\n"}
+    suite = read_suite("a", task | {"entry_point": "f", "prompt": "def f(x):\n"})
+
     def seconds(copies: int) -> float:
         started = time.process_time()
-        extract_code("```" + "a" * copies + "`\n" + " " * copies + "``\n" * copies)
+        suite.candidate("```" + "a" * copies + "`\n" + " " * copies + unit * copies)
         return time.process_time() - started
 
     small = min(seconds(2_000) for _ in range(5))
