@@ -43,6 +43,20 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "round": round,
 }
 
+def _special(target: Any, name: str) -> Any:
+    """A special method, bound as a `with` statement binds it.
+
+    `type(target).__exit__(target)` passes a mock one argument too many: what its class has is
+    bound already.
+    """
+    for base in type(target).__mro__:
+        if name in vars(base):
+            found = vars(base)[name]
+            bind = getattr(type(found), "__get__", None)
+            return found if bind is None else bind(found, target, type(target))
+    return getattr(type(target), name)  # an error
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, f"__{name}__") for name in (*BINARY, *BITWISE, *INPLACE, *UNARY)},
     **{name: getattr(operator, name) for name in (*ORDERINGS, "eq", "ne")},
@@ -64,8 +78,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "isinstance": isinstance,
     "issubclass": issubclass,
     "dir": dir,
-    "enter": lambda o: type(o).__enter__(o),
-    "exit": lambda o, *error: type(o).__exit__(o, *error),
+    "enter": lambda o: _special(o, "__enter__")(),
+    "exit": lambda o, *error: _special(o, "__exit__")(*error),
 }
 """The operations that one side may request on an object of the other, by name."""
 
