@@ -181,6 +181,7 @@ class Sandbox:
             return Outcome(Verdict.NO_ANSWER, detail="the output contains no code", meta=_UNTRIED)
         problem = "the verification was cancelled"
         lost = spared = False  # whether a worker was lost, and then not lost by a control run
+        disturbed = False  # whether one was ever lost by a control run
         for attempt in range(1 + RETRIES):
             if attempt:
                 time.sleep(0.1 * 2**attempt)
@@ -196,7 +197,8 @@ class Sandbox:
                 if before and spared:
                     return error.outcome()
                 problem, lost = str(error), True
-                if not spared:
+                disturbed = disturbed or not spared
+                if disturbed:
                     problem += f"; {DISTURBED}, so the candidate may not be the cause"
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)

@@ -43,6 +43,7 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "round": round,
 }
 
+
 def _special(target: Any, name: str) -> Any:
     """A special method, bound as a `with` statement binds it.
 

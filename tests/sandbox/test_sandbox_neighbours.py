@@ -126,6 +126,12 @@ def test_a_sandbox_that_is_lost_each_time_is_the_candidate_s_doing(
     outcome = settled(partial(pool.verify, generation(SQUARE), TASKS["literal"]))
     assert (outcome.verdict, outcome.error) == ("resource_exceeded", 1), outcome
     assert "twice" in outcome.detail
+    with monkeypatch.context() as patch:
+        controls = cycle([True, False, True])  # those that a busy machine lets end well
+        patch.setattr(Sandbox, "_undisturbed", lambda *_: next(controls))
+        outcome = pool.verify(generation(SQUARE), TASKS["literal"])
+    assert outcome.verdict == "infra_error"
+    assert control.DISTURBED in outcome.detail
     monkeypatch.setattr(control, "run_jobs", lose)
     outcome = pool.verify(generation(SQUARE), TASKS["literal"])
     assert (outcome.verdict, outcome.error) == ("infra_error", None), outcome
