@@ -180,25 +180,23 @@ class Sandbox:
         if not code:
             return Outcome(Verdict.NO_ANSWER, detail="the output contains no code", meta=_UNTRIED)
         problem = "the verification was cancelled"
-        lost = spared = False  # whether a worker was lost, and then not lost by a control run
-        disturbed = False  # whether one was ever lost by a control run
+        spared: list[bool] = []  # after each loss of a worker: whether a control run lost none
         for attempt in range(1 + RETRIES):
             if attempt:
                 time.sleep(0.1 * 2**attempt)
             if cancelled.is_set():
                 break
             try:
-                judged, about = self._try(suite, code, cancelled, again=lost)
+                judged, about = self._try(suite, code, cancelled, again=bool(spared))
                 return _outcome(judged, about, self._timeout)
             except UnjudgeableError as error:
                 return Outcome(Verdict.INFRA_ERROR, detail=str(error), meta=_UNTRIED)
             except _CandidateLostError as error:
-                before, spared = spared, self._undisturbed(error, cancelled)
-                if before and spared:
+                spared.append(self._undisturbed(error, cancelled))
+                if spared[-2:] == [True, True]:
                     return error.outcome()
-                problem, lost = str(error), True
-                disturbed = disturbed or not spared
-                if disturbed:
+                problem = str(error)
+                if not all(spared):
                     problem += f"; {DISTURBED}, so the candidate may not be the cause"
             except (LostError, OSError) as error:  # such as too many open files
                 problem = str(error)

@@ -12,11 +12,11 @@ None stands for an absent field, except in the arguments.
 
 While a peer waits for an answer it answers questions: callbacks. The final contents of a list, dict
 or set of the arguments are sent back, so that a change in place is seen. A list, dict or set that
-the tests receive is a loan: their changes to it, as in `cart.items.append(x)`, are sent with the
-next question, and the candidate's changes with the answer. So is an argument that the candidate
-keeps. `surroundings` are changes of the tests
-to their process that a candidate would see in one process (`surroundings.py`); `printed` is the
-text that the candidate wrote to streams that the tests replaced.
+the tests receive, or that the candidate keeps of the arguments, is a loan: the tests' changes to
+it, as in `cart.items.append(x)`, are sent with the next question, and the candidate's changes with
+the answer. `surroundings` are changes of the tests to their process that a candidate would see in
+one process (`surroundings.py`); `printed` is the text that the candidate wrote to streams that the
+tests replaced.
 
 Every process is forked with this loaded, so it imports no module that must be reset after a fork:
 threading, random, asyncio.
