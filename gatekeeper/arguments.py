@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from operator import index
+from typing import Any
+
 from gatekeeper.errors import BadInputError
 
 __all__ = ["check_beta", "check_count", "is_number"]
@@ -23,17 +26,18 @@ def check_beta(beta: float) -> float:
     return float(beta)
 
 
-def check_count(name: str, value: int, *, least: int = 1) -> int:
-    """Return a count.
+def check_count(name: str, value: Any, *, least: int = 1) -> int:
+    """Return a count as an int; NumPy's whole numbers are counts, too.
 
     Raises
     ------
     BadInputError
         It is not a whole number of at least `least`.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    if not is_whole or (count := index(value)) < least:
         raise BadInputError(f"{name}={value!r}: must be a whole number of at least {least}")
-    return value
+    return count
 
 
 def is_number(value: object) -> bool:

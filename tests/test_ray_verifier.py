@@ -127,7 +127,7 @@ def test_what_a_pool_cannot_do_is_refused(pool: Any, monkeypatch: pytest.MonkeyP
     with pytest.raises(BadInputError, match=r"Holds object.*: it cannot be pickled: Type"):
         pool(Holds())
     for setting, wrong in (("actors", 0), ("actors", -1), ("attempts", 0)):
-        with pytest.raises(BadInputError, match=f"{setting}={wrong}: at least 1 is needed"):
+        with pytest.raises(BadInputError, match=f"{setting}={wrong}: must be a whole number"):
             pool(Passes, **{setting: wrong})
     for cpus in (-1, float("nan"), float("inf")):
         with pytest.raises(BadInputError, match=f"cpus={cpus}: a finite number"):

@@ -9,13 +9,12 @@ from math import inf
 from typing import Any
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
-from gatekeeper.types.values import as_count, as_number
+from gatekeeper.types.values import as_number
 
 __all__ = [
     "POLL",
     "START_LIMIT",
     "actor_starter",
-    "at_least_1",
     "check_reserved",
     "connected",
     "not_picklable",
@@ -78,14 +77,6 @@ def actor_starter(ray: Any, cls: type, make: Any, **reserved: float) -> Callable
         given = ", ".join(f"{setting}={value!r}" for setting, value in reserved.items())
         raise BadInputError(f"{given}: {e}") from None
     return partial(actors.remote, make)
-
-
-def at_least_1(setting: str, value: Any) -> int:
-    """The whole number. Raises BadInputError for anything else, and below 1."""
-    count = as_count(setting, value)
-    if count < 1:
-        raise BadInputError(f"{setting}={value!r}: at least 1 is needed")
-    return count
 
 
 def check_reserved(setting: str, value: Any, *, zero: bool) -> None:

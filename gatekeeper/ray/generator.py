@@ -7,11 +7,11 @@ from queue import SimpleQueue
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
+from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError, GeneratorUnavailableError
 from gatekeeper.ray.cluster import (
     POLL,
     actor_starter,
-    at_least_1,
     check_reserved,
     connected,
     not_picklable,
@@ -78,8 +78,8 @@ class RayGenerator:
         attempts: int = 3,
         address: str | None = None,
     ) -> None:
-        self.actors = at_least_1("actors", actors)
-        self._attempts = at_least_1("attempts", attempts)
+        self.actors = check_count("actors", actors)
+        self._attempts = check_count("attempts", attempts)
         check_reserved("gpus", gpus, zero=True)
         check_reserved("cpus", cpus, zero=True)
         self._ray = connected(address)

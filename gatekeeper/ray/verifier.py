@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from gatekeeper.arguments import check_count
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.ray.cluster import (
     POLL,
     START_LIMIT,
     actor_starter,
-    at_least_1,
     check_reserved,
     connected,
     not_picklable,
@@ -85,8 +85,8 @@ class RayVerifier:
     ) -> None:
         if not (isinstance(make, str) or callable(make)):
             raise BadInputError(f"make={make!r:.80}: give a verifier's name or what makes one")
-        self._batch, self._attempts = at_least_1("batch", batch), at_least_1("attempts", attempts)
-        size = None if actors is None else at_least_1("actors", actors)
+        self._batch, self._attempts = check_count("batch", batch), check_count("attempts", attempts)
+        size = None if actors is None else check_count("actors", actors)
         check_reserved("cpus", cpus, zero=False)
         self.name = name or _name_of(make)
         self.max_seconds: float | None = None

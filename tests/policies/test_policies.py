@@ -234,7 +234,7 @@ def test_records_that_share_an_id_are_refused_or_told_apart() -> None:
 @pytest.mark.parametrize(
     ("policy", "arguments"),
     [
-        *((cls, {"warmup": w}) for cls in (Threshold, CST, HGA) for w in (0, -1, 2.5, "9")),
+        *((cls, {"warmup": w}) for cls in (Threshold, CST, HGA) for w in (0, -1, 2.5, "9", True)),
         *((Random, {"warmup": w}) for w in (-1, 2.5)),
         *((cls, {"strata": k}) for cls in (CST, HGA) for k in (0, -1, 2.5)),
         *((HGA, {"calibration": n}) for n in (-1, 10.5)),
@@ -249,6 +249,11 @@ def test_invalid_settings_are_refused_by_name_and_value(
     ((name, value),) = arguments.items()
     with pytest.raises(BadInputError, match=f"{name}={value!r}"):
         policy(0.2, **arguments)
+
+
+def test_a_count_from_numpy_is_a_count() -> None:
+    """As an int: `json` takes the state of a policy, which may contain it."""
+    assert type(CST(0.2, warmup=np.int64(9), strata=np.uint8(3)).warmup) is int
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, -0.1, nan, "0.2", None, True])
