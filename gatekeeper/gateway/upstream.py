@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Mapping, Set
+from typing import Any
 
 import aiohttp
 from aiohttp import HttpVersion11, web
@@ -147,6 +148,15 @@ def _passed(headers: CIMultiDictProxy[str], stops: Set[str]) -> CIMultiDict[str]
     )
 
 
+def _head(
+    answer: aiohttp.ClientResponse, stops: Set[str], own: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Status, reason and headers of an answer to forward, and the gateway's own headers."""
+    headers = _passed(answer.headers, stops)
+    headers.extend(own or {})
+    return {"status": answer.status, "reason": answer.reason, "headers": headers}
+
+
 class PassedResponse(web.StreamResponse):
     """The upstream's answer; its head is sent with the first piece of the body, or without any.
 
@@ -170,9 +180,7 @@ class PassedResponse(web.StreamResponse):
     def __init__(
         self, answer: aiohttp.ClientResponse, own: Mapping[str, str] | None = None
     ) -> None:
-        headers = _passed(answer.headers, HOP_BY_HOP if own is None else OF_A_BODY)
-        headers.extend(own or {})
-        super().__init__(status=answer.status, reason=answer.reason, headers=headers)
+        super().__init__(**_head(answer, HOP_BY_HOP if own is None else OF_A_BODY, own))
         self.of_upstream = answer.headers
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
@@ -190,9 +198,7 @@ class WholeResponse(web.Response):
     def __init__(
         self, answer: aiohttp.ClientResponse, body: bytes, own: Mapping[str, str] | None = None
     ) -> None:
-        headers = _passed(answer.headers, OF_A_BODY)
-        headers.extend(own or {})
-        super().__init__(status=answer.status, reason=answer.reason, body=body, headers=headers)
+        super().__init__(body=body, **_head(answer, OF_A_BODY, own))
         self.of_upstream = answer.headers
 
 
