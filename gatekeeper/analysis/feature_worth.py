@@ -102,7 +102,7 @@ class _Chooser:
 
     def __init__(self, table: RecordTable, evidence: Evidence, beta: float) -> None:
         self._raw = raw_of_records(table)
-        self._label = np.concatenate([table.error[:T0], evidence.label])
+        self._label = evidence.stream.error
         # As many labels as such a run has and the policy remembers; each fit is without one fold.
         labelled = np.flatnonzero(~np.isnan(self._label))
         most = min(T0 + beta * evidence.p.size, KNOWN) * FOLDS / (FOLDS - 1)

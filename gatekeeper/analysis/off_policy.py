@@ -88,7 +88,7 @@ class Evidence:
             )
         known = ~np.isnan(table.error)
         self.complete = bool(known.all())
-        drawn = known if self.complete or table.verified is None else known & (table.verified == 1)
+        drawn = known if self.complete else table.drawn
         p = np.ones(len(table)) if self.complete else table.propensity
         _check_chances(p)
         assert p is not None
@@ -147,8 +147,7 @@ class Evidence:
             Shape (n,): numbers of the parts of the outputs after the warm-up. Each part has its
             own error of prediction.
         """
-        label = np.concatenate([self._table.error[:T0], self.label])
-        label[:T0][~self._drawn[:T0]] = nan
+        label = self.stream.error
         if self.complete:
             return LabelPosterior(label, np.zeros(label.size), [])
         propensity = np.full(label.size, -1)

@@ -71,9 +71,7 @@ def _of_records(table: RecordTable) -> OutputTable:
         raise _impossible_cost(table.ids[bad[0]], cost[bad[0]].item())
     n = len(table)
     p = np.full(n, nan) if table.propensity is None else table.propensity
-    drawn = np.isfinite(table.error)
-    if table.verified is not None:
-        drawn &= table.verified != 0.0
+    drawn = table.drawn
     right = 1.0 - table.error
     return OutputTable(
         table.ids,

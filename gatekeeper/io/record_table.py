@@ -82,6 +82,12 @@ class RecordTable:
             None if self.value is None else self.value[at],
         )
 
+    @property
+    def drawn(self) -> NDArray[np.bool_]:
+        """Which labels are the gate's own, (N,): an external verdict is no random sample."""
+        known = ~np.isnan(self.error)
+        return known if self.verified is None else known & (self.verified != 0.0)
+
     def __len__(self) -> int:
         return len(self.ids)
 

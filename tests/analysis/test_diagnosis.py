@@ -173,6 +173,24 @@ def test_labels_weigh_by_propensity() -> None:
     assert some.notes == ["each label counts 1 / propensity"]
 
 
+def test_external_verdicts_are_no_sample() -> None:
+    """A person reports wrong outputs that were not drawn: no figure changes. Where every output has
+    a verdict, all of them count."""
+    table = records(6000, rates=RATES)
+    share = np.where(np.arange(6000) < 50, 1.0, 0.1)
+    drawn = np.random.default_rng(1).random(6000) < share
+    log = replace(table, error=np.where(drawn, table.error, nan), propensity=share)
+    reported = ~drawn & (table.error == 1) & (np.arange(6000) % 3 == 0)
+    error = np.where(reported, 1.0, log.error)
+    seen = diagnose(replace(log, error=error, verified=drawn.astype(float)))
+    note = f"{reported.sum()} external verdicts do not count: they are no random sample"
+    assert seen.notes[0] == note
+    assert repr(replace(seen, notes=seen.notes[1:])) == repr(diagnose(log))
+
+    audited = replace(log, error=table.error, verified=drawn.astype(float))
+    assert repr(diagnose(audited, orders=1)) == repr(diagnose(table, orders=1))
+
+
 def test_labels_that_a_policy_chose_are_not_a_sample() -> None:
     """Only outputs drawn at random count; without them, strata are not compared."""
     table = records(6000, rates=RATES)

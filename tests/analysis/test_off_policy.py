@@ -110,6 +110,13 @@ def test_intervals_cover_as_often_as_said() -> None:
         assert 0.90 * runs <= times <= runs, name
 
 
+def test_a_verdict_of_unknown_source_is_the_gates_own() -> None:
+    """As in the estimates: records of which only some have the field `verified`."""
+    log = log_of(make_stream("usual", 600, 0), chance=0.1, seed=0)
+    some = np.where(np.arange(600) % 2, nan, 1.0)
+    assert (Evidence(replace(log, verified=some)).drawn == Evidence(log).drawn).all()
+
+
 # -- files that cannot answer ----------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import nan
 
 import numpy as np
 
@@ -90,6 +91,10 @@ def diagnose(
     if COMPLETE * len(table) <= known.sum() < len(table):
         notes.append(f"{(~known).sum()} records without a label or a cost are left out")
         table = table.take(known)
+    external = ~np.isnan(table.error) & ~table.drawn
+    if external.any() and np.isnan(table.error).any():
+        notes.append(f"{external.sum()} external verdicts do not count: they are no random sample")
+        table = replace(table, error=np.where(external, nan, table.error))
     s = fixed_score(table.h, table.cost_estimate, table.error, warmup=warmup)
     k = np.where(np.isnan(s), -1, strata_of(table.cost_estimate, strata, warmup=warmup))
     w, chosen, note = label_weights(table, warmup)
