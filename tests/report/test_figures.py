@@ -63,6 +63,9 @@ FIGURES: dict[str, Callable[[], object]] = {
         global_threshold=0.1,
         thresholds=(0.1, nan, 2.0, 1.0),
     ),
+    "a stratum beyond the range": lambda: threshold_figure(
+        [SCORES[0], [1e6, 2e6]], global_threshold=0.5, thresholds=[0.5, 1e6]
+    ),
     "nothing to show": lambda: threshold_figure([[]], global_threshold=nan, thresholds=[nan]),
     "large scores": lambda: threshold_figure(
         [1e9 + RNG.random(6000)], global_threshold=1e9, thresholds=[1e9]

@@ -73,7 +73,7 @@ def threshold_figure(
             if np.isfinite(curve).all():
                 axes.fill_between(grid, curve, color=COLOURS[5], alpha=0.35, lw=0)
                 axes.plot(grid, curve, color=INK, lw=1.1)
-                axes.set_ylim(0.0, 1.4 * curve.max())  # room for the note
+                axes.set_ylim(0.0, 1.4 * curve.max() or 1.0)  # room for the note; 0: out of range
             elif x.size:
                 axes.axvline(float(x[0]), color=INK, lw=3, alpha=0.5)
             below = {"ymax": 0.75}  # the note
