@@ -163,11 +163,12 @@ class Notices:
         """After the state has the event."""
         if self._in_warmup and not event.warmup:
             self._in_warmup = False
-            found = Shortfall.of_state(self._state)
-            self._summarise(
-                f"the warm-up of {self._state.warmup_seen} outputs is over",
-                replace(found, evaluated=0, unscored=0),  # this one says nothing about the rest
-            )
+            if self._state.warmup_seen:  # the goal "score" has no warm-up
+                found = Shortfall.of_state(self._state)
+                self._summarise(
+                    f"the warm-up of {self._state.warmup_seen} outputs is over",
+                    replace(found, evaluated=0, unscored=0),  # it says nothing about the rest
+                )
         if not self._warned_missing and self._state.missing_signal > self._missing_before:
             self._warned_missing = True
             self._waiting.append(

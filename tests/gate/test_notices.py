@@ -224,6 +224,15 @@ def test_a_sound_run_gets_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.messages
 
 
+def test_a_gate_without_a_warmup_announces_no_end_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    with VerificationGate(
+        goal="score", budget=Budget(fraction=0.2), verifier=ScriptedVerifier({})
+    ) as gate:
+        gate.maybe_verify(without_logprobs("o0"))
+    assert len(caplog.messages) == 2  # at the first such output, and when the gate closes
+    assert not any("is over" in text for text in caplog.messages)
+
+
 def test_a_gate_resumed_only_to_read_gets_no_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
