@@ -34,6 +34,7 @@ from estimates import simulate
 
 from gatekeeper.analysis.off_policy import Evidence, policy_values
 from gatekeeper.analysis.plan import curve_of
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.vectorised import Stream, fixed_score, strata_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
@@ -103,8 +104,8 @@ class Once(Evidence):
         super().__init__(table)
         self._shares: dict[tuple[str, float], FloatArray] = {}
 
-    def shares(self, policy: str, beta: float) -> FloatArray:
-        asked = policy, beta
+    def shares(self, policy: Contender | str, beta: float) -> FloatArray:
+        asked = str(policy), beta
         if asked not in self._shares:
             self._shares[asked] = super().shares(policy, beta)
         return self._shares[asked]

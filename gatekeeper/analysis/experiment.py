@@ -296,7 +296,7 @@ def _plan(
     betas: Sequence[float],
     protocol: Protocol,
 ) -> _Plan:
-    them = [c if isinstance(c, Contender) else Contender(c) for c in contenders]
+    them = [Contender.of(contender) for contender in contenders]
     for beta in betas:
         check_beta(beta)
     if not them or not betas:

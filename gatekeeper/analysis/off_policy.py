@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.analysis.outputs import raw_of_records
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.predictions import log_odds_of
 from gatekeeper.analysis.rate_of_all import by_propensity
 from gatekeeper.analysis.vectorised import Indices, Stream, strata_of
@@ -113,13 +114,13 @@ class Evidence:
         t = self._table
         return log_odds_of(raw_of_records(t), self._drawn, t.error)
 
-    def shares(self, policy: str, beta: float) -> FloatArray:
+    def shares(self, policy: Contender | str, beta: float) -> FloatArray:
         """The probability with which the policy verifies each output, given the log's verdicts.
 
         Parameters
         ----------
         policy
-            Its name.
+            Its name, or with options.
         beta
             Budget, a share of the outputs' cost in (0, 1).
 
@@ -128,12 +129,15 @@ class Evidence:
         array
             Shape (n,), 0 or 1; β for random. Nothing is explored.
         """
-        described = describe_policy(policy)
-        live = make_policy(policy, beta, horizon=len(self.stream), seed=SEED)
+        contender = Contender.of(policy)
+        described, options = describe_policy(contender.name), contender.options
+        live = make_policy(
+            contender.name, beta, horizon=len(self.stream), seed=SEED, options=options
+        )
         if described.learns == "nothing":
             return np.full(self.p.size, beta)
-        if not described.learns_after_warmup and self.stream.has_rule(described.make):
-            decisions = self.stream.decide(described.make, beta, seed=SEED)
+        if not described.learns_after_warmup and self.stream.has_rule(described.make, options):
+            decisions = self.stream.decide(described.make, beta, seed=SEED, **options)
         else:
             decisions = self.stream.step(live, beta, feedback="partial")
         return decisions.verified.astype(np.float64)
@@ -220,7 +224,9 @@ def _costs(table: RecordTable, p: FloatArray, drawn: Flags) -> FloatArray:
     return np.where(known, table.cost, rate * table.cost_estimate)
 
 
-def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> list[PolicyValue]:
+def policy_values(
+    evidence: Evidence, policies: Sequence[Contender | str], beta: float
+) -> list[PolicyValue]:
     """What each policy would have found.
 
     Parameters
@@ -228,7 +234,7 @@ def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> l
     evidence
         Evidence of the run.
     policies
-        Names; all are compared with the first.
+        By name, or with options; all are compared with the first.
     beta
         Budget, a share of the full cost in (0, 1).
 
@@ -243,10 +249,11 @@ def policy_values(evidence: Evidence, policies: Sequence[str], beta: float) -> l
         For an unknown policy and a budget outside (0, 1).
     """
     check_beta(beta)
-    shares = [evidence.shares(name, beta) for name in policies]
+    them = [Contender.of(policy) for policy in policies]
+    shares = [evidence.shares(policy, beta) for policy in them]
     return [
-        _value(evidence, name, share, shares[0])
-        for name, share in zip(policies, shares, strict=True)
+        _value(evidence, policy, share, shares[0])
+        for policy, share in zip(them, shares, strict=True)
     ]
 
 
@@ -256,7 +263,9 @@ def parts_by_choice(first: FloatArray, second: FloatArray) -> Indices:
     return part.reshape(-1).astype(np.intp)
 
 
-def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray) -> PolicyValue:
+def _value(
+    evidence: Evidence, policy: Contender, share: FloatArray, first: FloatArray
+) -> PolicyValue:
     weights = np.column_stack([share, np.ones(share.size), share - first])
     labels = evidence.labels(parts_by_choice(share, first))
     (found, errors, more), size = (sums.T for sums in evidence.totals(labels, weights))
@@ -265,11 +274,11 @@ def _value(evidence: Evidence, policy: str, share: FloatArray, first: FloatArray
     effective = evidence.effective(chosen)
     n = int((chosen & verdicts).sum())
     return PolicyValue(
-        policy,
+        str(policy),
         float(share[evidence.counted].mean()),
         Interval.of_draws(found / errors, int(verdicts.sum())),
         Interval.of_draws(found / size[0], n) if effective >= LEAST else None,
         Interval.of_draws(more, int((verdicts & (share != first)).sum())),
         effective,
-        describe_policy(policy).learns_after_warmup,
+        describe_policy(policy.name).learns_after_warmup,
     )

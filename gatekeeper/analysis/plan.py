@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gatekeeper.analysis.off_policy import STRATA, Evidence
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import CST, T0, Threshold, describe_policy
 from gatekeeper.stats.interval import LEVEL, Interval
@@ -87,7 +88,7 @@ class Draws:
 class Curve:
     """A policy at budgets from 0 to 1, ascending."""
 
-    policy: str
+    policy: Contender
     points: tuple[Point, ...]
     recall: Draws  # at all points
     residual_risk: Draws  # at all points but the last, which leaves nothing out
@@ -139,7 +140,7 @@ class Curve:
 
 def curve_of(
     evidence: Evidence,
-    policy: str,
+    policy: Contender | str,
     budgets: Sequence[float] = BUDGETS,
     *,
     on_progress: Callable[[int], None] = lambda points: None,
@@ -151,7 +152,7 @@ def curve_of(
     evidence
         Evidence of the run or the records.
     policy
-        Its name.
+        Its name, or with options.
     budgets
         Ascending, in (0, 1); the curve also has 0 and 1.
     on_progress
@@ -166,6 +167,7 @@ def curve_of(
     BadInputError
         For an unknown policy.
     """
+    policy = Contender.of(policy)
     n = evidence.p.size
     columns = [np.zeros(n)]
     for share in _shares(evidence, policy, budgets):
@@ -177,7 +179,7 @@ def curve_of(
     found, chosen = evidence.totals(labels, shares, resample=True)
     verdicts = evidence.drawn & evidence.counted
     recall, risk = _rates(found, chosen)
-    if describe_policy(policy).learns == "nothing":  # it finds what it verifies
+    if describe_policy(policy.name).learns == "nothing":  # it finds what it verifies
         recall = Draws(*(np.broadcast_to(shares[0], found.shape) for _ in range(2)))
         risk = Draws(*(np.broadcast_to(r[:, :1], r.shape) for r in (risk.value, risk.interval)))
     points = []
@@ -212,14 +214,17 @@ def _rates(found: FloatArray, chosen: FloatArray) -> tuple[Draws, Draws]:
     return Draws(*recall), Draws(*risk)
 
 
-def _shares(evidence: Evidence, policy: str, budgets: Sequence[float]) -> Iterator[FloatArray]:
+def _shares(
+    evidence: Evidence, policy: Contender, budgets: Sequence[float]
+) -> Iterator[FloatArray]:
     """The probability with which the policy verifies each output (n,), at each budget."""
-    make = describe_policy(policy).make
+    make = describe_policy(policy.name).make
+    settles = policy.options.keys() <= {"strata"}
     for budget in budgets:
-        if make is Threshold:
+        if make is Threshold and settles:
             yield settled_share(evidence, budget, 1)
-        elif make is CST:
-            yield settled_share(evidence, budget)
+        elif make is CST and settles:
+            yield settled_share(evidence, budget, policy.options.get("strata", STRATA))
         else:
             yield evidence.shares(policy, budget)
 

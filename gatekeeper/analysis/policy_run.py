@@ -23,6 +23,11 @@ class Contender:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, policy: Contender | str) -> Contender:
+        """A name alone has the defaults."""
+        return policy if isinstance(policy, Contender) else cls(policy)
+
     def __str__(self) -> str:
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())
         return f"{self.name}({options})" if options else self.name

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.off_policy import Evidence, PolicyValue, policy_values
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_records
@@ -70,9 +71,8 @@ def main(args: argparse.Namespace) -> int:
     evidence = Evidence(table)
     beta = budget_share(settings or {}, evidence) if args.budget is None else args.budget
     own = None if settings is None else own_policy(settings)
-    first = [own or Random.name]
-    names = list(dict.fromkeys(first + (args.policy or policy_names())))
-    values = policy_values(evidence, names, beta)
+    them = [own or Contender(Random.name), *map(Contender, args.policy or policy_names())]
+    values = policy_values(evidence, list({str(c): c for c in them}.values()), beta)
     advice = advise(table, beta, evidence=evidence)
     if args.json:
         print(json.dumps(_as_json(file, evidence, values, advice), allow_nan=False))

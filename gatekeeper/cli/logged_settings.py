@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from gatekeeper import policies
 from gatekeeper.analysis.off_policy import Evidence
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import is_log
 from gatekeeper.log import PostgresRun, open_log
-from gatekeeper.policies import T0
+from gatekeeper.policies import T0, describe_policy
 
 __all__ = ["budget_share", "is_for_score", "own_policy", "settings_of"]
 
@@ -26,13 +28,20 @@ def settings_of(path: Path | PostgresRun) -> Mapping[str, Any] | None:
     raise BadInputError(f"log {path} has no run in it yet: give the log of a run that has begun")
 
 
-def own_policy(settings: Mapping[str, Any]) -> str | None:
-    """The name of the log's policy; None for a policy from elsewhere, and for the goal "score"."""
-    module, _, kind = str(settings.get("policy", {}).get("type", "")).rpartition(".")
+def own_policy(settings: Mapping[str, Any]) -> Contender | None:
+    """The log's policy, with the options that differ from its defaults; None for a policy from
+    elsewhere, and for the goal "score"."""
+    logged = settings.get("policy", {})
+    module, _, kind = str(logged.get("type", "")).rpartition(".")
     if not module.startswith("gatekeeper.policies."):
         return None
     name = getattr(getattr(policies, kind, None), "name", None)
-    return name if name in policies.policy_names() else None
+    if name not in policies.policy_names():
+        return None
+    described = describe_policy(name)
+    usual = signature(described.make).parameters
+    given = {option: logged[option] for option in described.options if option in logged}
+    return Contender(name, {o: v for o, v in given.items() if v != usual[o].default})
 
 
 def is_for_score(settings: Mapping[str, Any]) -> bool:
@@ -50,19 +59,20 @@ def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
     """
     budget = settings.get("budget", {})
     fraction, total = budget.get("fraction"), budget.get("total")
-    if fraction is not None and fraction < 1.0:
-        return float(fraction)
-    if total is None:
+    shares = [] if fraction in (None, 1.0) else [float(fraction)]
+    if total is None and not shares:
         raise BadInputError(
             "the run's budget was for verifying everything: give the share of the cost with "
             "--budget, for example --budget 0.2"
         )
-    given = settings.get("policy", {}).get("warmup")
-    warmup, rest = evidence.costs(given if isinstance(given, int) else T0)
-    share = total - warmup
-    if not 0.0 < share < rest:
+    if total is not None:
+        given = settings.get("policy", {}).get("warmup")
+        warmup, rest = evidence.costs(given if isinstance(given, int) else T0)
+        shares.append((total - warmup) / rest)
+    share = min(shares)
+    if not 0.0 < share < 1.0:
         raise BadInputError(
             "the run's total budget is not between the cost of the warm-up and the cost of "
             "verifying everything: give the share of the cost with --budget"
         )
-    return float(share / rest)
+    return share

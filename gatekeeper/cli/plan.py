@@ -80,10 +80,11 @@ def main(args: argparse.Namespace) -> int:
     with skipped_lines() as bad:
         table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
     evidence = Evidence(table)
-    names = list(dict.fromkeys([policy, Random.name]))
-    with progress("budgets", len(names) * len(BUDGETS)) as advance:
+    them = {str(policy): policy, Random.name: Random.name}
+    with progress("budgets", len(them) * len(BUDGETS)) as advance:
         curves = [
-            curve_of(evidence, name, on_progress=lambda done: advance(done, "")) for name in names
+            curve_of(evidence, one, on_progress=lambda done: advance(done, ""))
+            for one in them.values()
         ]
     if args.json:
         print(json.dumps(_as_json(file, evidence, curves, recall, risk), allow_nan=False))
@@ -120,7 +121,7 @@ def _print(
         "unverified. 95 % intervals for the next run of such outputs, and the estimate.",
         highlight=False,
     )
-    if describe_policy(curves[0].policy).learns_after_warmup and not evidence.complete:
+    if describe_policy(curves[0].policy.name).learns_after_warmup and not evidence.complete:
         console.print(
             f"{curves[0].policy} learns or calibrates after the warm-up: here only from the "
             "verdicts in the log.",
@@ -162,7 +163,7 @@ def _risk_sentence(curve: Curve, target: float, n: int) -> str:
         verified = round(n * curve.at(budget).verified)
         of = f"about {verified:,} of {n:,} outputs verified"
         return f"{what} a budget of {_share(budget)}, at 95 % confidence; {of}."
-    if curve.policy == Random.name:
+    if curve.policy.name == Random.name:
         rate = fmt.rate_interval(curve.points[0].residual_risk)
         return (
             f"{what} only at 100 %: outputs left out at random have the error rate of all: {rate}."
@@ -209,7 +210,7 @@ def _as_json(
                 }
         policies.append(
             {
-                "policy": curve.policy,
+                "policy": str(curve.policy),
                 "recall": None if recall is None else _needed(curve.for_recall(recall)),
                 "residual_risk": None
                 if risk is None

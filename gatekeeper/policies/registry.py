@@ -10,7 +10,9 @@ or any callable that takes `beta` and, as a keyword, `seed`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import Any
 
 from gatekeeper.errors import BadInputError
@@ -89,9 +91,15 @@ def describe_policy(name: str) -> PolicyDescriptor:
 
 
 def make_policy(
-    name: str, beta: float, *, horizon: int | None = None, warmup: int = T0, seed: int = 0
+    name: str,
+    beta: float,
+    *,
+    horizon: int | None = None,
+    warmup: int = T0,
+    seed: int = 0,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Policy:
-    """The policy of that name with its defaults, for live use.
+    """The policy of that name, for live use.
 
     Parameters
     ----------
@@ -107,11 +115,13 @@ def make_policy(
         How many candidates come first and are all verified, at least 1.
     seed
         Seed of its draws, at least 0.
+    options
+        Values for some of its options; the others have its defaults.
 
     Raises
     ------
     BadInputError
-        The name is unknown, or the policy exists in replay only: it needs the labels.
+        The name or an option is unknown, or the policy exists in replay only: it needs the labels.
     """
     if name not in {policy.name for policy in (*BUILT_IN, Survey)} and name not in _plug_ins():
         raise BadInputError(
@@ -125,7 +135,7 @@ def make_policy(
     stream: dict[Need, Any] = {"warmup": warmup}
     if horizon is not None:
         stream |= {"horizon": horizon, "calibration": max(horizon - warmup, 0) // 2}
-    return policy.build(beta, seed=seed, stream=stream)
+    return policy.build(beta, seed=seed, stream=stream, options=options)
 
 
 def _plug_ins() -> list[str]:

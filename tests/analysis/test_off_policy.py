@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from partly_verified import log_of, run_gate
 
-from gatekeeper import BadInputError, Candidate
+from gatekeeper import CST, BadInputError, Candidate
 from gatekeeper.analysis.off_policy import SEED, Evidence, policy_values
 from gatekeeper.analysis.replay import replay
 from gatekeeper.cli import main
@@ -190,6 +190,24 @@ def test_the_command_on_a_gates_log(logs: Path, capsys: pytest.CaptureFixture[st
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_the_runs_own_policy_has_its_own_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CST with one stratum is Threshold, in `compare` and in `plan`."""
+    log = tmp_path / "run.db"
+    run_gate(log, explore=0.3, policy=CST(0.4, strata=1), n=300)
+    assert main(["compare", str(log), "--policy", "threshold", "--json"]) == 0
+    own, other = json.loads(capsys.readouterr().out)["policies"]
+    assert own["policy"] == "cst(strata=1)"
+    assert own | {"policy": "threshold"} == other
+    curves = []
+    for more in ([], ["--policy", "threshold"]):
+        assert main(["plan", str(log), "--json", *more]) == 0
+        curves.append(json.loads(capsys.readouterr().out)["policies"][0])
+    assert curves[0]["policy"] == "cst(strata=1)"
+    assert curves[0]["curve"] == curves[1]["curve"]
+
+
 def test_the_command_refuses_in_one_line(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,3 +236,15 @@ def test_the_share_of_a_total_counts_from_the_end_of_the_log_s_own_warm_up(
     evidence = Evidence(log_of(table, chance=0.1, seed=0))
     settings = {"budget": {"total": total}, "policy": {"warmup": warmup}}
     assert budget_share(settings, evidence) == pytest.approx((total - warmup) / (400 - warmup))
+
+
+@pytest.mark.parametrize(
+    ("fraction", "total", "share"), [(0.5, 85, 0.1), (0.05, 85, 0.05), (0.3, 900, 0.3)]
+)
+def test_of_a_fraction_and_a_total_the_smaller_holds(
+    fraction: float, total: float, share: float
+) -> None:
+    table = replace(make_stream("usual", 400, 3), cost=np.ones(400))
+    evidence = Evidence(log_of(table, chance=0.1, seed=0))
+    settings = {"budget": {"fraction": fraction, "total": total}, "policy": {"warmup": 50}}
+    assert budget_share(settings, evidence) == pytest.approx(share)

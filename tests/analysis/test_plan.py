@@ -13,6 +13,7 @@ from partly_verified import log_of, run_gate
 from gatekeeper import BadInputError
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.plan import Curve, Draws, Point, curve_of
+from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.analysis.replay import replay
 from gatekeeper.analysis.vectorised import fixed_score
 from gatekeeper.cli import main
@@ -61,7 +62,7 @@ def test_needed_budgets_are_read_off_every_draw() -> None:
     risk = np.array([[0.50, 0.30, 0.10], [0.54, 0.34, 0.14]])
     known = Interval(0.5, 0.5, 0.5)
     points = tuple(Point(b, b, known, known) for b in (0.0, 0.2, 0.6, 1.0))
-    curve = Curve("any", points, Draws(recall, recall), Draws(risk, risk))
+    curve = Curve(Contender("any"), points, Draws(recall, recall), Draws(risk, risk))
     needed = curve.for_recall(0.6).budget
     assert needed.value == pytest.approx((0.4 + 0.2) / 2)
     assert 0.2 <= needed.low < 0.21 < 0.39 < needed.high <= 0.4

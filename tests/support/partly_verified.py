@@ -9,6 +9,7 @@ import numpy as np
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0
+from gatekeeper.protocols import Policy
 from gatekeeper.testing import ScriptedVerifier, make_generation
 from gatekeeper.types import Label
 
@@ -28,8 +29,10 @@ def log_of(table: RecordTable, *, chance: float, seed: int, rate: float = 0.2) -
     )
 
 
-def run_gate(log: Path, *, explore: float, n: int = 700) -> None:
-    """A gate over n outputs, 40 % of them wrong, with policy threshold and a budget of 40 %."""
+def run_gate(
+    log: Path, *, explore: float, n: int = 700, policy: str | Policy = "threshold"
+) -> None:
+    """A gate over n outputs, 40 % of them wrong, with a budget of 40 %."""
     rng = np.random.default_rng(0)
     tokens = rng.integers(20, 90, n).tolist()
     outputs = [make_generation(f"g{i}", seed=i, prompt_tokens=t) for i, t in enumerate(tokens)]
@@ -37,7 +40,7 @@ def run_gate(log: Path, *, explore: float, n: int = 700) -> None:
         output.id: 1 if rng.random() < 0.4 else 0 for output in outputs
     }
     with VerificationGate(
-        "threshold",
+        policy,
         budget=Budget(fraction=0.4, horizon=n),
         verifier=ScriptedVerifier(labels),
         log=log,
