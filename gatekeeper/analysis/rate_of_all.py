@@ -74,12 +74,9 @@ def rate_of_all(
         above = hypot(above, share * (found.high - part.rate))
     wrong = int(label[drawn].sum())
     right = int(drawn.sum()) - wrong
-    return Interval(
-        value,
-        max(value - below, wrong / p.size),
-        min(value + above, 1.0 - right / p.size),
-        wrong + right,
-    )
+    low, high = wrong / p.size, (p.size - right) / p.size  # all that is possible
+    value = min(max(value, low), high)  # sums of floats
+    return Interval(value, max(value - below, low), min(value + above, high), wrong + right)
 
 
 def _parts_of(

@@ -152,6 +152,18 @@ def test_what_is_wholly_verified_is_known() -> None:
     assert (found.naive.value, found.naive.n) == (1.0, 2)
 
 
+def test_the_estimate_lies_within_its_interval() -> None:
+    """To the last bit; where all that had a chance are verified, the rate is known."""
+    for p, label, verified in (
+        ([0.05, 0.3, 0.05, 1.0, 1.0], [1, 0, None, 1, 0], [True, True, None, True, True]),
+        ([1.0, 0.3, 0.3, 1.0, 1.0, 0.0], [0, 0, 0, 0, 1, None], [True] * 5 + [None]),
+    ):
+        found = estimate(records(p, label, verified)).weighted
+        assert found is not None
+        assert found.low <= found.value <= found.high
+    assert module.interval(found) == "known"
+
+
 def test_the_weighted_estimate_is_unbiased() -> None:
     """The mean over all possible draws, without the empty one, is the truth."""
     y, p = [1, 0, 1, 1, 0, 0, 0, 1, 0], [1.0] * 3 + [0.3] * 6
