@@ -149,15 +149,16 @@ def _replay(records: RecordTable, beta: float, diagnosis: Diagnosis) -> PolicyRe
 
 
 def _beta_of(run: RunTable | None) -> float:
-    """The fraction of the log's budget or policy; BETA for records and where it is not set."""
-    if run is not None:
-        fraction = run.ledger.budget.fraction
-        if fraction == 1.0:  # everything is verified: show a policy with less
-            return BETA
-        for value in (fraction, run.settings["policy"].get("beta")):
-            if isinstance(value, float) and 0.0 < value < 1.0:
-                return value
-    return BETA
+    """The log's budget as a share, or that of its policy; BETA for records and without either."""
+    if run is None:
+        return BETA
+    budget, warmup = run.ledger.budget, int(run.of_reason(Reason.WARMUP).sum())
+    shares, rest = [budget.fraction], max(len(run.ids), budget.horizon or 0) - warmup
+    if budget.total is not None and budget.unit == "verifications" and rest:
+        shares.append((budget.total - warmup) / rest)
+    if shares == [None]:
+        shares.append(run.settings["policy"].get("beta"))
+    return min((s for s in shares if isinstance(s, float) and 0.0 < s < 1.0), default=BETA)
 
 
 def _warmup_of(run: RunTable | None) -> int:

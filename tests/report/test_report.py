@@ -28,6 +28,7 @@ from gatekeeper.log import SQLiteLog
 from gatekeeper.log.run import read_run
 from gatekeeper.policies import built_in
 from gatekeeper.report import data as report_data
+from gatekeeper.report.data import read_data
 from gatekeeper.report.report import report
 from gatekeeper.report.sections.in_short import run_headline
 from gatekeeper.testing import ScriptedVerifier, make_generation
@@ -264,6 +265,31 @@ def test_the_page_of_a_run_for_the_score(tmp_path: Path) -> None:
     assert "policy: drawn with a known probability, for the score" in page.text
     assert "In plain words" not in page.text
     assert page.text.index("This run was for the score") < page.text.index("Use ")
+
+
+@pytest.mark.parametrize(
+    ("budget", "beta"),
+    [
+        (Budget(fraction=0.5, total=60), 0.1),
+        (Budget(fraction=0.05, total=60), 0.05),
+        (Budget(fraction=1.0, total=60), 0.1),
+        (Budget(fraction=1.0), 0.2),
+        (Budget(total=90, horizon=450), 0.1),  # the run is not at its end
+        (Budget(fraction=0.3, total=9, unit="seconds", max_cost=1.0), 0.3),
+    ],
+)
+def test_the_budget_of_a_log_is_the_smaller_one(
+    tmp_path: Path, budget: Budget, beta: float
+) -> None:
+    with VerificationGate(
+        "random", budget=budget, verifier=ScriptedVerifier({}), log=tmp_path / "run.db"
+    ) as gate:
+        for i in range(150):
+            gate.maybe_verify(Generation(f"o{i}", ""))
+    data = read_data(
+        tmp_path / "run.db", beta=None, skip_bad=False, on_bad=lambda error: None, command=""
+    )
+    assert data.beta == pytest.approx(beta)
 
 
 def test_what_went_wrong_stands_at_the_top(tmp_path: Path) -> None:
