@@ -49,6 +49,8 @@ class Cell:
         return f"{ours} ({paper}, {_short(self.difference, sign=True)})"
 
     def _one(self, value: float, interval: Interval | None) -> str:
+        if isnan(value):
+            return "–"
         if self.kind == "open":
             return f"open {value:.0%}"
         if self.kind == "gain":
@@ -57,7 +59,7 @@ class Cell:
                 mean if interval is None else f"{mean} [{interval.low:+.1f}, {interval.high:+.1f}]"
             )
         if self.kind == "value":
-            return "–" if isnan(value) else f"{value:.4f}"
+            return f"{value:.4f}"
         return _short(value)
 
 
@@ -131,7 +133,9 @@ def _plain(cell: Cell) -> dict[str, Any]:
 
 
 def _ends(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [interval.low, interval.high]
+    if interval is None or isnan(interval.value):
+        return None
+    return [interval.low, interval.high]
 
 
 def _line(cells: tuple[str, ...]) -> str:

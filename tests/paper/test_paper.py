@@ -170,6 +170,16 @@ def test_a_cell_shows_ours_the_papers_and_the_difference() -> None:
     assert str(Cell(0.8, 1.0, "open")) == "open 80% (open)"
 
 
+def test_what_no_replay_defines_is_a_dash_and_null() -> None:
+    nan = float("nan")
+    nothing = Cell(nan, 5.1, "gain", Interval(nan, nan, nan), Interval(5.1, 3.6, 6.6))
+    assert str(nothing) == "– (+5.1 [+3.6, +6.6])"
+    assert str(Cell(nan, 1.0, "open")) == "– (open)"
+    table = PaperTable("main", "", ("β",), ("cst − threshold",))
+    table.add(("5%",), {"cst − threshold": nothing})
+    json.dumps(table.json(), allow_nan=False)
+
+
 def test_the_closing_words_follow_the_figures() -> None:
     table = PaperTable("budgets", "", ("setting", "β"), ("cst", "mp-adapt"))
     table.add(("mbpp-qwen3", "20%"), {"cst": Cell(0.66, 0.661), "mp-adapt": Cell(0.5, 0.6)})
