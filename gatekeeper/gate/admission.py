@@ -33,7 +33,8 @@ class Admission:
         Seed of the draws.
     planned
         The policy's own draws never exceed the budget: an output that it does not draw is left out
-        by that draw, also where the budget has no room at the moment.
+        by that draw, also where the budget has no room at the moment. Beyond the horizon a total
+        may be used up; then no output has a chance.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Admission:
             spare = ledger.spare()
             # A draw depends on the budget, not on groups: no output of a full group can be
             # verified.
-            unselected = self._planned and not proposal.verify and not is_full
+            unselected = self._planned and not proposal.verify and not (is_full or self._is_over)
             admitted = room >= spare or unselected
             # Whether or not it was drawn: the propensity must not depend on that.
             if not admitted and proposal.propensity and room >= 0:
@@ -79,6 +80,13 @@ class Admission:
             decision = replace(decision, reason=refusal(ledger, is_full=is_full))
         coverage = _coverage(generation, candidate.signals)
         return Decided(generation, candidate, decision, phase, force, warmup, coverage)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no further output can be verified: the plan has ended, and used up the total."""
+        ledger = self._state.ledger
+        horizon = ledger.budget.horizon
+        return horizon is not None and ledger.seen >= horizon and ledger.left(warmup=True) < 0
 
     def follow(self, candidate: Candidate) -> None:
         """Inform the policy of a candidate that another process decided on."""

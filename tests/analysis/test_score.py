@@ -369,3 +369,18 @@ def test_repeats_of_a_question_are_no_new_questions() -> None:
     found = estimate_score(records([0.1] * 400, new.tolist(), drawn), questions=of).questions
     assert found is not None
     assert found.margin == pytest.approx(midp_interval(found.value, 40.0).margin, rel=0.05)
+
+
+def test_outputs_beyond_a_used_up_total_have_no_chance() -> None:
+    """The stream is longer than its horizon, and all of what follows is wrong."""
+    with VerificationGate(
+        goal="score",
+        budget=Budget(total=20, horizon=100),
+        verifier=lambda output, task: int(output.id) < 100,
+    ) as gate:
+        results = [gate.maybe_verify(make_generation(str(i), seed=i)) for i in range(300)]
+    assert all(0.0 < result.decision.propensity < 1.0 for result in results[:99])
+    assert {result.decision.propensity for result in results[100:]} == {0.0}
+    found = estimate_score(results)
+    assert found.checks == 20
+    assert found.low < 1 / 3 < found.high
