@@ -33,6 +33,7 @@ from gatekeeper.io.record_rows import RowCheck, rows_of
 from gatekeeper.io.record_table import RecordTable, table_of
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run_table import RunTable, read_table
+from gatekeeper.log.sqlite_file import is_open_here
 from gatekeeper.types import Record
 
 __all__ = [
@@ -118,7 +119,7 @@ def is_log(path: str | Path | PostgresRun) -> bool:
     BadInputError
         If the file cannot be read.
     """
-    if isinstance(path, PostgresRun):
+    if isinstance(path, PostgresRun) or is_open_here(path):
         return True
     try:
         with open(path, "rb") as file:

@@ -15,7 +15,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import starmap
 from pathlib import Path
 from typing import Any, Self
@@ -23,12 +23,20 @@ from typing import Any, Self
 from filelock import BaseFileLock, FileLock, Timeout
 
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
-from gatekeeper.limits import MAX_LINE, cause_of
+from gatekeeper.limits import MAX_LINE
 from gatekeeper.log.encoding import encoded
 from gatekeeper.log.events import Decided, Event, Row, decode
 from gatekeeper.log.migrations import MIGRATIONS
 from gatekeeper.log.protocol import StampedEvent
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
+from gatekeeper.log.sqlite_file import (
+    OPEN,
+    connect,
+    connect_to_read,
+    identity,
+    make_file,
+    why_not,
+)
 
 __all__ = ["SQLiteLog"]
 
@@ -71,11 +79,11 @@ class SQLiteLog:
                 raise LogError(f"log {str(path)!r} cannot be opened: it is no regular file")
             if not read_only:
                 lock = self.path.with_name(f"{self.path.name}.lock")
-                _make(lock)
+                make_file(lock)
                 self._lock = FileLock(lock, thread_local=False)
                 self._lock.acquire(timeout=0)
-                _make(self.path)
-            self._db = _connect_to_read(self.path) if read_only else _connect(self.path, "mode=rwc")
+                make_file(self.path)
+            self._db = connect_to_read(self.path) if read_only else connect(self.path, "mode=rwc")
         except Timeout:
             raise LogLockedError(
                 f"log {str(path)!r} is in use by another gate: close it, or give this one a file "
@@ -83,16 +91,20 @@ class SQLiteLog:
                 "log='postgresql://...', run='eval-7' and shared=True"
             ) from None
         except (OSError, sqlite3.Error) as e:
-            why = _why(e, self.path)
+            why = why_not(e, self.path)
             self._unlock()
             raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
+        self.file = identity(self.path)
+        OPEN.add(self)
+        self._wal_path = Path(f"{self.path}-wal")
         try:
             if not read_only:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
             self._migrate(read_only)
+            self._wal = identity(self._wal_path)
         except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
-            why = _why(e, self.path)
+            why = why_not(e, self.path)
             self.close()
             raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
         except sqlite3.Error as e:
@@ -156,14 +168,21 @@ class SQLiteLog:
         try:
             if len(rows) == 1:  # a transaction by itself, and that is quicker
                 self._db.execute(statement, rows[0])
-                return
-            with _transaction(self._db):
-                self._db.executemany(statement, rows)
+            else:
+                with _transaction(self._db):
+                    self._db.executemany(statement, rows)
         except sqlite3.Error as e:
+            why = why_not(e, self.path)
             raise LogError(
-                f"log {str(self.path)!r} cannot be written: {_why(e, self.path)}. What it holds is "
-                "intact; fix the cause and open it again to continue"
+                f"log {str(self.path)!r} cannot be written: {why}. What it holds is intact; fix "
+                "the cause and open it again to continue"
             ) from e
+        if identity(self._wal_path) != self._wal or identity(self.path) != self.file:
+            raise LogError(
+                f"log {str(self.path)!r} was moved, deleted or replaced while a gate wrote it, or "
+                f"{self._wal_path.name} was: what is written now may not be in it. Restore it if "
+                "need be, and open it again to continue"
+            )
 
     def rows(self, id_: str | None = None) -> Iterator[Row]:
         """The events as they are stored: all, or those of one output."""
@@ -260,6 +279,7 @@ class SQLiteLog:
 
     def close(self) -> None:
         self._db.close()
+        OPEN.discard(self)
         self._unlock()
 
     def __enter__(self) -> Self:
@@ -301,73 +321,6 @@ def _parsed_at_once(
     if len(values) != len(rows):  # one is damaged: those before it, and then the error
         values = map(_from_json, texts)
     return ((kind, id_, value) for (kind, id_, _), value in zip(rows, values, strict=True))
-
-
-def _make(path: Path) -> None:
-    """Create an empty file that only its owner may read, independent of the umask; an existing file
-    is kept.
-
-    SQLite's companion files have the mode of the file.
-    """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    except FileNotFoundError as e:  # its folder is there: of a kind that takes no files, as /proc
-        raise OSError(f"no file can be made in {path.parent}") from e
-    try:
-        os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
-
-
-def _why(error: Exception, path: Path) -> str:
-    """The operating system's reason, where SQLite reports only that something failed."""
-    try:
-        if isinstance(error, OSError):
-            raise error
-        with ExitStack() as opened:
-            for _ in range(4):  # the file, its two companions, the folder
-                descriptor = os.open(path, os.O_RDWR)
-                opened.callback(os.close, descriptor)
-    except OSError as e:
-        return cause_of(e) or str(e)
-    return str(error)
-
-
-def _connect(path: Path, how: str) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
-    )
-    # Of a row: the longest event, and what stands beside it.
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LINE + (1 << 20))
-    return db
-
-
-def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that refuses to write.
-
-    To read a WAL database SQLite writes an index beside it, which only a writable connection
-    (mode=rw) removes again. If it cannot write an index, the file is read without the WAL: it is
-    complete, unless the WAL holds more.
-    """
-    db = _connect(path, "mode=rw")
-    try:
-        db.execute("PRAGMA query_only = ON")
-        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as e:
-        if not e.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")):
-            return db  # other errors are raised at the first use
-        db.close()
-    else:
-        return db
-    wal = path.with_name(f"{path.name}-wal")
-    if wal.exists() and wal.stat().st_size:
-        raise LogError(
-            f"log {str(path)!r} cannot be read in a folder that you cannot write to: its last "
-            f"events stand in {wal.name}. Copy both files to a folder of yours and read the copy"
-        )
-    return _connect(path, "mode=ro&immutable=1")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from gatekeeper.log.place import PostgresRun
+from gatekeeper.log.sqlite_file import is_open_here
 
 __all__ = ["Origin", "call_of", "name_of", "origin_of"]
 
@@ -35,7 +36,7 @@ def origin_of(path: str | Path | PostgresRun, made_with: str) -> Origin:
     path = Path(path)
     beside = path.with_name(f"{path.name}-wal")
     digest = ""
-    if not (beside.exists() and beside.stat().st_size):
+    if not (beside.exists() and beside.stat().st_size) and not is_open_here(path):
         with path.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
     return Origin(path.name, digest, version("llm-gatekeeper"), made_with)

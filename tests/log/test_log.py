@@ -623,6 +623,60 @@ def test_others_may_read_while_a_gate_writes(tmp_path: Path) -> None:
         assert gate.maybe_verify(stream()[30]).id == "g30"
 
 
+GOES_ON = """
+from gatekeeper.errors import LogError
+from gatekeeper.io.records import load_records
+from gatekeeper.log.sqlite_file import why_not
+from gatekeeper.report.report import report
+
+path, way = Path(sys.argv[1]), sys.argv[2]
+gate = open_gate(path)
+for g in stream()[:10]:
+    gate.maybe_verify(g)
+if way == "load_records":
+    load_records(path)
+elif way == "report":
+    report(path)
+elif way == "error":
+    print(why_not(LogError("of SQLite"), path), file=sys.stderr)
+elif way == "copy":
+    path.read_bytes()
+print("begun", flush=True)
+sys.stdin.readline()
+try:
+    for g in stream()[10:40]:
+        gate.maybe_verify(g)
+        print(g.id, flush=True)
+except LogError as e:
+    print(e, file=sys.stderr)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("way", ["load_records", "report", "error", "copy"])
+def test_nothing_is_lost_after_the_file_was_read_beside_its_gate(way: str, tmp_path: Path) -> None:
+    """A process that closes any descriptor of a file drops its locks on it, so that the next reader
+    elsewhere removes the write-ahead log. Our own readings avoid that; where a program makes a
+    copy, the gate stops, and all that it had answered is in the log."""
+    path = tmp_path / "run.db"
+    command = [*child("import os\n" + GOES_ON), str(path), way]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        rows(path)  # a reader elsewhere, which closes the file
+        said, errors = process.communicate("go on\n", timeout=PATIENCE)
+    assert first == "begun\n", errors
+    answered = said.split()
+    assert {row.id for row in rows(path) if row.kind == "decided"} >= {*answered}
+    if way == "copy":
+        assert not answered
+        assert "was moved, deleted or replaced while a gate wrote it" in errors
+    else:
+        assert len(answered) == 30
+
+
 def strictly_json(text: str) -> Any:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
