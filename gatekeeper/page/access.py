@@ -69,11 +69,11 @@ class Access:
         self, *, hosts: Collection[str] = (), private: bool = False, token: str | None = None
     ) -> None:
         self.token = token or secrets.token_urlsafe(32)
-        self._hosts, self.private = frozenset(hosts), private
+        self._hosts, self.private = frozenset(map(_host_name, hosts)), private
 
     def check_host(self, request: web.Request) -> None:
         """Raise RefusedError for a request to a name that is not this machine's."""
-        name = _split(f"//{request.host}").hostname or ""
+        name = _host_name(_split(f"//{request.host}").hostname or "")
         if not (name == "localhost" or name in self._hosts or _is_address(name)):
             raise RefusedError(
                 403,
@@ -116,6 +116,11 @@ class Access:
 def _cookie(request: web.Request) -> str:
     """The cookie's name, with the port: browsers send a cookie to all ports of a machine."""
     return f"gatekeeper-{request.url.port}"
+
+
+def _host_name(given: str) -> str:
+    """Equal for spellings of one host's name: case does not count, nor a dot after it."""
+    return given.lower().removesuffix(".")
 
 
 def _split(url: str) -> SplitResult:

@@ -10,12 +10,13 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
 from running_gateway import Running, running_gateway
 from scripted_upstream import ScriptedUpstream, reply
 
 from gatekeeper import Budget, Outcome, Verdict
 from gatekeeper.log import SQLiteLog
-from gatekeeper.page.access import HEADERS, Access
+from gatekeeper.page.access import HEADERS, Access, RefusedError
 from gatekeeper.testing import make_generation
 
 CSP = (
@@ -145,6 +146,16 @@ def test_who_may_read(tmp_path: Path) -> None:
                 assert ask(running, "GET", f"/gatekeeper/{path}", host=host)[0] == 403, host
         for host in ("localhost", "[::1]:8080", "10.0.0.7"):
             assert ask(running, "GET", "/gatekeeper/", host=host)[0] == 200
+
+
+@pytest.mark.parametrize("given", ["Big-Mac.local", "big-mac.local."])
+def test_a_name_of_this_machine_in_any_spelling(given: str) -> None:
+    access = Access(hosts=[given])
+    for name in ("big-mac.local:8081", "BIG-MAC.LOCAL", "big-mac.local.:80", "localhost.:1"):
+        access.check_host(make_mocked_request("GET", "/", headers={"host": name}))
+    for name in ("big-mac", "mac.local", "big-mac.local.evil.example", ""):
+        with pytest.raises(RefusedError, match="is not this machine's name"):
+            access.check_host(make_mocked_request("GET", "/", headers={"host": name}))
 
 
 def test_with_a_key_of_its_own_the_page_is_private(tmp_path: Path) -> None:
