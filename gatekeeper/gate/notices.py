@@ -116,8 +116,8 @@ class Shortfall:
             )
         elif self.missing and self.missing == self.outputs:
             found.append(
-                f"None of the {self.outputs:,} outputs came with log-probabilities: they were "
-                f"ranked by their features alone. {ASK}"
+                f"None of the {self.outputs:,} outputs came with log-probabilities: there is "
+                f"nothing but features, where they have any, to rank them by. {ASK}"
             )
         elif self.missing:
             found.append(

@@ -137,8 +137,18 @@ def test_outputs_with_features_alone_are_no_random_draw(caplog: pytest.LogCaptur
         first, after_warmup = caplog.messages
     assert "only its features to rank it by" in first
     assert "unless the policy uses their features" in after_warmup
-    assert "ranked by their features alone" in note
+    assert "nothing but features, where they have any, to rank them by" in note
     assert "random draw" not in first + note
+
+
+def test_no_note_tells_of_features_that_are_not_there() -> None:
+    """For the goal "score" such outputs have a score all the same: the same one."""
+    with VerificationGate(budget=Budget(fraction=0.5, horizon=9), goal="score") as gate:
+        for i in range(9):
+            gate.maybe_verify(Generation(f"o{i}", "x"))
+        (note,) = gate.status().notes
+    assert note.startswith("None of the 9 outputs came with log-probabilities")
+    assert "by their features" not in note
 
 
 def called(gate: VerificationGate, url: str, word: str, stream: bool) -> None:
