@@ -17,7 +17,7 @@ from gatekeeper.page.course import rate_over_stream
 from gatekeeper.page.follower import Follower
 from gatekeeper.page.sections import clock, reason_of, verdict_of
 from gatekeeper.page.state import Figures, ShownOutput, WatchState, one_line
-from gatekeeper.report.html import printable
+from gatekeeper.printable import printable
 from gatekeeper.report.labels import POLICY_HEALTH, REASONS
 
 __all__ = ["follow_on_terminal", "screen"]

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from unicodedata import category
+
+from gatekeeper.printable import printable
 
 __all__ = [
     "Markup",
@@ -21,13 +22,10 @@ __all__ = [
     "figure",
     "folded",
     "page",
-    "printable",
     "section",
     "stylesheet",
     "table",
 ]
-
-KEPT = "\n\t\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 
 class Markup(str):
@@ -140,15 +138,3 @@ def page(title: str, *children: Markup) -> str:
 def stylesheet() -> str:
     """The style sheet of every page."""
     return files("gatekeeper.report").joinpath("report.css").read_text(encoding="utf-8")
-
-
-def printable(text: str) -> str:
-    """A text that cannot act on a page or a terminal.
-
-    Control characters, lone surrogates and marks that change the direction of writing are replaced.
-    All spaces stay, and the joiners that emoji and some scripts need.
-    """
-    return "".join(
-        c if c.isprintable() or c in KEPT or category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
-        for c in text.replace("\r\n", "\n")
-    )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gatekeeper.errors import MissingDependencyError
-from gatekeeper.telemetry.scores import Place, Score, ScoreSink
+from gatekeeper.telemetry.scores import Place, Score, ScoreSink, UnsentError
 
 __all__ = ["MLflowFeedback"]
+
+NO_SUCH_TRACE = "RESOURCE_DOES_NOT_EXIST"  # MLflow's code of the error
 
 
 class MLflowFeedback(ScoreSink):
@@ -37,7 +39,6 @@ class MLflowFeedback(ScoreSink):
             ) from None
         self._mlflow = mlflow
         self._source = AssessmentSource(source_type="CODE", source_id="gatekeeper")
-        self._done: set[tuple[Place, str]] = set()  # of a batch that failed halfway
 
     def place(self) -> Place | None:
         """The current span of MLflow's own tracing."""
@@ -45,18 +46,31 @@ class MLflowFeedback(ScoreSink):
         return None if span is None else Place(span.trace_id, span.span_id)
 
     def send(self, scores: Sequence[Score]) -> None:
-        """One by one; those of a batch that were sent before are left out."""
-        for score in scores:
-            if (score.place, score.output) in self._done:
-                continue
-            self._mlflow.log_feedback(
-                trace_id=score.place.trace,
-                span_id=score.place.span,
-                name=self.name,
-                value=score.value,
-                rationale=score.explanation or None,
-                source=self._source,
-                metadata={"output": score.output, **score.metadata},
-            )
-            self._done.add((score.place, score.output))
-        self._done.clear()
+        """One by one. The trace of a score may not be there yet, as it is sent when its root span
+        ends; then the others are sent all the same.
+        """
+        unsent, cause = list[Score](), Exception()
+        for at, score in enumerate(scores):
+            try:
+                self._log(score)
+            except Exception as error:
+                cause = error
+                unsent.append(score)
+                if (
+                    getattr(error, "error_code", "") != NO_SUCH_TRACE
+                ):  # the server itself: the others fail, too
+                    unsent += scores[at + 1 :]
+                    break
+        if unsent:
+            raise UnsentError(unsent) from cause
+
+    def _log(self, score: Score) -> None:
+        self._mlflow.log_feedback(
+            trace_id=score.place.trace,
+            span_id=score.place.span,
+            name=self.name,
+            value=score.value,
+            rationale=score.explanation or None,
+            source=self._source,
+            metadata={"output": score.output, **score.metadata},
+        )

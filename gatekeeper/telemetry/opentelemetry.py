@@ -12,6 +12,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from gatekeeper.errors import MissingDependencyError
+from gatekeeper.printable import printable
 from gatekeeper.types import Observation
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class OpenTelemetry:
             found["gen_ai.evaluation.score.value"] = outcome.grade
             found["gen_ai.evaluation.score.label"] = "fail" if outcome.error else "pass"
         if self._explanations and outcome.detail:
-            found["gen_ai.evaluation.explanation"] = outcome.detail[:LONGEST]
+            found["gen_ai.evaluation.explanation"] = printable(outcome.detail[:LONGEST])
         if seen.response_id:
             found["gen_ai.response.id"] = seen.response_id
         if seen.external:

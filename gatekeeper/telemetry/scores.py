@@ -12,9 +12,10 @@ from threading import Condition, Thread
 from typing import Any, NamedTuple
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.printable import printable
 from gatekeeper.types import Observation
 
-__all__ = ["ClientSink", "Place", "Score", "ScoreSink"]
+__all__ = ["ClientSink", "Place", "Score", "ScoreSink", "UnsentError"]
 
 _LOG = logging.getLogger("gatekeeper")
 BATCH = 100  # scores in one batch
@@ -77,6 +78,20 @@ class Score:
         return cls(place, result.id, outcome.grade, label, outcome.detail, metadata)
 
 
+class UnsentError(Exception):
+    """Raised by `ScoreSink.send` from the tool's error if it has sent a part of the scores.
+
+    Parameters
+    ----------
+    scores : sequence of Score
+        Those that were not sent.
+    """
+
+    def __init__(self, scores: Sequence[Score]) -> None:
+        super().__init__(f"{len(scores)} scores were not sent")
+        self.scores = scores
+
+
 class ScoreSink(ABC):
     """A sink that sends scores to a tool from a thread of its own, and never raises.
 
@@ -120,7 +135,13 @@ class ScoreSink(ABC):
 
     @abstractmethod
     def send(self, scores: Sequence[Score]) -> None:
-        """Send scores to the tool, again if an earlier try failed. May raise anything."""
+        """Send scores to the tool, again if an earlier try failed. May raise anything.
+
+        Raises
+        ------
+        UnsentError
+            If some were sent: only the others are sent again.
+        """
 
     def decided(self, seen: Observation) -> object:
         """The place, which is kept until the verdict."""
@@ -175,30 +196,34 @@ class ScoreSink(ABC):
                     return
                 batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
                 self._sending = len(batch)
-            is_sent = self._send(batch)
+            failed = self._send(batch)
             with self._changed:
                 self._sending = 0
-                if is_sent:
-                    self.sent += len(batch)
-                else:
-                    self.failed += len(batch)
+                self.sent += len(batch) - failed
+                self.failed += failed
                 self._changed.notify_all()
 
-    def _send(self, batch: Sequence[Score]) -> bool:
+    def _send(self, batch: Sequence[Score]) -> int:
+        """How many could not be sent."""
+        batch = [_storable(score) for score in batch]
         waits = [*WAITS]
         while True:
+            error: BaseException
             try:
                 self.send(batch)
-                return True
-            except Exception as error:
-                if not waits:
-                    self._warn(error)
-                    return False
+                return 0
+            except UnsentError as some:
+                batch, error = some.scores, some.__cause__ or some
+            except Exception as caught:
+                error = caught
+            if not waits:
+                self._warn(error)
+                return len(batch)
             with self._changed:  # the end of the process does not wait for a tool that fails
                 if self._changed.wait_for(lambda: self._closed, timeout=waits.pop(0)):
-                    return False
+                    return len(batch)
 
-    def _warn(self, error: Exception) -> None:
+    def _warn(self, error: BaseException) -> None:
         if not self._warned:
             self._warned = True
             _LOG.warning(
@@ -207,6 +232,14 @@ class ScoreSink(ABC):
                 type(error).__name__,
                 error,
             )
+
+
+def _storable(score: Score) -> Score:
+    """The score without characters that a tool cannot encode or store, such as NUL and halves of
+    surrogate pairs: for one of them it would refuse a whole batch.
+    """
+    texts = printable(score.output), printable(score.explanation)
+    return replace(score, output=texts[0], explanation=texts[1])
 
 
 class ClientSink(ScoreSink):

@@ -4,8 +4,8 @@ from math import nan
 
 import pytest
 
+from gatekeeper.printable import printable
 from gatekeeper.report.formatting import count_interval, rate_interval
-from gatekeeper.report.html import printable
 from gatekeeper.stats.interval import Interval
 
 

@@ -230,6 +230,14 @@ def test_explanations_can_stay_out() -> None:
     logs.shutdown()
 
 
+def test_an_explanation_that_no_exporter_could_encode(telemetry: Telemetry) -> None:
+    with gate_of(telemetry, None) as gate:
+        gate.maybe_verify(make_generation("a"))
+        gate.report_outcome("a", Outcome(Verdict.FAILED, detail="got \ud800"))
+    (event,) = telemetry.events("a")
+    assert event.attributes["gen_ai.evaluation.explanation"] == "got \ufffd"
+
+
 class Broken:
     def __init__(self) -> None:
         self.calls = 0

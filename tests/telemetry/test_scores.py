@@ -6,12 +6,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from gatekeeper import BadInputError, Budget, VerificationGate
+from gatekeeper import BadInputError, Budget, Outcome, Verdict, VerificationGate
 from gatekeeper.telemetry import scores as module
+from gatekeeper.telemetry.mlflow import MLflowFeedback
 from gatekeeper.telemetry.scores import Place, Score, ScoreSink
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
@@ -104,6 +107,65 @@ def test_a_tool_that_is_away_costs_a_bounded_queue(caplog: pytest.LogCaptureFixt
     for most in (0, True, 1.5):
         with pytest.raises(BadInputError, match="most="):
             Tool(most=most)  # type: ignore[arg-type]
+
+
+class UnknownError(Exception):
+    error_code = "RESOURCE_DOES_NOT_EXIST"
+
+
+def test_a_trace_that_is_not_there_yet_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's server has a trace only when its root span has ended."""
+    open_, got, here = {"t1", "t3"}, list[str](), ["t0"]
+
+    def log_feedback(*, trace_id: str, **feedback: object) -> None:
+        if trace_id == "t3":
+            open_.discard("t1")  # it ends while the others are sent
+        if trace_id in open_:
+            raise UnknownError(trace_id)
+        got.append(trace_id)
+
+    span = SimpleNamespace(span_id="s")
+    mlflow = ModuleType("mlflow")
+    vars(mlflow).update(
+        log_feedback=log_feedback,
+        get_current_active_span=lambda: vars(span).update(trace_id=here[0]) or span,
+    )
+    entities = ModuleType("mlflow.entities")
+    vars(entities).update(AssessmentSource=SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    monkeypatch.setitem(sys.modules, "mlflow.entities", entities)
+    tool = MLflowFeedback()
+    with (
+        VerificationGate(
+            "cst", budget=Budget(fraction=1.0), verifier=ScriptedVerifier({}), telemetry=[tool]
+        ) as gate,
+        tool._changed,
+    ):  # one batch
+        for i in range(6):
+            here[0] = f"t{i}"
+            gate.maybe_verify(make_generation(f"g{i}"))
+    assert tool.flush(PATIENCE)
+    tool.close()
+    assert got == ["t0", "t2", "t4", "t5", "t1"]
+    assert (tool.sent, tool.failed) == (5, 1)
+
+
+def test_texts_that_a_tool_would_refuse_a_batch_for() -> None:
+    tool = Tool()
+    tool.go.set()
+
+    class Quotes:
+        def verify(self, generation: object, task: object) -> Outcome:
+            return Outcome(Verdict.FAILED, detail="got \ud800, \0\n  not é 👩\u200d💻")
+
+    with VerificationGate(
+        "cst", budget=Budget(fraction=1.0), verifier=Quotes(), telemetry=[tool]
+    ) as gate:
+        gate.maybe_verify(replace(make_generation("g"), id="a\0b"))
+    tool.close(PATIENCE)
+    (score,) = tool.got
+    assert score.explanation == "got \ufffd, \ufffd\n  not é 👩\u200d💻"
+    assert score.output == "a\ufffdb"
 
 
 LAST = """
