@@ -358,7 +358,7 @@ def decode(kind: str, id_: str, data: Mapping[str, Any]) -> Event:
     Raises
     ------
     LogError
-        For a row that no version of the package has written.
+        For a row that no version of the package has written, and for a value of a newer one.
     """
     event = _CLASSES.get(kind)
     if event is None:
@@ -367,3 +367,5 @@ def decode(kind: str, id_: str, data: Mapping[str, Any]) -> Event:
         return event.of(id_, data)
     except KeyError as e:
         raise LogError(f"event {kind!r} of id={id_!r:.80} has no valid field {e}") from e
+    except (AttributeError, TypeError, ValueError) as e:
+        raise LogError(f"event {kind!r} of id={id_!r:.80} has no valid data: {e}") from e

@@ -153,6 +153,13 @@ def test_invalid_rows_are_refused() -> None:
         decode("promoted", "a", {})
     with pytest.raises(LogError, match="event 'released' of id='a' has no valid field 'outcome'"):
         decode("released", "a", {"why": ""})
+    for kind, data in (
+        ("calibration", {"status": "of a newer version", "why": ""}),
+        ("audited", "no object"),
+        ("outcome", {"verdict": ["passed"], "cost": 1.0, "taken": 1.0}),
+    ):
+        with pytest.raises(LogError, match=f"event '{kind}' of id='a' has no valid data"):
+            decode(kind, "a", data)  # type: ignore[arg-type]
 
 
 def test_an_output_is_the_fold_of_its_events() -> None:
