@@ -58,7 +58,7 @@ class Follower:
         """All that is kept is of this log, from here on."""
         self.state = WatchState(fresh_ledger(log.settings(), self._place or self.name))
         self._log = log
-        self._file = self._identity()
+        self._file: tuple[int, int] | None = self._identity()
         self._starts: dict[int, str] = {}
         self.events = log.last()
 
@@ -75,6 +75,7 @@ class Follower:
         replaced = self._is_replaced()
         if replaced:
             self.close()
+            self._file = None  # until another one is open: also the first one may come back
             assert self._place is not None
             self._opened = open_log(self._place, read_only=True)
             self._begin(self._opened)

@@ -135,6 +135,13 @@ def test_a_file_in_place_of_another(tmp_path: Path) -> None:
     new.rename(path)
     follower.advance(60.0)
     assert follower.state.ledger.seen == 10
+    path.rename(new)
+    path.write_text("no log")
+    with pytest.raises(LogError, match="not a log"):
+        follower.advance(60.0)
+    new.rename(path)
+    assert follower.advance(60.0)
+    assert follower.state.ledger.seen == 10
     follower.close()
     SQLiteLog(tmp_path / "empty.db").close()
     with pytest.raises(LogError, match=r"empty\.db' has no run in it yet"):
