@@ -60,13 +60,16 @@ class _Gated:
     ) -> Any:
         call = super().model_call  # type: ignore[misc]
         if not generate or self._refused:
-            return call(messages, generate=generate, gen_kwargs=gen_kwargs, **more)
+            answer = call(messages, generate=generate, gen_kwargs=gen_kwargs, **more)
+            return _whole(answer) if generate else answer
         try:
-            return call(messages, generate=True, gen_kwargs=self._with_logprobs(gen_kwargs), **more)
+            return _whole(
+                call(messages, generate=True, gen_kwargs=self._with_logprobs(gen_kwargs), **more)
+            )
         except HTTPError as error:
             if error.response.status_code not in REFUSALS:
                 raise
-            answer = call(messages, generate=True, gen_kwargs=gen_kwargs, **more)
+            answer = _whole(call(messages, generate=True, gen_kwargs=gen_kwargs, **more))
         self._refuse()
         return answer
 
@@ -86,6 +89,7 @@ class _Gated:
         return answer
 
     def parse_generations(self, outputs: Any, **more: Any) -> list[str | None]:
+        _whole(outputs)
         texts: list[str | None] = super().parse_generations(outputs=outputs, **more)  # type: ignore[misc]
         found = list(_generations(outputs if isinstance(outputs, list) else [outputs]))
         if len(found) != len(texts):  # the harness could not read the response either
@@ -134,6 +138,22 @@ class GatekeeperFilter(Filter):  # type: ignore[misc]
 
     def apply(self, resps: Any, docs: Any) -> Any:
         return resps
+
+
+def _whole(outputs: Any) -> Any:
+    """The server's answer. Raises BadInputError for one that it broke off, so that the harness asks
+    again: its text is not what the model would have said, and must not come into the cache.
+    """
+    for output in outputs if isinstance(outputs, list) else [outputs]:
+        choices = output.get("choices") if isinstance(output, dict) else None
+        for choice in choices or ():
+            reason = choice.get("finish_reason") if isinstance(choice, dict) else None
+            if isinstance(reason, str) and Generation("", "", finish_reason=reason).broke_off:
+                raise BadInputError(
+                    f"the server broke an answer off (finish_reason={reason!r}) as often as "
+                    "max_retries allows: see its log, then run the same command again"
+                )
+    return outputs
 
 
 def _response(text: str, generation: Generation) -> Response:

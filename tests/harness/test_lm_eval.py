@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -29,7 +30,7 @@ import lm_eval
 from lm_eval.tasks import TaskManager
 
 from gatekeeper.adapters.lm_eval import GateOptions, Grading, main, simple_evaluate
-from gatekeeper.bundled.serve import Server
+from gatekeeper.bundled.serve import ROUTES, Server
 from gatekeeper.errors import GatekeeperError
 from gatekeeper.maths import MathChecker
 
@@ -418,6 +419,34 @@ def test_without_log_probabilities_it_draws(caplog: pytest.LogCaptureFixture) ->
     reported = gated["gatekeeper"]["tasks"][TASK]
     assert reported["missing_signal"] == reported["outputs"] == 60
     assert reported["verified"] == 24
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_an_answer_that_the_server_broke_off_is_asked_for_again(
+    at_once: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One of twenty, at first; then all, which ends the run with nothing of them in its cache."""
+    path, asked, broken = "/v1/chat/completions", itertools.count(), {7}
+    answer = ROUTES[path]
+
+    def sometimes(*given: Any) -> Any:
+        response: Any = answer(*given)
+        if next(asked) in broken:
+            response["choices"][0] |= {"finish_reason": "abort"}
+        return response
+
+    monkeypatch.setitem(ROUTES, path, sometimes)
+    with serving() as url:
+        arguments = f"model=gatekeeper-bundled,base_url={url},num_concurrent={at_once}"
+        options = {"limit": 20, "use_cache": str(tmp_path / "run.db.responses")}
+        gated = evaluate(url, GateOptions(budget=0.5), model_args=arguments, **options)
+        assert gated["gatekeeper"]["tasks"][TASK]["outputs"] == 20
+        assert next(asked) == 21
+        assert answered(tmp_path) == 20
+        broken |= set(range(999))
+        with pytest.raises(GatekeeperError, match="broke an answer off"):
+            evaluate(url, GateOptions(budget=0.5), model_args=arguments, **options | {"limit": 21})
+    assert answered(tmp_path) == 20
 
 
 def test_a_verifier_that_never_works_is_named(
