@@ -27,7 +27,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "extra tables."
     )
     parser.add_argument("log", type=log_file, help="a gate's log")
-    parser.add_argument("--format", choices=FORMATS, default="jsonl", help="format of the table")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="format of the table (default: by the file's suffix, else jsonl)",
+    )
     parser.add_argument(
         "-o",
         "--out",
@@ -53,18 +57,20 @@ def main(args: argparse.Namespace) -> int:
     from gatekeeper.log.run import read_run
 
     log = place_given(args.log, args)
-    if args.format == "parquet":
+    kind = args.format or args.out.suffix.removeprefix(".")
+    kind = kind if kind in FORMATS else "jsonl"
+    if kind == "parquet":
         _check_pyarrow()
         if str(args.out) == "-" and sys.stdout.isatty():
             raise BadInputError("--format parquet is binary: give a file, -o FILE, or a pipe")
     check_output("--out", args.out, source=log)
     run = read_run(log)
     if str(args.out) == "-":
-        _write(run.rows(), args.format, sys.stdout.buffer)
+        _write(run.rows(), kind, sys.stdout.buffer)
         return 0
     try:
         with open(args.out, "wb") as file:
-            _write(run.rows(), args.format, file)
+            _write(run.rows(), kind, file)
     except OSError as e:
         raise BadInputError(f"--out {args.out} cannot be written: {e.strerror}") from e
     print(f"{len(run.outputs):,} outputs: {args.out}", file=sys.stderr)

@@ -111,7 +111,7 @@ def test_the_same_in_every_format(
     lines = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
     assert lines == list(map(as_json, read_run(log).rows()))
     assert lines[2]["features"] == {"length": 2.0}
-    assert main(["export", str(log), "--format", "csv", "-o", str(tmp_path / "run.csv")]) == 0
+    assert main(["export", str(log), "-o", str(tmp_path / "run.csv")]) == 0
     assert f"{N} outputs".encode() in capfdbinary.readouterr().err
     with open(tmp_path / "run.csv", newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))
@@ -127,6 +127,8 @@ def test_parquet_and_pandas(log: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = list(read_run(log).rows())
     assert main(["export", str(log), "--format", "parquet", "-o", str(tmp_path / "p")]) == 0
+    assert main(["export", str(log), "-o", str(tmp_path / "run.parquet")]) == 0
+    assert (tmp_path / "run.parquet").read_bytes() == (tmp_path / "p").read_bytes()
     read = parquet.read_table(tmp_path / "p").to_pylist()
     assert read == [r | {"text": r["text"].replace("\ud800", "\\ud800")} for r in rows]
     table = read_run(log).to_pandas()
