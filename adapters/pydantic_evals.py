@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gatekeeper.adapters.harness.release import unusable
 
@@ -49,6 +52,8 @@ from gatekeeper.types import GateResult, Generation, Outcome, Verdict
 __all__ = ["EvaluatorVerifier", "Gated", "GatedScore", "Logprobs"]
 
 _ATTRIBUTE = "gatekeeper"  # of the task run: the output's id, in the report too
+_used: WeakKeyDictionary[VerificationGate, dict[str, set[str]]] = WeakKeyDictionary()
+_used_lock = Lock()
 _OUTPUT: TypeAdapter[Any] = TypeAdapter(EvaluatorOutput)
 
 
@@ -215,10 +220,10 @@ class Gated(Evaluator):  # type: ignore[misc]  # untyped where it is not install
             known = _Output.of("", _answer_in(ctx.output))
         generation = known.generation
         if id(self.gate) not in known.ids:
-            name = (known if known.ids else ctx.name) or generation.id
-            name = name if self.id is None else self.id(ctx)
+            given = (known if known.ids else ctx.name) if self.id is None else self.id(ctx)
+            name = given or generation.id
             generation = replace(generation, id=name, text=_text(ctx.output, generation))
-            name = own_id(self.gate, generation)
+            name = (_numbered if given else own_id)(self.gate, generation)
             if not known.ids:
                 known = ctx.attributes[_ATTRIBUTE] = _Output.of(name, generation)
             known.ids[id(self.gate)] = name
@@ -323,6 +328,23 @@ class Logprobs(AbstractCapability[Any]):  # type: ignore[misc]
         return await request_context.model.request(
             request_context.messages, settings, request_context.model_request_parameters
         )
+
+
+def _numbered(gate: VerificationGate, generation: Generation) -> str:
+    """The name of a case's output: of several repeats the first free one, or the one that an
+    earlier process began with the same text.
+    """
+    name, text = generation.id, generation.text
+
+    def fits(id_: str) -> bool:
+        return gate.find(id_) is None or gate.output(id_).text == text
+
+    with _used_lock:
+        used = _used.setdefault(gate, {}).setdefault(name, set())
+        ids = (name if n == 1 else f"{name}#{n}" for n in count(1))
+        id_ = next(each for each in ids if each not in used and fits(each))
+        used.add(id_)
+    return id_
 
 
 def _answer_in(output: Any) -> Generation:

@@ -188,6 +188,21 @@ def test_repeats_are_clustered_by_case() -> None:
     assert [row[0] for row in table.rows] == ["of these outputs", "with the sampling of questions"]
 
 
+def test_repeats_of_an_earlier_process_are_not_verified_again(tmp_path: Path) -> None:
+    """In whatever order their texts come this time; another text is another output."""
+    log, answers = tmp_path / "run.db", ["1", "2", "1"]
+    for order, seen in (((0, 1, 2), 6), ((1, 2, 0), 6), ((1, 1, 2), 8)):
+        texts = {i: iter([answers[at] for at in order]) for i in range(2)}
+        cases = [Case(name=f"q{i}", inputs=i) for i in texts]
+        with VerificationGate(
+            "random", budget=Budget(fraction=1.0), verifier=EvaluatorVerifier(Even()), log=log
+        ) as gate:
+            dataset = Dataset(name="repeats", cases=cases, evaluators=[Gated(gate)])
+            report_of(dataset, lambda i: next(texts[i]), repeat=3)  # noqa: B023
+            status = gate.status()
+            assert (status.seen, status.warmup_spent + status.spent) == (seen, seen)
+
+
 def test_an_evaluator_that_raises_could_not_tell() -> None:
     cases = even_cases(8)
     retry = {"stop": stop_after_attempt(3), "reraise": True}
