@@ -96,13 +96,13 @@ class SQLiteLog:
             raise LogError(f"log {str(path)!r} cannot be opened: {why}") from e
         self.file = identity(self.path)
         OPEN.add(self)
-        self._wal_path = Path(f"{self.path}-wal")
         try:
             if not read_only:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
             self._migrate(read_only)
-            self._wal = identity(self._wal_path)
+            files = str(self.path), f"{self.path}-wal"
+            self._files = [(file, identity(file)) for file in files]
         except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
             why = why_not(e, self.path)
             self.close()
@@ -177,10 +177,10 @@ class SQLiteLog:
                 f"log {str(self.path)!r} cannot be written: {why}. What it holds is intact; fix "
                 "the cause and open it again to continue"
             ) from e
-        if identity(self._wal_path) != self._wal or identity(self.path) != self.file:
+        if any(identity(file) != before for file, before in self._files):
             raise LogError(
                 f"log {str(self.path)!r} was moved, deleted or replaced while a gate wrote it, or "
-                f"{self._wal_path.name} was: what is written now may not be in it. Restore it if "
+                f"{self.path.name}-wal was: what is written now may not be in it. Restore it if "
                 "need be, and open it again to continue"
             )
 

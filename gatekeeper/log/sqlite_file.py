@@ -40,7 +40,7 @@ OPEN: WeakSet[_Opened] = WeakSet()
 
 def is_open_here(path: str | Path) -> bool:
     """Whether this process has a log open in this file, and so must not open it otherwise."""
-    now = identity(Path(path))
+    now = identity(path)
     return any(log.file == now for log in list(OPEN))
 
 
@@ -62,7 +62,7 @@ def make_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def identity(path: str | Path) -> tuple[int, int] | None:
     """Equal for two paths of one file; None where there is none."""
     try:
         found = os.stat(path)
