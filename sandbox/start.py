@@ -63,7 +63,7 @@ if where.isdigit():
 else:
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.connect(where)
-for name, source in json.loads(control.recv(1 << 20)):
+for name, source in iter(lambda: json.loads(control.recv(1 << 20)), None):
     module = sys.modules[name] = types.ModuleType(name)
     if source is None:
         module.__path__ = []
@@ -105,15 +105,17 @@ def send_program(
         "first_uid": (0x7000 + secrets.randbelow(0x7000)) << 16,
         "seccomp": base64.b64encode(rules).decode(),
     }
-    control.send(_program())
+    for part in _program():
+        control.send(part)
     control.send(json.dumps(settings).encode())
 
 
 @cache  # so that all supervisors have the same, even if the package is replaced meanwhile
-def _program() -> bytes:
+def _program() -> Sequence[bytes]:
+    """A message for each module, as one for all would not fit into the buffer of a socket."""
     inside = resources.files("gatekeeper.sandbox.inside")
     program: list[tuple[str, str | None]] = [(name, None) for name in _PACKAGES]
     for name in _MODULES:
         source = inside.joinpath(f"{name}.py").read_text(encoding="utf-8")
         program.append((f"{_PACKAGES[-1]}.{name}", source))
-    return json.dumps(program).encode()
+    return [json.dumps(part).encode() for part in (*program, None)]

@@ -23,7 +23,7 @@ from sandboxes import STRONG
 
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.protocols import AsyncVerifier, Verifier
-from gatekeeper.sandbox import DockerSandbox, LocalSandbox, containers, local
+from gatekeeper.sandbox import DockerSandbox, LocalSandbox, containers, local, start
 from gatekeeper.sandbox.base import Sandbox
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.sandbox.worker import LostError, Worker
@@ -364,6 +364,11 @@ def test_faults_are_not_labels(
             assert (outcome.verdict, outcome.error) == ("infra_error", None), outcome
             assert outcome.detail
         assert sandbox.verify(generation(HONEST), TASK).verdict == "passed"
+
+
+def test_the_program_of_a_supervisor_fits_into_a_socket() -> None:
+    """As one message it would fit no longer: Linux takes 208 KiB by default."""
+    assert max(map(len, start._program())) < 1 << 16
 
 
 def test_a_worker_knows_the_importable_modules(sandbox: Sandbox) -> None:
