@@ -242,12 +242,24 @@ def _program(task: Mapping[str, Any], setup: str) -> Suite:
 
 
 def _check_statements(program: ast.Module, entry: str) -> list[str] | None:
-    """The assertions of a `check(candidate)` that has no other statements; else None."""
+    """The assertions of a `check(candidate)` that has no other statements; else None.
+
+    Nor if they use a constant of the program, which a candidate's process does not have.
+    """
     functions = [node for node in program.body if isinstance(node, ast.FunctionDef)]
     others = [node for node in program.body if not isinstance(node, ast.FunctionDef | ast.Assign)]
     if others or [f.name for f in functions] != ["check"] or len(functions[0].args.args) != 1:
         return None
     candidate = functions[0].args.args[0].arg
+    constants = {
+        name.id
+        for statement in program.body
+        if isinstance(statement, ast.Assign)
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name)
+    }
+    if any(isinstance(n, ast.Name) and n.id in constants for n in ast.walk(functions[0])):
+        return None
     statements = []
     for node in functions[0].body:
         if not isinstance(node, ast.Assert):
