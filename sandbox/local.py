@@ -226,8 +226,14 @@ def _start(level: str, wrap: Sequence[str], limits: Limits) -> Worker:
                 stderr=said,
                 cwd="/",
                 # A fixed order of sets of strings gives the same verdict each time. Libraries
-                # linked at the start need not be linked in every child.
-                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "LD_BIND_NOW": "1"},
+                # linked at the start need not be linked in every child. Memory is counted as
+                # address space, of which malloc would reserve 64 MiB for each of many threads.
+                env={
+                    "PYTHONHASHSEED": "0",
+                    "PYTHONUTF8": "1",
+                    "LD_BIND_NOW": "1",
+                    "MALLOC_ARENA_MAX": "1",
+                },
                 pass_fds=(number,),
                 start_new_session=True,
             )
