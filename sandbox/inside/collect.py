@@ -47,7 +47,8 @@ def items(
         yield "pytest", functools.partial(_run_pytest, {**names, **tests})
         return
     module = _Module(names)
-    _call_if_there(names, "setup_module", module)
+    for setup in ("setUpModule", "setup_module"):
+        _call_if_there(names, setup, module)
     for name, item in tests.items():
         if not isinstance(item, type):
             for case, arguments in _cases(item):
@@ -56,7 +57,8 @@ def items(
             yield name, functools.partial(_unittest, item)
         else:
             yield from _methods(name, item)
-    _call_if_there(names, "teardown_module", module)
+    for teardown in ("tearDownModule", "teardown_module"):
+        _call_if_there(names, teardown, module)
 
 
 def check(
