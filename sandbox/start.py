@@ -28,6 +28,7 @@ _MODULES = (
     "library_values",
     "codec",
     "operations",
+    "tasks",
     "references",
     "peer",
     "facts",

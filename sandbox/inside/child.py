@@ -194,7 +194,9 @@ def serve(connection: socket.socket, candidate: str, imports: str) -> None:
     """Run the candidate when the judge asks for it, then answer the judge's questions."""
     module = _module()
 
-    def start(module: types.ModuleType) -> dict[str, str | None]:
+    def start(module: types.ModuleType, beside: bool) -> dict[str, str | None]:
+        if beside:
+            peer.converse()
         _execute(candidate, "candidate.py", module.__dict__)
         for line in imports.splitlines():
             with contextlib.suppress(Exception):

@@ -7,12 +7,13 @@ candidate could also cause honestly: that an object has a certain class (`standi
 
 from __future__ import annotations
 
+import collections
 import importlib
 import inspect
 import itertools
 import sys
 import types
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from gatekeeper.sandbox.inside.operations import OPERATIONS as _COMMON
@@ -40,9 +41,17 @@ IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> makes the same value 
     tuple: lambda v: tuple(tuple.__iter__(v)),
     frozenset: lambda v: frozenset(frozenset.__iter__(v)),
 }
+
+
+def _ordered(item: Any) -> type[dict[Any, Any]]:
+    """The class whose `items` has the order of a dict."""
+    ordered = issubclass(type(item), collections.OrderedDict)
+    return collections.OrderedDict if ordered else dict
+
+
 _MUTABLE: dict[type, Callable[[Any], Any]] = {
     list: lambda v: list(list.__iter__(v)),
-    dict: lambda v: dict(dict.items(v)),
+    dict: lambda v: dict(_ordered(v).items(v)),
     set: lambda v: set(set.__iter__(v)),
     bytearray: lambda v: bytearray(memoryview(v)),
 }
@@ -144,33 +153,6 @@ def _signature(function: Any) -> list[tuple[Any, ...]]:
     return [*parameters, ("", -1, (), optional(found.return_annotation))]
 
 
-class _Loop:
-    """One event loop for every await, so that objects bound to it stay usable."""
-
-    loop: Any = None
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        asyncio = importlib.import_module("asyncio")
-        if self.loop is None:
-            self.loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self.loop)
-        return self.loop.run_until_complete(work)
-
-
-_LOOP = _Loop()
-
-
-async def _wait_for(item: Any) -> Any:
-    return await item
-
-
-def _asynchronous(name: str) -> Callable[..., Any]:
-    def run(item: Any, *arguments: Any) -> Any:
-        return _LOOP.run(_wait_for(getattr(type(item), name)(item, *arguments)))
-
-    return run
-
-
 def _copy(name: str) -> Callable[[Any], Any]:
     return lambda item: getattr(importlib.import_module("copy"), name)(item)
 
@@ -204,10 +186,5 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "signature": _signature,
     "copy": _copy("copy"),
     "deepcopy": _copy("deepcopy"),
-    "await": lambda item: _LOOP.run(_wait_for(item)),
-    "aiter": lambda item: type(item).__aiter__(item),
-    "anext": _asynchronous("__anext__"),
-    "aenter": _asynchronous("__aenter__"),
-    "aexit": _asynchronous("__aexit__"),
 }
 """The operations that tests may request on a candidate's object, by name."""

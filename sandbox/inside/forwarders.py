@@ -7,6 +7,7 @@ of their answers are accepted, and which data of the tests they may send.
 from __future__ import annotations
 
 import contextlib
+import functools
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,6 +34,7 @@ from gatekeeper.sandbox.inside.standins import (
     mark,
     theirs,
 )
+from gatekeeper.sandbox.inside.tasks import Waiting
 
 __all__ = ["FORWARDERS"]
 
@@ -101,7 +103,7 @@ def _exit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
 
 
 async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
-    swallowed = ask(self, "aexit", kind, error, None)
+    swallowed = await Waiting(functools.partial(ask, self), "aexit", kind, error, None)
     return bool(swallowed) and bool(inner(self).peer.guard.swallows(error, trace))
 
 
@@ -131,13 +133,13 @@ def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
 
 
 def _await(self: Any) -> Any:
-    yield from ()
-    return given(self, ask(self, "await"))
+    found = yield from Waiting(functools.partial(ask, self), "await").__await__()
+    return given(self, found)
 
 
 def _asynchronous(name: str) -> Callable[..., Any]:
     async def run(self: Any) -> Any:
-        return given(self, ask(self, name))
+        return given(self, await Waiting(functools.partial(ask, self), name))
 
     return run
 

@@ -16,6 +16,10 @@ _TEXTS = {
 }
 
 
+_LOCKS = ("Lock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier")
+_QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
+
+
 class RefusedError(AttributeError):
     """The candidate must not do this with an object of the tests."""
 
@@ -40,7 +44,12 @@ class Guard:
             *(("_io", "StringIO"), ("_io", "BytesIO"), ("random", "Random")),
             *(("re", "Match"), ("re", "Pattern"), ("types", "SimpleNamespace")),
             *(("unittest.mock", "Mock"), ("unittest.mock", "MagicMock")),
-            ("unittest.mock", "AsyncMock"),
+            *(("unittest.mock", "AsyncMock"), ("logging", "Logger"), ("argparse", "Namespace")),
+            *(("_thread", "lock"), ("_thread", "RLock"), ("_queue", "SimpleQueue")),
+            *(("threading", name) for name in _LOCKS),
+            *(("asyncio.locks", name) for name in _LOCKS),
+            *(("queue", name) for name in _QUEUES),
+            *(("asyncio.queues", name) for name in _QUEUES),
         }
     )
     files = frozenset({"test.py", "setup.py"})  # file names of the tests' own code

@@ -7,6 +7,7 @@ whose `Guard` decides. A candidate may change its own handles: the tests do not 
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -27,6 +28,7 @@ from gatekeeper.sandbox.inside.peer import (
     Peer,
 )
 from gatekeeper.sandbox.inside.references import LIMIT
+from gatekeeper.sandbox.inside.tasks import Tasks, Waiting
 from gatekeeper.sandbox.inside.wire import Parts
 
 __all__ = ["CandidatePeer", "Handle"]
@@ -43,11 +45,13 @@ class CandidatePeer(Peer):
         Operations that only this side has, by name.
     """
 
+    PARITY = 1
+
     def __init__(
         self, connection: socket.socket, *, more: Mapping[str, Callable[..., Any]] | None = None
     ) -> None:
         super().__init__(connection)
-        self._operations = {**facts.OPERATIONS, **(more or {})}
+        self._operations = {**facts.OPERATIONS, **Tasks().operations, **(more or {})}
         self._kinds = dict(_KINDS)
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
         self._lent: deque[Any] = deque(maxlen=LOANS)  # the last loans
@@ -80,15 +84,16 @@ class CandidatePeer(Peer):
         return facts.object_facts(item)
 
     def _encode(self, item: object, limit: int = LIMIT, *, sent: bool = False) -> bytes:
-        known, kept = len(self._described), False
-        try:
-            written = super()._encode(item, limit, sent=sent)
-            kept = sent
-        finally:
-            # The tests do not know the classes of what was only compared, or was too large.
-            while not kept and len(self._described) > known:
-                self._described.popitem()
-        return written
+        with self._lock:
+            known, kept = len(self._described), False
+            try:
+                written = super()._encode(item, limit, sent=sent)
+                kept = sent
+            finally:
+                # The tests do not know the classes of what was only compared, or was too large.
+                while not kept and len(self._described) > known:
+                    self._described.popitem()
+            return written
 
     def _instance(self, item: Any) -> Parts | None:
         if facts.standard(type(item)) or facts.exact(item) is None:
@@ -96,9 +101,10 @@ class CandidatePeer(Peer):
         return self.refer(item)
 
     def _lend(self, value: Any) -> int:
-        self._lent.append(value)
-        self._lendings += 1
-        return self._lendings
+        with self._lock:
+            self._lent.append(value)
+            self._lendings += 1
+            return self._lendings
 
     def _lending(self, loans: Any) -> contextlib.AbstractContextManager[list[tuple[int, Any]]]:
         return self._kept(*loans) if loans else super()._lending(loans)
@@ -120,8 +126,9 @@ class CandidatePeer(Peer):
 
     def _loan(self, number: int) -> Any:
         """A value that was lent; None if it is no longer kept."""
-        at = number - 1 - self._lendings  # from the end
-        return self._lent[at] if -len(self._lent) <= at < 0 else None
+        with self._lock:
+            at = number - 1 - self._lendings  # from the end
+            return self._lent[at] if -len(self._lent) <= at < 0 else None
 
     def _shared(self, module: str, name: str) -> Any:
         return importable(module, name)
@@ -176,9 +183,17 @@ class Handle:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         return _ask(self, "exit", kind, error, None)
 
-    def __await__(self) -> Generator[None, None, Any]:
-        yield from ()
-        return _ask(self, "await")
+    def __await__(self) -> Generator[Any, None, Any]:
+        return Waiting(functools.partial(_ask, self), "await").__await__()
+
+    async def __anext__(self) -> Any:
+        return await Waiting(functools.partial(_ask, self), "anext")
+
+    async def __aenter__(self) -> Any:
+        return await Waiting(functools.partial(_ask, self), "aenter")
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        return await Waiting(functools.partial(_ask, self), "aexit", kind, error, None)
 
 
 def _operation(name: str, *, reflected: bool = False) -> Callable[..., Any]:
@@ -194,7 +209,7 @@ for _name in (*BINARY, *BITWISE, "divmod"):
     setattr(Handle, f"__r{_name}__", _operation(_name, reflected=True))
 for _name in (*ORDERINGS, *UNARY, *CONVERSIONS, "eq", "ne", "call", "contains", "getitem"):
     setattr(Handle, f"__{_name}__", _operation(_name))
-for _name in ("setitem", "delitem", "next", "reversed", "dir", "enter"):
+for _name in ("setitem", "delitem", "next", "reversed", "dir", "enter", "aiter"):
     setattr(Handle, f"__{_name}__", _operation(_name))
 
 

@@ -18,6 +18,7 @@ import builtins
 import contextlib
 import importlib.machinery
 import json
+import re
 import socket
 import sys
 import types
@@ -37,6 +38,8 @@ __all__ = ["describe", "judge"]
 
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
+# Words in tests that let something run beside them, or wait for what the candidate runs.
+_BESIDE = re.compile(r"[tT]hread|futures|executor|sleep")
 _TAME = frozenset(  # modules whose functions never execute text or bytes from their arguments
     """
     abc collections collections.abc contextlib dataclasses datetime decimal enum fractions
@@ -63,12 +66,15 @@ class _Names(dict[str, Any]):
         self.peer, self._reading = peer, reading
         self.module = peer.meant(peer.ROOT, ("shared", "builtins", "module"))
         self._bound: dict[str, str | None] = {}
-        peer.begin("start", self.module)
+        self._start = self.module, reading["beside"]
+        peer.begin("start", *self._start)
+        if reading["beside"]:
+            peer.converse()
 
     def started(self) -> None:
         """Wait until the candidate's code has run; raises the exception that it raised."""
         # The candidate's names; imported objects with the module that they are from (`child.py`).
-        self._bound = dict(self.peer.finish("start", self.module))
+        self._bound = dict(self.peer.finish("start", *self._start))
 
     def __missing__(self, name: str) -> Any:
         theirs = name in self._reading["asked"]
@@ -195,7 +201,7 @@ def judge(
     peer = JudgePeer(connection, guard=guard, observer=Observer(text))
     count = counting.Count()
     try:
-        names = _Names(peer, facts)
+        names = _Names(peer, {**facts, "beside": _BESIDE.search(text) is not None})
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         sys.meta_path.insert(0, _Importer(names, facts["modules"]))
         theirs = frozenset(facts["theirs"])
@@ -233,8 +239,8 @@ def judge(
                 send(b"P", "")
         unseen.finish()
         if not count.reached:
-            # Without any evidence from the candidate, it is not the candidate's failure.
-            raise AssertionError(_NEVER) if peer.evidence else _NotHereError(_NEVER)
+            # Where the candidate was asked nothing, it is not the candidate's failure.
+            raise AssertionError(_NEVER) if peer.answered else _NotHereError(_NEVER)
         if not peer.evidence:
             raise AssertionError(_NOTHING)
         send(b"P", "")

@@ -40,15 +40,16 @@ def _ratio(item: Any) -> tuple[int, int]:
 
 
 def _moment(item: Any) -> tuple[Any, ...]:
-    offset = datetime.datetime.utcoffset(item)
     parts = (item.year, item.month, item.day, item.hour, item.minute, item.second)
-    return (*parts, item.microsecond, offset)
+    return (*parts, item.microsecond, _zone(item))
 
 
-def _from_moment(*parts: Any) -> datetime.datetime:
-    *numbers, offset = parts
-    moment = datetime.datetime(*numbers)
-    return moment if offset is None else moment.replace(tzinfo=datetime.timezone(offset))
+def _zone(item: Any) -> datetime.timezone | None:
+    """The time zone of an item; only its offset, where it has a class of its own."""
+    if item.tzinfo is None or type(item.tzinfo) is datetime.timezone:
+        return item.tzinfo
+    offset = item.utcoffset()
+    return None if offset is None else datetime.timezone(offset)
 
 
 def _from_ratio(top: int, bottom: int) -> fractions.Fraction:
@@ -133,8 +134,8 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
         _of(dict, collections.Counter),
     ),
     "OrderedDict": (
-        collections.OrderedDict,
-        lambda v: (dict(dict.items(v)),),
+        collections.OrderedDict,  # whose order is not that of the dict below it
+        lambda v: (dict(collections.OrderedDict.items(v)),),
         _of(dict, collections.OrderedDict),
     ),
     "defaultdict": (
@@ -155,12 +156,17 @@ _KNOWN: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]], Callable[..., An
         _of(list, lambda v: dict(enumerate(v)).values()),
     ),
     "path": (pathlib.PurePath, lambda v: (str(v),), _from_path),
-    "datetime": (datetime.datetime, _moment, _from_moment),
+    "datetime": (datetime.datetime, _moment, datetime.datetime),
     "date": (datetime.date, lambda v: (v.year, v.month, v.day), datetime.date),
     "time": (
         datetime.time,
-        lambda v: (v.hour, v.minute, v.second, v.microsecond),
+        lambda v: (v.hour, v.minute, v.second, v.microsecond, _zone(v)),
         datetime.time,
+    ),
+    "timezone": (
+        datetime.timezone,
+        lambda v: v.__getinitargs__(),
+        datetime.timezone,
     ),
     "timedelta": (
         datetime.timedelta,

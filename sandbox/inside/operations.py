@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import importlib
 import operator
 import sys
@@ -20,10 +21,14 @@ __all__ = [
     "ORDERINGS",
     "UNARY",
     "importable",
+    "special",
     "update",
 ]
 
-MUTABLE = (list, dict, set, bytearray)
+MUTABLE = (
+    *(list, dict, set, bytearray),
+    *(collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict),
+)
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 INPLACE = tuple(f"i{name}" for name in (*BINARY, "lshift", "rshift", "and", "or", "xor"))
 BITWISE = ("lshift", "rshift", "and", "or", "xor")
@@ -44,7 +49,7 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _special(target: Any, name: str) -> Any:
+def special(target: Any, name: str) -> Any:
     """A special method, bound as a `with` statement binds it.
 
     `type(target).__exit__(target)` passes a mock one argument too many: what its class has is
@@ -79,8 +84,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "isinstance": isinstance,
     "issubclass": issubclass,
     "dir": dir,
-    "enter": lambda o: _special(o, "__enter__")(),
-    "exit": lambda o, *error: _special(o, "__exit__")(*error),
+    "aiter": lambda o: special(o, "__aiter__")(),
+    "enter": lambda o: special(o, "__enter__")(),
+    "exit": lambda o, *error: special(o, "__exit__")(*error),
 }
 """The operations that one side may request on an object of the other, by name."""
 
@@ -105,7 +111,7 @@ def importable(module: str, name: str) -> Any:
 
 def update(old: Any, new: Any) -> None:
     """Give a mutable object the contents of its changed copy; inner objects in place, too."""
-    if isinstance(old, list):
+    if isinstance(old, list | collections.deque):
         if len(old) == len(new):
             for number, (mine, theirs) in enumerate(zip(old, new, strict=True)):
                 if type(mine) is type(theirs) and isinstance(mine, MUTABLE):
@@ -113,7 +119,8 @@ def update(old: Any, new: Any) -> None:
                 else:
                     old[number] = theirs
         else:
-            old[:] = new
+            old.clear()
+            old.extend(new)
     elif isinstance(old, dict):
         kept = {k: v for k, v in old.items() if k in new}
         old.clear()

@@ -18,12 +18,16 @@ the answer. `surroundings` are changes of the tests to their process that a cand
 one process (`surroundings.py`); `printed` is the text that the candidate wrote to streams that the
 tests replaced.
 
+After `converse`, each thread has a conversation of its own with a thread of the other side, so
+that one may wait for another. Then a frame begins with the number of its conversation.
+
 Every process is forked with this loaded, so it imports no module that must be reset after a fork:
 threading, random, asyncio.
 """
 
 from __future__ import annotations
 
+import _queue
 import _thread
 import contextlib
 import socket
@@ -39,6 +43,7 @@ __all__ = ["LOANS", "GoneError", "Peer"]
 
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
+_TRACED = (*MUTABLE, tuple)
 LOANS = 32  # mutable values that the tests may still change
 
 
@@ -55,11 +60,16 @@ class Peer(References):
         A stream socket; both ends run the same version of this code.
     """
 
+    PARITY = 0  # of the numbers of conversations that this side begins
+
     def __init__(self, connection: socket.socket) -> None:
         super().__init__()
         self._connection = connection
         self._received = bytearray()  # bytes received and not read yet
-        self._lock = _thread.RLock()  # threads of a candidate take turns
+        self._turn: Any = _thread.RLock()  # threads take turns
+        self._boxes: dict[int, Any] | None = None  # of messages, by conversation
+        self._conversations: dict[int, int] = {}  # by the thread of this side
+        self._reader = 0
         self.gone = False
 
     # Methods that differ between the two sides
@@ -104,14 +114,15 @@ class Peer(References):
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """Request an operation from the other side; its exceptions are raised here."""
-        with self._lock:
+        with self._turn:
             self.begin(operation, *arguments, **keywords)
             return self.finish(operation, *arguments, **keywords)
 
     def begin(self, operation: str, /, *arguments: Any, **keywords: Any) -> None:
         """The first half of `ask`: the caller continues while the other side works."""
-        question = (operation, arguments, keywords or None, self._surroundings(), self._loans())
-        self._send(b"Q", question)
+        with self._lock:
+            around = self._surroundings(), self._loans()
+            self._send(b"Q", (operation, arguments, keywords or None, *around))
 
     def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """The second half of `ask`, for the same question; no other may be asked in between."""
@@ -126,12 +137,13 @@ class Peer(References):
                     update(given[number], changed)
                 if printed:
                     self._repeat(printed)
-                if loans:
-                    self._changed(loans)
-                if loan:
-                    self._borrow(loan, value)
-                for number, loan in kept or ():
-                    self._borrow(loan, given[number])
+                with self._lock:
+                    if loans:
+                        self._changed(loans)
+                    if loan:
+                        self._borrow(loan, value)
+                    for number, loan in kept or ():
+                        self._borrow(loan, given[number])
                 return value if same is None else given[same]
             else:
                 *described, printed = payload
@@ -141,8 +153,9 @@ class Peer(References):
 
     def received(self, operation: str, error: BaseException) -> BaseException:
         """The exception to raise here for one of the other side."""
-        # A StopIteration would end a loop of the tests as if there were no more items to check.
-        if isinstance(error, StopIteration) and operation not in ("next", "send", "throw"):
+        # These would end a loop of the tests as if there were no more items to check.
+        ends = isinstance(error, StopIteration | StopAsyncIteration)
+        if ends and operation not in ("next", "send", "throw", "anext"):
             raised = RuntimeError(f"the candidate raised {error!r}")
             raised.__cause__ = error
             return raised
@@ -196,19 +209,86 @@ class Peer(References):
 
     def _trace(self, item: object) -> bytes | None:
         """The present contents of a mutable argument as bytes; None for other arguments."""
-        if type(item) not in (*MUTABLE, tuple) and type(item).__module__ != "numpy":
+        if type(item) not in _TRACED and type(item).__module__ != "numpy":
             return None
         return self._encode(item)
 
     def _send(self, kind: bytes, message: Any) -> None:
-        payload = self._encode(message, sent=True)
+        with self._lock:
+            if self._boxes is not None:
+                message = (self._conversation(), *message)
+            payload = self._encode(message, sent=True)
+            try:
+                self._connection.sendall(frame(kind, payload))
+            except (OSError, ValueError):
+                self.gone = True
+                raise GoneError from None
+
+    # Conversations
+
+    def converse(self) -> None:
+        """From now on, give each thread a conversation of its own; the other side does the same."""
+        self._turn = contextlib.nullcontext()
+        self._boxes = {0: _queue.SimpleQueue()}
+        self._conversations[_thread.get_ident()] = 0
+        _thread.start_new_thread(self._read_all, ())
+
+    def _conversation(self) -> int:
+        """The number of this thread's conversation; odd if the candidate began it."""
+        thread = _thread.get_ident()
+        if (number := self._conversations.get(thread)) is None:
+            number = 2 * len(self._conversations) + self.PARITY
+            self._boxes[number] = _queue.SimpleQueue()  # type: ignore[index]
+            self._conversations[thread] = number
+        return number
+
+    def _read_all(self) -> None:
+        """Read messages, and give each to the thread that it is for."""
+        self._reader = _thread.get_ident()
+        boxes: Any = self._boxes
         try:
-            self._connection.sendall(frame(kind, payload))
-        except (OSError, ValueError):
+            while True:
+                self._pass_on()
+        except BaseException:  # a hostile message may cause any
             self.gone = True
-            raise GoneError from None
+            for box in [*boxes.values()]:
+                box.put(None)
+
+    def _pass_on(self) -> None:
+        kind, (number, *message) = self._read_message()
+        boxes: Any = self._boxes
+        box = boxes.get(number)
+        if box is not None:
+            box.put((kind, message))
+            return
+        boxes[number] = _queue.SimpleQueue()
+        boxes[number].put((kind, message))
+        try:
+            _thread.start_new_thread(self._answer_in, (number,))
+        except RuntimeError:  # no thread is left: this one answers
+            self._conversations[self._reader] = number
+            self._answer(boxes[number].get()[1])
+            del boxes[number]
+
+    def _answer_in(self, number: int) -> None:
+        """Answer in a conversation that the other side began."""
+        self._conversations[_thread.get_ident()] = number
+        self.serve()
 
     def _receive(self) -> tuple[bytes, Any]:
+        if self._boxes is None:
+            return self._read_message()
+        with self._lock:
+            box = self._boxes[self._conversation()]
+        while _thread.get_ident() == self._reader and box.empty():
+            self._pass_on()
+        found: tuple[bytes, Any] | None = box.get()
+        if found is None:
+            box.put(None)  # for the next question
+            raise GoneError
+        return found
+
+    def _read_message(self) -> tuple[bytes, Any]:
         try:
             start = self._read(5)
             size = int.from_bytes(start[1:], "little")

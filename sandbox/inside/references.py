@@ -6,6 +6,7 @@ caught there.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import sys
 import types
@@ -35,6 +36,7 @@ class References:
     """
 
     def __init__(self) -> None:
+        self._lock = _thread.RLock()
         self._owned: list[object] = []  # objects that the other side refers to, by index + 1
         self._ids: dict[int, int] = {}  # id() of an owned object -> its number
         self._theirs: dict[int, Any] = {}  # number -> the object that stands here for theirs
@@ -67,8 +69,9 @@ class References:
         """The number, from 1, by which the other side may ask about an object of ours."""
         number = self._ids.get(id(item))
         if number is None:
-            self._owned.append(item)
-            number = self._ids[id(item)] = len(self._owned)
+            with self._lock:
+                self._owned.append(item)
+                number = self._ids[id(item)] = len(self._owned)
         return number
 
     def owns(self, item: object) -> bool:
@@ -106,7 +109,7 @@ class References:
 
     def exception_chain(self, kind: type[BaseException]) -> list[tuple[str, str, int]]:
         """An exception's class and its bases: module, name, number (negative: the other side's)."""
-        theirs = {id(made): -n for n, made in self._theirs.items() if isinstance(made, type)}
+        theirs = {id(made): -n for n, made in [*self._theirs.items()] if isinstance(made, type)}
         return [
             (str(c.__module__), str(c.__qualname__), theirs.get(id(c)) or self.export(c))
             for c in type.mro(kind)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
 import socket
 import sys
@@ -36,6 +35,7 @@ from gatekeeper.sandbox.inside.standins import (
     kind_of,
 )
 from gatekeeper.sandbox.inside.surroundings import Observer, repeat
+from gatekeeper.sandbox.inside.tasks import Tasks
 from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
 
 __all__ = ["JudgePeer"]
@@ -45,7 +45,9 @@ LOAN_BYTES = 1 << 14  # most bytes of a borrowed value, which is encoded at each
 _RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 # Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
-_OPINIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir"})
+_OPINIONS = frozenset(
+    {"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir", "task", "step", "cancel"}
+)
 
 
 class JudgePeer(Peer):
@@ -65,6 +67,8 @@ class JudgePeer(Peer):
     evidence
         Whether the candidate has returned anything that a test could judge: a value, an exception,
         a function. Answers of an object about itself (`_OPINIONS`) do not count.
+    answered
+        Whether the candidate was asked anything but an attribute, whatever it answered.
     raised
         The last exception that came from the candidate.
     failed
@@ -82,12 +86,14 @@ class JudgePeer(Peer):
         self._observer = observer or Observer("")
         self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
-        self.evidence = False
+        self.evidence = self.answered = False
         self.raised: BaseException | None = None
         self.failed: AssertionError | None = None
+        self._tasks = Tasks(lambda task: self._note(task._exception))
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+        self.answered = self.answered or operation != "get"
         found = super().ask(operation, *arguments, **keywords)
         if not self.evidence and operation not in _OPINIONS:
             kind = type(found)
@@ -136,22 +142,26 @@ class JudgePeer(Peer):
         raise ValueError(f"{module}.{name}")
 
     def _error_parts(self, error: BaseException) -> Any:
-        if isinstance(error, AssertionError) and error is not self.raised:
-            # A failed assertion counts even if it is caught. Its message is not sent.
-            if EXCUSED not in vars(error):
-                self.failed = self.failed or error
-            return self.exception_chain(type(error)), (), {}, 0, None
+        if self._note(error):
+            return self.exception_chain(type(error)), (), {}, 0, None  # its message is not sent
         return super()._error_parts(error)
 
+    def _note(self, error: BaseException | None) -> bool:
+        """Record a failed assertion, which counts even if it is caught; whether it is one."""
+        if not isinstance(error, AssertionError) or error is self.raised:
+            return False
+        if EXCUSED not in vars(error):
+            self.failed = self.failed or error
+        return True
+
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        if operation == "await":
-            return importlib.import_module("asyncio").run(_wait_for(target))
-        if operation not in OPERATIONS:
+        operations = OPERATIONS if operation in OPERATIONS else self._tasks.operations
+        if operation not in operations:
             raise RefusedError(f"{operation!r:.80}: no such operation")
         if not self.owns(target):
             raise RefusedError("not an object of the tests")
         self.guard.check(operation, target, arguments)
-        return OPERATIONS[operation](target, *arguments, **keywords)
+        return operations[operation](target, *arguments, **keywords)
 
     def _borrow(self, number: int, value: Any) -> None:
         if type(value) in MUTABLE and (written := self._written(value)):
@@ -204,6 +214,7 @@ class JudgePeer(Peer):
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
     ) -> BaseException:
         error = super()._error(classes, arguments, state, number, text)
+        vars(error)[_RAISED] = True  # also of one that was returned, which the tests may raise
         if type(number) is int and number > 0:
             original = _instance(_library_class("builtins", "BaseException"), Inner(self, number))
             vars(error)["__gatekeeper__"] = (original, text if type(text) is str else None)

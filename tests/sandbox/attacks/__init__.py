@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attacks.answers import ANSWERS
 from attacks.asserting import ASSERTING
+from attacks.beside import BESIDE
 from attacks.buffers import BUFFERS
 from attacks.cases import CASES
 from attacks.channel import CHANNEL
@@ -28,5 +29,5 @@ __all__ = ["PROGRAMS", "Program"]
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
-    *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS),
+    *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE),
 )

@@ -1,0 +1,120 @@
+"""Coroutines of one side that the other side awaits.
+
+Each runs as a task in an event loop of its own side. No loop waits for the other one, because a
+task of one may need a task of the other: the side that awaits lets its own loop go on, and asks for
+one more turn of the other loop each time.
+"""
+
+from __future__ import annotations
+
+import _thread
+import importlib
+import itertools
+from collections.abc import Callable, Generator
+from typing import Any
+
+from gatekeeper.sandbox.inside.operations import special
+
+__all__ = ["AWAITED", "Tasks", "Waiting"]
+
+AWAITED = ("await", "anext", "aenter", "aexit")
+_EAGER = 50  # turns without a pause: most tasks end after a few
+_PAUSE = 0.001  # seconds
+
+
+class Tasks:
+    """The tasks of one side.
+
+    Parameters
+    ----------
+    ended
+        Is called with each task that has ended.
+
+    Attributes
+    ----------
+    operations
+        What the other side may request, by name. The target is what it awaits.
+    """
+
+    def __init__(self, ended: Callable[[Any], object] | None = None) -> None:
+        self._ended = ended
+        self._numbers = itertools.count()
+        self._tasks: dict[int, Any] = {}
+        # One for each thread, so that objects bound to it stay usable.
+        self._loops: dict[int, Any] = {}
+        self.operations: dict[str, Callable[..., Any]] = {
+            "task": self._start,
+            "step": self._step,
+            "cancel": lambda _target, number: self._tasks[number].cancel(),
+            **dict.fromkeys(AWAITED, lambda _target, number: self._tasks.pop(number).result()),
+        }
+
+    def _start(self, target: Any, name: str, *arguments: Any) -> tuple[int, bool]:
+        """Start what an `await` or `async with` would wait for; its number, and if it has ended."""
+        asyncio = importlib.import_module("asyncio")
+        work = target if name == "await" else special(target, f"__{name}__")(*arguments)
+        loop = asyncio._get_running_loop() or self._loops.get(_thread.get_ident())
+        if loop is None:
+            loop = self._loops[_thread.get_ident()] = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+        number = next(self._numbers)
+        task = self._tasks[number] = loop.create_task(_result_of(work))
+        if self._ended is not None:
+            task.add_done_callback(self._ended)
+        return number, self._step(target, number)
+
+    def _step(self, _target: Any, number: int) -> bool:
+        """One turn of the loop, unless it is running already; whether the task has ended."""
+        task = self._tasks[number]
+        if not task.done() and importlib.import_module("asyncio")._get_running_loop() is None:
+            loop = task.get_loop()
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+        done: bool = task.done()
+        return done
+
+
+async def _result_of(work: Any) -> Any:
+    return await work
+
+
+class Waiting:
+    """Waits for a task of the other side.
+
+    Parameters
+    ----------
+    ask
+        Requests an operation on what is awaited.
+    name
+        One of `AWAITED`.
+    arguments
+        Those of the special method.
+    """
+
+    __slots__ = ("_arguments", "_ask", "_name")
+
+    def __init__(self, ask: Callable[..., Any], name: str, *arguments: Any) -> None:
+        self._ask, self._name, self._arguments = ask, name, arguments
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        asyncio = importlib.import_module("asyncio")
+        number, ended = self._ask("task", self._name, *self._arguments)
+        cancelled = None
+        for turn in itertools.count():
+            if ended:
+                break
+            try:
+                if turn < _EAGER:
+                    yield
+                else:
+                    yield from asyncio.sleep(_PAUSE).__await__()
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self._ask("cancel", number)
+            ended = self._ask("step", number)
+        try:
+            return self._ask(self._name, number)
+        except asyncio.CancelledError:
+            if cancelled is None:
+                raise
+        raise cancelled  # that of this side, which caused the other one

@@ -1,0 +1,494 @@
+"""Programs that run beside their tests: threads and tasks of which one waits for another.
+
+And shapes of tests, arguments and errors that were misjudged before.
+"""
+
+# ruff: noqa: E501 - programs within strings are as wide as they are
+from __future__ import annotations
+
+from attacks.program import Program, pair, shape
+
+__all__ = ["BESIDE"]
+
+BESIDE: list[Program] = []
+
+
+def right(name: str, code: str, test: str) -> None:
+    BESIDE.append(shape(f"beside: {name}", code, test=test))
+
+
+def forged(name: str, lie: str, honest: str, test: str) -> None:
+    BESIDE.extend(pair("forged", f"beside: {name}", lie, honest, test=test))
+
+
+# --- threads ---
+
+right(
+    "a queue that blocks",
+    """
+    import threading
+    class Blocking:
+        def __init__(self, size):
+            self.size, self.items, self.changed = size, [], threading.Condition()
+        def put(self, item):
+            with self.changed:
+                self.changed.wait_for(lambda: len(self.items) < self.size)
+                self.items.append(item)
+                self.changed.notify_all()
+        def get(self):
+            with self.changed:
+                self.changed.wait_for(lambda: self.items)
+                self.changed.notify_all()
+                return self.items.pop(0)
+    """,
+    """
+    import threading
+    from solution import Blocking
+
+    def test_one_waits_for_the_other():
+        queue, got = Blocking(1), []
+        consumer = threading.Thread(target=lambda: got.extend(queue.get() for _ in range(5)))
+        consumer.start()
+        for item in range(5):
+            queue.put(item)
+        consumer.join()
+        assert got == [0, 1, 2, 3, 4]
+    """,
+)
+right(
+    "a lock that its thread takes again",
+    """
+    import threading
+    class Counter:
+        def __init__(self):
+            self.lock, self.n = threading.RLock(), 0
+        def acquire(self):
+            self.lock.acquire()
+        def release(self):
+            self.lock.release()
+        def add(self, how_many):
+            with self.lock:
+                self.n += how_many()
+    """,
+    """
+    import threading
+    from solution import Counter
+
+    def test_each_thread_is_one_of_the_candidates_too():
+        counter, all_there = Counter(), threading.Barrier(40)
+        def work():
+            all_there.wait()
+            counter.acquire()
+            counter.add(lambda: 1)
+            counter.release()
+        threads = [threading.Thread(target=work) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert counter.n == 40
+    """,
+)
+right(
+    "the last call of several",
+    """
+    import threading
+    def debounce(seconds):
+        def decorate(function):
+            timer = None
+            def call(*arguments):
+                nonlocal timer
+                if timer is not None:
+                    timer.cancel()
+                timer = threading.Timer(seconds, function, arguments)
+                timer.start()
+            return call
+        return decorate
+    """,
+    """
+    import time
+    from solution import debounce
+
+    def test_a_thread_of_the_candidates_calls_back_while_the_test_sleeps():
+        seen = []
+        last = debounce(0.2)(seen.append)
+        for n in range(3):
+            last(n)
+        assert seen == []
+        time.sleep(0.6)
+        assert seen == [2]
+    """,
+)
+right(
+    "a queue and a lock of the tests",
+    """
+    def work(jobs, lock, done):
+        while (job := jobs.get()) is not None:
+            with lock:
+                done.put(job * 2)
+    """,
+    """
+    import queue, threading
+    from solution import work
+
+    def test_work():
+        jobs, done = queue.Queue(), queue.Queue()
+        workers = [threading.Thread(target=work, args=(jobs, threading.Lock(), done)) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        for job in (1, 2, 3, None, None):
+            jobs.put(job)
+        for worker in workers:
+            worker.join()
+        assert sorted(done.get() for _ in range(3)) == [2, 4, 6]
+    """,
+)
+forged(
+    "an assertion that a timer calls",
+    "import threading\ndef later(function, seconds):\n    threading.Timer(seconds, function, [1]).start()\n    return True\n",
+    "import threading\ndef later(function, seconds):\n    threading.Timer(seconds, function, [2]).start()\n    return True\n",
+    """
+    import time
+    from solution import later
+
+    def test_later():
+        def look(got):
+            assert got == 2
+        assert later(look, 0.05)
+        time.sleep(0.5)
+    """,
+)
+
+# --- tasks ---
+
+right(
+    "a queue of coroutines",
+    """
+    import asyncio
+    class Queue:
+        def __init__(self):
+            self.items, self.filled = [], asyncio.Event()
+        async def put(self, item):
+            self.items.append(item)
+            self.filled.set()
+        async def get(self):
+            while not self.items:
+                self.filled.clear()
+                await self.filled.wait()
+            return self.items.pop(0)
+    """,
+    """
+    import asyncio
+    from solution import Queue
+
+    def test_one_waits_for_the_other():
+        async def main():
+            queue = Queue()
+            async def consume():
+                return [await queue.get() for _ in range(3)]
+            async def produce():
+                for item in range(3):
+                    await queue.put(item)
+                    await asyncio.sleep(0)
+            return await asyncio.gather(consume(), produce())
+        assert asyncio.run(main())[0] == [0, 1, 2]
+    """,
+)
+LIMITED = """
+    import asyncio
+    async def limited(functions, most):
+        places = asyncio.Semaphore(most)
+        async def one(function):
+            async with places:
+                return await function()
+        return await asyncio.gather(*map(one, functions))
+    def together(functions, most):
+        return asyncio.run(limited(functions, most))
+"""
+for kind, call in {
+    "a coroutine": "asyncio.run(limited([job] * 6, 2))",
+    "a function": "together([job] * 6, 2)",
+}.items():
+    right(
+        f"coroutines of the tests, two at a time, by {kind}",
+        LIMITED,
+        f"""
+        import asyncio
+        from solution import limited, together
+
+        def test_two_at_a_time():
+            running = most = 0
+            async def job():
+                nonlocal running, most
+                running += 1
+                most = max(most, running)
+                await asyncio.sleep(0.01)
+                running -= 1
+                return running
+            got = {call}
+            assert len(got) == 6
+            assert most == 2
+        """,
+    )
+right(
+    "tasks that are cancelled",
+    """
+    import asyncio
+    seen = []
+    async def stubborn():
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            return "part"
+    async def tidy():
+        try:
+            await asyncio.sleep(30)
+        finally:
+            seen.append("tidied up")
+    """,
+    """
+    import asyncio
+    from solution import seen, stubborn, tidy
+
+    def test_cancelled():
+        async def main():
+            tasks = [asyncio.create_task(made) for made in (stubborn(), tidy(), tidy())]
+            await asyncio.sleep(0.01)
+            for task in tasks:
+                task.cancel()
+            assert await tasks[0] == "part"
+            try:
+                await tasks[1]
+            except asyncio.CancelledError:
+                pass
+            await asyncio.wait(tasks[2:])
+            try:
+                await asyncio.wait_for(tidy(), 0.05)
+            except asyncio.TimeoutError:
+                return "too late"
+        assert asyncio.run(main()) == "too late"
+        assert seen == ["tidied up"] * 3
+    """,
+)
+right(
+    "a source and a context manager of the tests",
+    """
+    async def total(source, around):
+        async with around as start:
+            return start + sum([item async for item in source])
+    """,
+    """
+    import asyncio
+    from solution import total
+
+    class Around:
+        left = False
+        async def __aenter__(self):
+            await asyncio.sleep(0)
+            return 10
+        async def __aexit__(self, *error):
+            self.left = True
+
+    def test_total():
+        async def source():
+            for item in range(4):
+                await asyncio.sleep(0)
+                yield item
+        around = Around()
+        assert asyncio.run(total(source(), around)) == 16
+        assert around.left
+    """,
+)
+forged(
+    "an assertion in a task that nobody looks at",
+    "import asyncio\nasync def each(function, items):\n    await asyncio.wait([asyncio.ensure_future(_of(function, 0)) for _ in items])\n    return len(items)\nasync def _of(function, item):\n    return await function(item)\n",
+    "async def each(function, items):\n    for item in items:\n        await function(item)\n    return len(items)\n",
+    """
+    import asyncio
+    from solution import each
+
+    def test_each():
+        async def look(item):
+            await asyncio.sleep(0)
+            assert item > 0
+        assert asyncio.run(each(look, [1, 2])) == 2
+    """,
+)
+forged(
+    "the end of a loop of the tests",
+    "async def square(n):\n    if n > 2:\n        raise StopAsyncIteration\n    return n * n\n",
+    "async def square(n):\n    return n * n\n",
+    """
+    import asyncio
+    from solution import square
+
+    class Squares:
+        def __init__(self):
+            self.n = 0
+        def __aiter__(self):
+            return self
+        async def __anext__(self):
+            self.n += 1
+            if self.n > 9:
+                raise StopAsyncIteration
+            return self.n, await square(self.n)
+
+    def test_squares():
+        async def main():
+            async for n, got in Squares():
+                assert got == n ** 2
+        asyncio.run(main())
+    """,
+)
+
+# --- a label that the candidate would choose ---
+
+forged(
+    "an object that is not true",
+    "class No:\n    def __bool__(self):\n        return False\ndef f(x):\n    return No()\n",
+    "def f(x):\n    return x * x\n",
+    "from solution import f\n\ndef test_f():\n    got = f(3)\n    if got:\n        assert got == 9\n",
+)
+forged(
+    "an object where a number is looked for",
+    "class No:\n    pass\ndef f(x):\n    return No()\n",
+    "def f(x):\n    return x * x\n",
+    "from solution import f\n\ndef test_f():\n    got = f(3)\n    if isinstance(got, int):\n        assert got == 9\n",
+)
+for name, lie in {
+    "returned": "def f(x):\n    return ImportError('no')\n",
+    "as the cause": "def f(x):\n    raise ValueError from ImportError('no')\n",
+}.items():
+    forged(
+        f"a missing module, {name}",
+        lie,
+        "def f(x):\n    return x * x\n",
+        """
+        from solution import f
+
+        def test_f():
+            try:
+                got = f(3)
+            except ValueError as error:
+                raise error.__cause__
+            if isinstance(got, Exception):
+                raise got
+            assert got == 9
+        """,
+    )
+
+# --- shapes ---
+
+BESIDE += [
+    shape(
+        "beside: a constant that check uses",
+        "def f(x):\n    return sum(x)\n",
+        test="DATA = [1, 2]\nMETADATA = {}\n\ndef check(candidate):\n    assert candidate(DATA) == 3\n",
+        entry_point="f",
+    ),
+    shape(
+        "beside: forty threads",
+        "import threading\nwait = threading.Barrier(41).wait\nfor _ in range(40):\n    threading.Thread(target=wait).start()\nwait()\nprint(input())\n",
+        input_output={"inputs": ["5\n"], "outputs": ["5\n"]},
+    ),
+]
+right(
+    "setUpModule",
+    "def double(x):\n    return 2 * x\n",
+    """
+    import unittest
+    from solution import double
+
+    STATE = {}
+    def setUpModule():
+        STATE["x"] = 3
+    def tearDownModule():
+        STATE.clear()
+
+    class TestDouble(unittest.TestCase):
+        def test_double(self):
+            self.assertEqual(double(STATE["x"]), 6)
+    """,
+)
+right(
+    "collections that are changed in place",
+    """
+    def change(queue, counts, order, groups):
+        queue[0].append(2)
+        queue.rotate()
+        counts["a"] += 1
+        order.move_to_end("x")
+        groups["b"].append(3)
+    """,
+    """
+    from collections import Counter, OrderedDict, defaultdict, deque
+    from solution import change
+
+    def test_change():
+        queue, counts = deque([[1], 0], maxlen=5), Counter("ab")
+        order, groups = OrderedDict(x=1, y=2), defaultdict(list)
+        change(queue, counts, order, groups)
+        assert queue == deque([0, [1, 2]]) and queue.maxlen == 5
+        assert counts == Counter("aab")
+        assert list(order) == ["y", "x"]
+        assert groups == {"b": [3]} and groups["c"] == []
+    """,
+)
+right(
+    "the order of an OrderedDict",
+    """
+    from collections import OrderedDict
+    class Recent(OrderedDict):
+        def use(self, key):
+            self.move_to_end(key)
+            return self
+    def used(keys, key):
+        found = OrderedDict.fromkeys(keys)
+        found.move_to_end(key, last=False)
+        return found
+    """,
+    """
+    from collections import OrderedDict
+    from solution import Recent, used
+
+    def test_order():
+        assert list(used("abc", "c")) == ["c", "a", "b"]
+        assert used("abc", "c") == OrderedDict.fromkeys("cab")
+        recent = Recent(a=1, b=2)
+        assert list(recent.use("a").items()) == [("b", 2), ("a", 1)]
+    """,
+)
+right(
+    "time zones",
+    """
+    from datetime import datetime, time, timedelta, timezone
+    def at(seconds, zone):
+        return datetime.fromtimestamp(seconds, zone)
+    def opens():
+        return time(8, 30, tzinfo=timezone(timedelta(hours=2), "CEST"))
+    """,
+    """
+    from datetime import datetime, time, timedelta, timezone
+    from solution import at, opens
+
+    def test_zones():
+        assert at(0, timezone.utc) == datetime(1970, 1, 1, tzinfo=timezone.utc)
+        assert at(0, timezone.utc).tzinfo is timezone.utc
+        assert opens() == time(8, 30, tzinfo=timezone(timedelta(hours=2)))
+        assert opens().tzname() == "CEST"
+    """,
+)
+right(
+    "a logger and a namespace of the tests",
+    "def run(options, log):\n    log.warning('%s times', options.times)\n    return options.times\n",
+    """
+    import argparse, logging, unittest
+    from solution import run
+
+    class TestRun(unittest.TestCase):
+        def test_run(self):
+            with self.assertLogs("run", "WARNING") as seen:
+                self.assertEqual(run(argparse.Namespace(times=3), logging.getLogger("run")), 3)
+            self.assertEqual(seen.output, ["WARNING:run:3 times"])
+    """,
+)
