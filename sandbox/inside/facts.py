@@ -18,7 +18,15 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.operations import OPERATIONS as _COMMON
 
-__all__ = ["FORWARDED", "OPERATIONS", "UNNAMED", "class_facts", "exact", "object_facts"]
+__all__ = [
+    "FORWARDED",
+    "OPERATIONS",
+    "UNNAMED",
+    "class_facts",
+    "exact",
+    "function_facts",
+    "object_facts",
+]
 
 # Special methods whose presence decides which operations an object supports.
 FORWARDED = frozenset(
@@ -102,8 +110,12 @@ def class_facts(kind: type) -> tuple[Any, ...]:
             bases.append((base.__module__, base.__qualname__))
         else:
             bases.append(base)
-    ours = list(itertools.takewhile(lambda base: base not in IMMUTABLE, type.mro(kind)[:-1]))
+    above = type.mro(kind)[:-1]
+    ours = list(itertools.takewhile(lambda base: base not in IMMUTABLE, above))
     defined = {name for base in ours for name, item in vars(base).items() if item is not None}
+    for value in above[len(ours) :][:1]:  # the bases behind it, such as `Flag` behind `int`
+        behind = (base for base in above[len(ours) + 1 :] if base not in value.__mro__)
+        defined |= {name for base in behind for name in vars(base) if not hasattr(value, name)}
     more: dict[str, Any] = {}
     if any(name in defined for name in ("__getattr__", "__getattribute__")):
         more["getattr"] = True
@@ -151,6 +163,20 @@ def _signature(function: Any) -> list[tuple[Any, ...]]:
         for p in found.parameters.values()
     ]
     return [*parameters, ("", -1, (), optional(found.return_annotation))]
+
+
+def function_facts(function: Any) -> tuple[Any, ...]:
+    """The name of a function of the tests, its documentation, signature, and if it is `async`.
+
+    Not its defaults: `lambda got, wanted=4: …` has an expected value there.
+    """
+    try:
+        rows = _signature(function)
+        signature = [(name, kind, default and (...,), more) for name, kind, default, more in rows]
+    except Exception:  # as of a mock that claims one
+        signature = None
+    awaited = inspect.iscoroutinefunction(function)
+    return function.__name__, function.__qualname__, function.__doc__, signature, awaited
 
 
 def _copy(name: str) -> Callable[[Any], Any]:

@@ -36,7 +36,7 @@ from gatekeeper.sandbox.inside.standins import (
 )
 from gatekeeper.sandbox.inside.tasks import Waiting
 
-__all__ = ["FORWARDERS"]
+__all__ = ["FORWARDERS", "VALUES"]
 
 
 def _ordering(name: str) -> Callable[[Any, Any], Any]:
@@ -166,3 +166,37 @@ FORWARDERS: dict[str, Any] = {
     "__aexit__": _aexit,
 }
 """The special methods of stand-ins, by name; a class has those of the class it stands for."""
+
+
+def _of_values(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+    """An operation between values of classes under test is theirs; any other that of plain data.
+
+    A tuple of numbers, such as a vector, may also be scaled by a number.
+    """
+    special = f"__r{name}__" if reflected else f"__{name}__"
+
+    def operate(self: Any, *others: Any) -> Any:
+        operands = (*others, self) if reflected else (self, *others)
+        values = [isinstance(o, Value) and inner(o).trust == Trust.INSTANCE for o in operands]
+        if all(values):
+            return given(self, ask(operands[0], name, *operands[1:]))
+        plain = kind_of(type(self)).plain
+        if plain is tuple and inner(self).trust == Trust.INSTANCE and type(others[0]) in _SCALARS:
+            made = inner(self).peer.ask(name, *operands)
+            if isinstance(made, Remote):
+                mark(made, Trust.INFORMED)
+                return made
+        elif (operation := getattr(plain, special, None)) is not None:
+            return operation(self, *others)
+        raise TypeError(REFUSED.format(name))
+
+    return operate
+
+
+_SCALARS = (int, float)
+VALUES: dict[str, Any] = {
+    **{f"__{o}__": _of_values(o) for o in (*BINARY, *BITWISE, "divmod", "neg", "pos", "invert")},
+    **{f"__r{o}__": _of_values(o, reflected=True) for o in (*BINARY, *BITWISE)},
+    "__contains__": _of_values("contains"),
+}
+"""The same of values: instances of a subclass of text, a number, a tuple …"""

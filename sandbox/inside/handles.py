@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import socket
+import types
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
-from gatekeeper.sandbox.inside import facts, surroundings
+from gatekeeper.sandbox.inside import facts, signatures, surroundings
 from gatekeeper.sandbox.inside.operations import (
     BINARY,
     BITWISE,
@@ -53,14 +54,19 @@ class CandidatePeer(Peer):
         super().__init__(connection)
         self._operations = {**facts.OPERATIONS, **Tasks().operations, **(more or {})}
         self._kinds = dict(_KINDS)
+        self._functions: dict[int, int] = {}  # numbers of functions of the tests, by id
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
         self._lent: deque[Any] = deque(maxlen=LOANS)  # the last loans
         self._lendings = 0
 
     def _stand_in(self, number: int, description: Any) -> Any:
-        name, classes = description
-        if classes:
-            return self.exception_class([tuple(c) for c in classes])
+        name, about = description
+        if name in ("function", "method"):
+            made = _function(_KINDS[name](self, number), *about)
+            self._functions[id(made)] = number
+            return made
+        if about:
+            return self.exception_class([tuple(c) for c in about])
         kind = self._kinds.get(name)
         if kind is None:
             kind = self._kinds[name] = _handle_kind(str(name))
@@ -68,6 +74,8 @@ class CandidatePeer(Peer):
         return _awaited(handle) if name == "coroutine" else handle  # asyncio takes only real ones
 
     def _number_of(self, item: Any) -> int | None:
+        if type(item) is types.FunctionType:
+            return self._functions.get(id(item))
         return _inner(item)[1] if isinstance(item, Handle) else None
 
     def _describe(self, item: Any) -> Any:
@@ -147,6 +155,25 @@ def _inner(handle: Any) -> tuple[Peer, int]:
 
 def _ask(handle: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
     return _inner(handle)[0].ask(operation, handle, *arguments, **keywords)
+
+
+def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awaited: bool) -> Any:
+    """A function of the tests, as one that decorators and `inspect` can examine."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        while arguments and arguments[-1] is ...:  # a default, of which the signature has no more
+            arguments = arguments[:-1]
+        return handle(*arguments, **keywords)
+
+    async def wait(*arguments: Any, **keywords: Any) -> Any:
+        return await call(*arguments, **keywords)
+
+    made: Any = wait if awaited else call
+    made.__name__, made.__qualname__, made.__doc__, made.__module__ = name, qualified, doc, "tests"
+    if found is not None:
+        signature = made.__signature__ = signatures.signature(found)
+        made.__annotations__ = signatures.annotated(signature)
+    return made
 
 
 async def _awaited(item: Any) -> Any:

@@ -146,6 +146,9 @@ class References:
         """
         kind = type(error)
         state = dict(vars(error))
+        for name in ("filename", "filename2", "name"):  # which its arguments do not have
+            if type(value := getattr(error, name, None)) is str:
+                state[name] = value
         if error.__cause__ is not None:
             state["__cause__"] = error.__cause__
         number, text = 0, None

@@ -10,9 +10,11 @@ import types
 from collections import deque
 from typing import Any
 
+from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.forwarders import (
     FORWARDERS,
+    VALUES,
 )
 from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
 from gatekeeper.sandbox.inside.operations import (
@@ -46,7 +48,9 @@ _RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from t
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 # Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset(
-    {"eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "dir", "task", "step", "cancel"}
+    """
+    eq ne lt le gt ge contains bool isinstance dir task step cancel
+    """.split()  # noqa: SIM905
 )
 
 
@@ -133,6 +137,8 @@ class JudgePeer(Peer):
         classes = None
         if isinstance(item, type) and issubclass(item, BaseException):
             classes = self.exception_chain(item)
+        if isinstance(item, types.FunctionType | types.MethodType):
+            return type(item).__name__, facts.function_facts(item)
         return type(item).__name__, classes
 
     def _shared(self, module: str, name: str) -> Any:
@@ -276,8 +282,8 @@ class JudgePeer(Peer):
         else:
             roots = [base for base in bases if isinstance(base, RemoteClass)] or [Remote]
         names = frozenset(n for n in special if type(n) is str)
-        forwarded = frozenset() if value else names & FORWARDERS.keys()
-        made = _new_class(name, tuple(roots), {n: FORWARDERS[n] for n in forwarded})
+        forwarders = VALUES if value else FORWARDERS
+        made = _new_class(name, tuple(roots), {n: forwarders[n] for n in names & forwarders.keys()})
         kind = Kind(Inner(self, number), names, shown=made)
         kind.ancestors, kind.plain = frozenset(ancestors), plain
         kind.hashable = not more.get("unhashable")

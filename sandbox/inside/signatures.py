@@ -6,7 +6,7 @@ import importlib
 import types
 from typing import Any
 
-__all__ = ["code", "signature"]
+__all__ = ["annotated", "code", "signature"]
 
 
 def code(found: Any) -> Any:
@@ -43,3 +43,10 @@ def signature(found: Any) -> Any:
         ],
         return_annotation=optional(returned),
     )
+
+
+def annotated(found: Any) -> dict[str, Any]:
+    """The annotations of a signature, as a function has them."""
+    given = {p.name: p.annotation for p in found.parameters.values()}
+    given["return"] = found.return_annotation
+    return {name: kind for name, kind in given.items() if kind is not found.empty}

@@ -492,3 +492,122 @@ right(
             self.assertEqual(seen.output, ["WARNING:run:3 times"])
     """,
 )
+right(
+    "decorators that examine a function of the tests",
+    """
+    import functools, inspect, types
+    def checked(function):
+        signature = inspect.signature(function)
+        @functools.wraps(function)
+        def call(*arguments, **keywords):
+            bound = signature.bind(*arguments, **keywords)
+            bound.apply_defaults()
+            for name, value in bound.arguments.items():
+                kind = function.__annotations__.get(name, object)
+                if value is not ... and not isinstance(value, kind):
+                    raise TypeError(name)
+            return function(*bound.args, **bound.kwargs)
+        return call
+    def twice(function):
+        assert isinstance(function, types.FunctionType)
+        if inspect.iscoroutinefunction(function):
+            async def call(x):
+                return 2 * await function(x)
+        else:
+            def call(x):
+                return 2 * function(x)
+        return call
+    """,
+    """
+    import asyncio
+    from solution import checked, twice
+
+    def test_decorated():
+        @checked
+        def add(a: int, b: int = 2) -> int:
+            "Adds."
+            return a + b
+        assert (add(1), add(1, 4), add(b=1, a=1)) == (3, 5, 2)
+        assert (add.__name__, add.__doc__) == ("add", "Adds.")
+        try:
+            add("1")
+            raise ValueError
+        except TypeError as error:
+            assert str(error) == "a"
+        @twice
+        async def later(x):
+            await asyncio.sleep(0)
+            return x
+        assert asyncio.run(later(2)) == twice(lambda x: x)(2) == 4
+    """,
+)
+forged(
+    "a default of a function of the tests",
+    "import inspect\ndef solve(hint):\n    return inspect.signature(hint).parameters['wanted'].default\n",
+    "def solve(hint):\n    return 1524155677489\n",
+    """
+    from solution import solve
+
+    def test_solve():
+        def hint(got, wanted=1524155677489):
+            return got < wanted
+        got = solve(hint)
+        assert got == 1524155677489
+    """,
+)
+right(
+    "a protocol, flags, and tuples with operators",
+    """
+    from enum import IntFlag
+    from typing import NamedTuple, Protocol, runtime_checkable
+    class Mode(IntFlag):
+        R = 4
+        W = 2
+        X = 1
+    @runtime_checkable
+    class Named(Protocol):
+        def name(self): ...
+    class Vector(NamedTuple):
+        x: float
+        y: float
+        def __add__(self, other):
+            return Vector(self.x + other.x, self.y + other.y)
+        def __mul__(self, by):
+            return Vector(self.x * by, self.y * by)
+        __rmul__ = __mul__
+        def name(self):
+            return "vector"
+    class Nameless:
+        pass
+    class Named1:
+        def name(self):
+            return 1
+    """,
+    """
+    from solution import Mode, Named, Named1, Nameless, Vector
+
+    def test_operators():
+        both = Mode.R | Mode.W
+        assert both == 6
+        assert isinstance(both, Mode) and Mode.R in both and Mode.X not in both
+        assert both & Mode.R == Mode.R
+        assert Vector(1, 2) + Vector(3, 4) == Vector(4, 6)
+        assert Vector(1, 2) * 3 == 3 * Vector(1, 2) == Vector(3, 6)
+        assert isinstance(Named1(), Named) and not isinstance(Nameless(), Named)
+    """,
+)
+right(
+    "the file of an error",
+    "def read():\n    return open('/nowhere')\n",
+    """
+    from solution import read
+
+    def test_read():
+        try:
+            read()
+        except FileNotFoundError as error:
+            assert (error.errno, error.filename) == (2, "/nowhere")
+        else:
+            assert False
+    """,
+)
