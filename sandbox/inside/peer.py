@@ -44,6 +44,8 @@ __all__ = ["LOANS", "GoneError", "Peer"]
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
 _TRACED = (*MUTABLE, tuple)
+_THREADS = 24  # so many get a conversation each, before one may have several
+_ALSO = object()  # in a box: the number of one more conversation
 LOANS = 32  # mutable values that the tests may still change
 
 
@@ -69,7 +71,9 @@ class Peer(References):
         self._turn: Any = _thread.RLock()  # threads take turns
         self._boxes: dict[int, Any] | None = None  # of messages, by conversation
         self._conversations: dict[int, int] = {}  # by the thread of this side
-        self._reader = 0
+        self._passing = _thread.allocate_lock()
+        self._reader = self._threads = 0
+        self._idle: set[int] = set()  # conversations of threads that have nothing to answer
         self.gone = False
 
     # Methods that differ between the two sides
@@ -257,23 +261,55 @@ class Peer(References):
     def _pass_on(self) -> None:
         kind, (number, *message) = self._read_message()
         boxes: Any = self._boxes
-        box = boxes.get(number)
-        if box is not None:
-            box.put((kind, message))
+        with self._passing:
+            known = number in boxes
+            if not known:
+                boxes[number] = _queue.SimpleQueue()
+            boxes[number].put((kind, message))
+        if known:
             return
-        boxes[number] = _queue.SimpleQueue()
-        boxes[number].put((kind, message))
+        if self._threads >= _THREADS and self._idle:  # a thread of its own is not needed
+            boxes[self._idle.pop()].put((_ALSO, number))
+            return
         try:
             _thread.start_new_thread(self._answer_in, (number,))
+            self._threads += 1
         except RuntimeError:  # no thread is left: this one answers
-            self._conversations[self._reader] = number
-            self._answer(boxes[number].get()[1])
-            del boxes[number]
+            self._answer_also(number)
 
     def _answer_in(self, number: int) -> None:
-        """Answer in a conversation that the other side began."""
+        """Answer in a conversation that the other side began, in a thread of its own."""
+        boxes: Any = self._boxes
         self._conversations[_thread.get_ident()] = number
-        self.serve()
+        with contextlib.suppress(GoneError):
+            while True:
+                self._idle.add(number)
+                kind, message = boxes[number].get() or (b"", 0)
+                self._idle.discard(number)
+                if kind == b"Q":
+                    self._answer(message)
+                elif kind is _ALSO:
+                    self._answer_also(message)
+                elif not kind:
+                    raise GoneError
+
+    def _answer_also(self, number: int) -> None:
+        """Answer what has been asked in a conversation, in a thread that has another one."""
+        boxes: Any = self._boxes
+        thread = _thread.get_ident()
+        own = self._conversations.get(thread)
+        self._conversations[thread] = number
+        asked = True
+        while asked:
+            kind, message = self._receive()
+            if kind == b"Q":
+                self._answer(message)
+            with self._passing:
+                asked = not boxes[number].empty()
+                if not asked:
+                    del boxes[number]
+        if own is not None:
+            self._conversations[thread] = own
 
     def _receive(self) -> tuple[bytes, Any]:
         if self._boxes is None:
@@ -282,11 +318,16 @@ class Peer(References):
             box = self._boxes[self._conversation()]
         while _thread.get_ident() == self._reader and box.empty():
             self._pass_on()
-        found: tuple[bytes, Any] | None = box.get()
+        others = []  # conversations that have to wait until this one has ended
+        while (found := box.get()) is not None and found[0] is _ALSO:
+            others.append(found)
+        for other in others:
+            box.put(other)
         if found is None:
             box.put(None)  # for the next question
             raise GoneError
-        return found
+        kind, message = found
+        return kind, message
 
     def _read_message(self) -> tuple[bytes, Any]:
         try:

@@ -49,7 +49,7 @@ _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 # Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset(
     """
-    eq ne lt le gt ge contains bool isinstance dir task step cancel
+    eq ne lt le gt ge contains bool dir task step cancel
     """.split()  # noqa: SIM905
 )
 

@@ -75,18 +75,45 @@ right(
     from solution import Counter
 
     def test_each_thread_is_one_of_the_candidates_too():
-        counter, all_there = Counter(), threading.Barrier(40)
+        counter, all_there = Counter(), threading.Barrier(16)
         def work():
             all_there.wait()
             counter.acquire()
             counter.add(lambda: 1)
             counter.release()
-        threads = [threading.Thread(target=work) for _ in range(40)]
+        threads = [threading.Thread(target=work) for _ in range(16)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert counter.n == 40
+        assert counter.n == 16
+    """,
+)
+right(
+    "many threads that end soon",
+    """
+    import threading
+    class Counter:
+        def __init__(self):
+            self.lock, self.n = threading.Lock(), 0
+        def add(self, how_many):
+            with self.lock:
+                self.n += how_many()
+    """,
+    """
+    import threading
+    from solution import Counter
+
+    def test_all_are_answered():
+        counter = Counter()
+        def work():
+            counter.add(lambda: 1)
+        threads = [threading.Thread(target=work) for _ in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert counter.n == 30
     """,
 )
 right(
@@ -556,17 +583,14 @@ forged(
     """,
 )
 right(
-    "a protocol, flags, and tuples with operators",
+    "flags and tuples with operators",
     """
     from enum import IntFlag
-    from typing import NamedTuple, Protocol, runtime_checkable
+    from typing import NamedTuple
     class Mode(IntFlag):
         R = 4
         W = 2
         X = 1
-    @runtime_checkable
-    class Named(Protocol):
-        def name(self): ...
     class Vector(NamedTuple):
         x: float
         y: float
@@ -575,16 +599,9 @@ right(
         def __mul__(self, by):
             return Vector(self.x * by, self.y * by)
         __rmul__ = __mul__
-        def name(self):
-            return "vector"
-    class Nameless:
-        pass
-    class Named1:
-        def name(self):
-            return 1
     """,
     """
-    from solution import Mode, Named, Named1, Nameless, Vector
+    from solution import Mode, Vector
 
     def test_operators():
         both = Mode.R | Mode.W
@@ -593,7 +610,6 @@ right(
         assert both & Mode.R == Mode.R
         assert Vector(1, 2) + Vector(3, 4) == Vector(4, 6)
         assert Vector(1, 2) * 3 == 3 * Vector(1, 2) == Vector(3, 6)
-        assert isinstance(Named1(), Named) and not isinstance(Nameless(), Named)
     """,
 )
 right(
