@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from gatekeeper.maths import exact, units
-from gatekeeper.maths.structure import Kind, Node, read
+from gatekeeper.maths.structure import Kind, Node, read, split
 
 __all__ = ["MAX_PAIRS", "AnswerComparer"]
 
@@ -23,15 +25,23 @@ _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _CHOICE = re.compile(
     r"\\text\{\(?([a-j])(?:[).:]\s*[^{}]*)?\}.*|\(([A-Ja-j])\).*|([A-J])(?:\).*|[.:].*)?"
 )
-_ANOTHER_CHOICE = re.compile(  # "(A) or (B)", "C) 5, D) 6", "(C)(D)", but not "(B) f(a)=(a+b)(c)"
-    r"^\([A-J]\)\(?([A-J])\)|(?<![A-Za-z)}])\(([A-Ja-j])\)|(?:[,;]|\\lor ?)([A-J])(?=\)|$)"
-    r"|\b(?:or|and) \(?([a-j])\)?\}"
+# With words in capitals. "(A) or (B)", "C) 5, D) 6", "(C)(D)", but not "(B) f(a)=(a+b)(c)"
+_ANOTHER_CHOICE = re.compile(
+    r"(?<![A-Za-z)}])\(([A-Ja-j])\)|\s([A-J])[).]"
+    r"|(?:(?<=[,;/.:)&])\s*|\\lor ?|\b(?:OR|AND|NOT)\s+)\(?([A-J])(?=[).:,;/&]|\s*$)"
 )
+_OPTION = re.compile(r"\\text\{(?:option|choice)(?:\}| (?=\(?[a-j]\W))")
 _EXPLICIT_CHOICE = re.compile(r"\\text\{\(?[a-j][).]?\}|\([A-J]\)")
+_LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a reference
+    r"(?:\(([A-J])\)(?=\d|\\[a-z$])|([A-J])[.)]|\\text\{\(?([a-j])[).:]\}?(?!\}|$))(?!.*,).+"
+)
+_POINTS = re.compile(r"(?:(\\angle)\s?)?([A-Z]{3,})")
 _BASE = re.compile(r"\(?([0-9][0-9A-Za-z]*)\)?_\{\(?(\d+)\)?\}")
 _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
+_EQUAL_SIGNS = frozenset(("=", r"\approx"))
+_LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable, not of a command
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 
 Symbolic = Callable[[str, str], bool]
@@ -40,8 +50,9 @@ Symbolic = Callable[[str, str], bool]
 class AnswerComparer:
     """Compares one pair of answers; afterwards `rule` is the costliest rule that was needed."""
 
-    def __init__(self, symbolic: Symbolic | None = None) -> None:
+    def __init__(self, symbolic: Symbolic | None = None, near: Symbolic | None = None) -> None:
         self._symbolic = symbolic
+        self._near = near
         self._costliest = 0
 
     @property
@@ -107,8 +118,9 @@ class AnswerComparer:
         left = [node for node in gold if _key(node) not in known_answer]
         right = [node for node in answer if _key(node) not in known_gold]
         if len(left) * len(answer) + len(right) * len(gold) > MAX_PAIRS:
+            # An answer of many elements beside a reference of few is wrong, whatever they are.
             numbers = all(_exact(node) is not None for node in (*left, *right))
-            return False if numbers else None
+            return False if numbers or 2 * len(gold) ** 2 < MAX_PAIRS else None
         forward = _every(_some(self._nodes(x, y) for y in answer) for x in left)
         if forward is False:
             return False
@@ -116,6 +128,8 @@ class AnswerComparer:
 
     def _collection_and_other(self, gold: Node, answer: Node) -> bool | None:
         collection, other = (gold, answer) if gold.kind in _UNORDERED else (answer, gold)
+        if (named := _named(other)) and _assignments(collection.parts):
+            return self._unordered(collection.parts, named)  # equal in both directions
         if other.kind is Kind.TUPLE and not other.name:
             # "2, 3" is not "(2, 3)", but "x = 2, y = 3" is
             if not _assignments(collection.parts):
@@ -159,6 +173,42 @@ class AnswerComparer:
         return _every(self._nodes(x, y) for x, y in zip(gold, answer, strict=True))
 
     def _scalars(self, gold: Node, answer: Node) -> bool | None:
+        sides = split(answer.whole, _EQUAL_SIGNS)
+        if r"\approx" not in answer.text or len(sides) == 1:
+            verdict = self._one_scalar(gold, answer)
+        else:
+            verdict = _some(self._nodes(gold, read(side)) for side in sides)
+        if verdict is False or len(sides) == 1:
+            return verdict
+        numbers = [units.split(side) for side in sides]
+        numbers = [(value, unit) for value, unit in numbers if not _LETTER.search(value)]
+        agree = _every(self._agree(x, y) for x, y in pairwise(numbers))
+        if agree is False:
+            self._used("structure")
+        return _every((agree, verdict))
+
+    def _agree(self, left: units.Quantity, right: units.Quantity) -> bool | None:
+        """Whether 2/3 = 0.67 is one number, not two answers as 5 = 6."""
+        (x, unit_x), (y, unit_y) = left, right
+        if unit_x and unit_y and unit_x != unit_y:
+            if unit_x.dimension != unit_y.dimension:
+                return True
+            x = _times(unit_x.factor / unit_y.factor, x)
+        elif units.PERCENT in (unit_x, unit_y) and unit_x != unit_y:
+            hundred = _times(Fraction(1, 100) if unit_x else Fraction(100), x)
+            return _some((self._shows(x, y), self._shows(hundred, y)))
+        return self._shows(x, y)
+
+    def _shows(self, exactly: str, nearly: str) -> bool | None:
+        """Whether one number shows the first digits of the other."""
+        x, y = exact.value(exactly), exact.value(nearly)
+        if y is None and x is not None:
+            return self._shows(nearly, exactly)
+        if x is None or y is None:
+            return self._near(exactly, nearly) if self._near else None
+        return x == y or abs(x - y) < (exact.last_place(nearly) or exact.last_place(exactly) or 0)
+
+    def _one_scalar(self, gold: Node, answer: Node) -> bool | None:
         x, y = gold.text, answer.text
         if x == y:
             return True
@@ -166,23 +216,28 @@ class AnswerComparer:
             other = answer if gold.name else gold
             if (gold.name or answer.name) and "=" in other.text:
                 return self._algebra(gold.whole, answer.whole)  # y = 2x, 2y - 4x = 0
+            if "=" in x and "=" not in y and not gold.name:
+                self._used("structure")
+                return False  # the line x + y = 5 is not 5
             if "=" in y and "=" not in x:  # a + b = 5 equals 5, but an equation does not equal 0
                 left, _, y = y.rpartition("=")
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self._used("structure")
                     return False
-        if _far_apart(y):
-            self._used("structure")
-            return False
-        for decide in (self._text, self._base):
+        for decide in (self._text, self._base, self._points):
             verdict = decide(x, y)
             if verdict is not None:
                 return verdict
         return self._quantities(x, y)
 
     def _choice(self, gold: str, answer: str) -> bool | None:
+        answer = _OPTION.sub(lambda m: "" if m[0][-1] == "}" else r"\text{", answer)
         wanted, given = _CHOICE.fullmatch(gold), _CHOICE.fullmatch(answer)
         explicit = _EXPLICIT_CHOICE.fullmatch(gold) is not None
+        labelled = _LABELLED.fullmatch(gold)
+        if labelled and (len(answer) == 1 or _EXPLICIT_CHOICE.fullmatch(answer)):
+            self._used("choice")
+            return _letter(labelled) == (_letter(given) if given else answer.lower())
         if not wanted or not (explicit or len(gold) == 1):
             return None
         if explicit and len(answer) == 1:
@@ -194,7 +249,8 @@ class AnswerComparer:
             self._used("choice")
             return False
         self._used("choice")
-        chosen = {_letter(match) for match in (given, *_ANOTHER_CHOICE.finditer(answer))}
+        plain = _TEXT.sub(lambda m: f" {m[1].upper()} ", answer)
+        chosen = {_letter(match) for match in (given, *_ANOTHER_CHOICE.finditer(plain))}
         return chosen == {_letter(wanted)}
 
     def _text(self, gold: str, answer: str) -> bool | None:
@@ -216,15 +272,29 @@ class AnswerComparer:
         same_digits = wanted[1].lstrip("0").lower() == given[1].lstrip("0").lower()
         return same_digits and wanted[2] == given[2]
 
+    def _points(self, gold: str, answer: str) -> bool | None:
+        """ABC is not ACB, as a product would be; an angle may be read from either side."""
+        wanted, given = _POINTS.fullmatch(gold), _POINTS.fullmatch(answer)
+        if wanted is None or given is None:
+            return None
+        self._used("text")
+        spellings = (given[2], given[2][::-1]) if wanted[1] and given[1] else (given[2],)
+        return wanted[2] in spellings
+
     def _quantities(self, gold: str, answer: str) -> bool | None:
         (x, unit_x), (y, unit_y) = units.split(gold), units.split(answer)
+        radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
+        if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
+            return self._algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
+        if unit_x and unit_y and not (unit_x.dimension and unit_y.dimension):
+            # 5 ways are 5 different ways, but 5 pupils may be 5 people, and 5 kJ are not 5 J.
+            alike = unit_x.words <= unit_y.words or unit_x.words >= unit_y.words
+            return _every((self._values(x, y), True if alike else None))
         if unit_x and unit_y and unit_x != unit_y:
             if unit_x.dimension != unit_y.dimension:
                 self._used("structure")
                 return False
             return self._values(x, _times(unit_y.factor / unit_x.factor, y))
-        if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and r"\pi" in (x + y):
-            return self._algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
         verdict = self._values(x, y)
         if verdict is False and units.PERCENT in (unit_x, unit_y) and unit_x != unit_y:
             hundredth = Fraction(1, 100)
@@ -249,20 +319,14 @@ class AnswerComparer:
         return self._symbolic(gold, answer)
 
 
-def _far_apart(text: str) -> bool:
-    """Whether an answer gives two numbers as approximately equal that are not: 5 and 6, say."""
-    exactly, _, nearly = text.partition(r"\approx")
-    x, y = exact.value(exactly), exact.value(nearly)
-    return x is not None and y is not None and abs(x - y) > abs(x) / 20
-
-
 def _letter(match: re.Match[str]) -> str:
     return next(group for group in match.groups() if group).lower()
 
 
 def _words(text: str) -> list[str]:
     words = re.findall(r"[^\W_]+", text.lower())
-    return [word.removesuffix("s") for word in words if word not in _FILLER_WORDS] or words
+    kept = [word.removesuffix("s") for word in words if word not in _FILLER_WORDS]
+    return kept if any(len(word) > 1 for word in kept) else words  # "b, a" has no article
 
 
 def _times(factor: Fraction, text: str) -> str:
@@ -280,6 +344,15 @@ def _exact(node: Node) -> Fraction | None:
 def _key(node: Node) -> tuple[str | None, str | Fraction]:
     number = _exact(node)
     return (node.name, node.text if number is None else number)
+
+
+def _named(node: Node) -> tuple[Node, ...]:
+    """(x,y)=(1,2) as x=1, y=2; empty for other nodes."""
+    names = node.name[1:-1].split(",") if node.name and node.name[0] == "(" else []
+    if node.kind is not Kind.TUPLE or len(names) != len(node.parts):
+        return ()
+    pairs = zip(names, node.parts, strict=True)
+    return tuple(replace(part, name=name, whole=f"{name}={part.whole}") for name, part in pairs)
 
 
 def _assignments(nodes: tuple[Node, ...]) -> bool:

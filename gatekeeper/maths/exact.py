@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["equal", "value"]
+__all__ = ["equal", "half_unit", "last_place", "value"]
 
 MAX_TEXT = 300  # characters
 MAX_BITS = 20_000  # of numerator and denominator together
@@ -41,7 +41,7 @@ def equal(a: str, b: str) -> bool | None:
         return None
     if x == y:
         return True
-    half_a, half_b = _half_unit(a), _half_unit(b)
+    half_a, half_b = half_unit(a), half_unit(b)
     if (half_a is None) == (half_b is None):
         return False
     return abs(x - y) <= (half_a or half_b or 0)
@@ -58,12 +58,18 @@ def value(text: str) -> Fraction | None:
         return None
 
 
-def _half_unit(text: str) -> Fraction | None:
+def half_unit(text: str) -> Fraction | None:
     """Half a unit in the last place of a decimal that has enough digits, else None."""
     match = _DECIMAL.fullmatch(text)
     if not match or len((match[1] + match[2]).lstrip("0")) < _ROUNDED_DIGITS:
         return None
     return Fraction(1, 2 * 10 ** len(match[2]))
+
+
+def last_place(text: str) -> Fraction | None:
+    """The unit of the last place of a decimal or a whole number, None for anything else."""
+    match = re.fullmatch(r"-?\d+(?:\.(\d+))?", text)
+    return Fraction(1, 10 ** len(match[1] or "")) if match else None
 
 
 def _bounded(x: Fraction) -> Fraction:

@@ -51,6 +51,12 @@ _TOKEN = re.compile(
 _SCIENTIFIC = re.compile(  # but 2e-1 and 2e+1 are sums
     r"(?<![\w.])(?:(\d+\.\d+)[eE]\+?(-?\d{1,3})|(\d+)[eE](\d{1,3}))(?!\w|\.\d)"
 )
+_DOTS = r"(?:\.{3,}|\\[lc]?dots(?![a-z]))"
+_CONTINUED = re.compile(rf"(?<![\d.])(\d*)\.(\d+){_DOTS}(?!\s*\d)")  # 0.1666..., 3.14159...
+_PERIOD = re.compile(r"(\d{0,9}?)(?:(\d)\2{2,}|(\d{2,9}?)\3+)")
+_BARRED = re.compile(r"(\d\.\d*)\\(?:bar|dot)\s?\{?(\d+)(?:\}|(?!\d))")
+_ABOUT = re.compile(r"(?:\\approx|\\text\{(?:about|approximately)\}|=)+\s?(?=[\d\\-])")
+_NEGATIVE = re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])")
 _WORDLIKE = re.compile(  # short runs of letters are products of variables, except these
     r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|red|men|min|hrs|mph|mm|cm|km"
     r"|kg|ft|lbs?)"
@@ -75,7 +81,7 @@ def normalise(text: str) -> str | None:
     """
     if len(text) > MAX_LENGTH or "__" in text:
         return None
-    text = _characters(text)
+    text = _CONTINUED.sub(_continue, _BARRED.sub(r"\1\\overline{\2}", _characters(text)))
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
     text = _join_commas(_GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text))
@@ -84,9 +90,19 @@ def normalise(text: str) -> str | None:
     if _nesting(tokens) > MAX_NESTING:
         return None
     try:
-        return _Speller(tokens).spell().removeprefix("+")
+        spelled = _NEGATIVE.sub("-", _Speller(tokens).spell()).removeprefix("+")
     except _TooDeepError:
         return None
+    about = _ABOUT.match(spelled)
+    return spelled[about.end() :] if about else spelled
+
+
+def _continue(decimal: re.Match[str]) -> str:
+    """0.1666... with the period that its digits show; without one, they are all there is."""
+    repeating = _PERIOD.fullmatch(decimal[2])
+    if not repeating:
+        return f"{decimal[1]}.{decimal[2]}"
+    return rf"{decimal[1] or 0}.{repeating[1]}\overline{{{repeating[2] or repeating[3]}}}"
 
 
 def _characters(text: str) -> str:
@@ -99,6 +115,8 @@ def _characters(text: str) -> str:
         category = unicodedata.category(char)
         if category == "Cf":
             continue  # zero-width and direction marks
+        if category == "Sc" and char != "$":
+            char = rf"\text{{{unicodedata.name(char).lower()}}}"  # the euro sign
         kept.append("\ufffd" if category == "Cs" else " " if category in ("Cc", "Zs") else char)
     return "".join(kept)
 
@@ -124,9 +142,9 @@ def _without_ends(tokens: list[str]) -> list[str]:
     It works on tokens, because the comma of a last `\\,` belongs to its backslash.
     """
     begin, end = 0, len(tokens)
-    while begin < end and _is_space(tokens[begin]):
+    while begin < end and (_is_space(tokens[begin]) or tokens[begin] == ","):
         begin += 1
-    while end > begin and (_is_space(tokens[end - 1]) or not tokens[end - 1].strip(PUNCTUATION)):
+    while end > begin and (_is_space(tokens[end - 1]) or tokens[end - 1] in PUNCTUATION):
         end -= 1
     return tokens[begin:end]
 
@@ -165,7 +183,7 @@ def _joined(items: list[str]) -> str:
 
 def _would_merge(left: str, right: str) -> bool:
     if right[0].isdigit():
-        return left[-1].isdigit()
+        return left[-1].isdigit() or left == "."
     return right[0].isalpha() and re.search(r"\\[a-zA-Z]+$", left) is not None
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 
-__all__ = ["Kind", "Node", "read"]
+__all__ = ["Kind", "Node", "read", "split"]
+
+
+MAX_SIGNS = 4  # of \pm in one value: 16 values
 
 
 class Kind(Enum):
@@ -51,8 +55,8 @@ _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
 
 def read(text: str) -> Node:
     """The structure of a canonical answer. Linear for each level of nesting, which is bounded."""
-    parts = _split(text, _SEPARATORS)
-    if len(parts) == 1 and (r"\pm" not in text or text.startswith(r"\{")):
+    parts = split(text, _SEPARATORS)
+    if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
         return _single(text)
     nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
     if r"\lor" in text and all(node.brackets and node.kind is Kind.TUPLE for node in nodes):
@@ -62,12 +66,15 @@ def read(text: str) -> Node:
 
 
 def _both_signs(text: str) -> tuple[str, ...]:
-    if r"\pm" not in text:
+    r"""Each value of a text with \pm; \mp has the other sign of the one \pm beside it."""
+    first, *rest = text.split(r"\pm")
+    if len(rest) > MAX_SIGNS:
         return (text,)
-    return (
-        _tidy(text.replace(r"\pm", "+").replace(r"\mp", "-")),
-        _tidy(text.replace(r"\pm", "-").replace(r"\mp", "+")),
-    )
+    values = []
+    for signs in product("+-", repeat=len(rest)):
+        value = first + "".join(sign + part for sign, part in zip(signs, rest, strict=True))
+        values.append(_tidy(value.replace(r"\mp", "-" if "+" in signs else "+")))
+    return tuple(values)
 
 
 def _tidy(text: str) -> str:
@@ -80,7 +87,7 @@ def _single(text: str) -> Node:
     match = _NAME.match(text)
     if match and match.end() < len(text):
         name = match[1]
-        text = _split(text[match.end() :], frozenset("="))[-1]
+        text = split(text[match.end() :], frozenset("="))[-1]
     node = _unnamed(text)
     return Node(
         node.kind, node.text, whole, node.parts, node.brackets, node.name if name is None else name
@@ -91,7 +98,7 @@ def _unnamed(text: str) -> Node:
     matrix = _MATRIX.fullmatch(text)
     if matrix and r"\begin" not in matrix[1]:
         return _matrix(text, matrix[1].removesuffix(r"\\"))
-    union = _split(text, frozenset((r"\cup",)))
+    union = split(text, frozenset((r"\cup",)))
     if len(union) > 1:
         return Node(Kind.UNION, text, text, tuple(_single(part) for part in union))
     brackets = _brackets(text)
@@ -100,7 +107,7 @@ def _unnamed(text: str) -> Node:
     if brackets in ("()", "[]", "(]", "[)", "<>"):
         width = 1 if brackets != "<>" else len(r"\langle")
         inside = text[width:-width].strip()
-        parts = _split(inside, frozenset(",;"))
+        parts = split(inside, frozenset(",;"))
         if len(parts) > 1:
             return Node(Kind.TUPLE, text, text, tuple(_single(part) for part in parts), brackets)
         if brackets == "()" and len(inside) > 1:
@@ -115,17 +122,15 @@ def _set(text: str) -> Node:
     builder = _BUILDER.fullmatch(inside)
     if builder:
         return read(builder[2])
-    parts = _split(inside, frozenset(",;"))
+    parts = split(inside, frozenset(",;"))
     nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
     return Node(Kind.SET, text, text, nodes)
 
 
 def _matrix(text: str, inside: str) -> Node:
     rows = tuple(
-        Node(
-            Kind.TUPLE, row, row, tuple(_single(cell) for cell in _split(row, frozenset("&"))), "&"
-        )
-        for row in _split(inside, frozenset((r"\\",)))
+        Node(Kind.TUPLE, row, row, tuple(_single(cell) for cell in split(row, frozenset("&"))), "&")
+        for row in split(inside, frozenset((r"\\",)))
     )
     return Node(Kind.MATRIX, text, text, rows)
 
@@ -175,7 +180,7 @@ def _brackets(text: str) -> str:
     return ""
 
 
-def _split(text: str, separators: frozenset[str]) -> list[str]:
+def split(text: str, separators: frozenset[str]) -> list[str]:
     """Split at separators outside all brackets; a missing part makes the text one part."""
     parts = [""]
     start = depth = 0

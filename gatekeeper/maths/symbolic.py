@@ -7,15 +7,17 @@ that would exhaust SymPy.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Any
 
 import sympy
 from math_verify import LatexExtractionConfig, parse, verify
+from sympy.core.relational import Relational
 
 from gatekeeper.maths import exact
 from gatekeeper.maths.normalise import MAX_LENGTH, MAX_NESTING
 
-__all__ = ["TooComplexError", "equal"]
+__all__ = ["TooComplexError", "equal", "near"]
 
 MAX_EXPONENT = 3_000
 MAX_DIGITS = 1_000  # of one number
@@ -25,13 +27,17 @@ MAX_FACTORIAL = 10_000
 _LATEX = [LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)]
 _FORBIDDEN = re.compile(
     r"__|\*\*|!!|!\^|[\d)}]_\{|\\(?:int|iint|oint|sum|prod|lim|det|dots|begin\{[vV]matrix)(?![a-z])"
+    r"|\\(?:gcd|lcm)[^a-zA-Z)]*[a-zA-Z]"  # 1 of any two variables
 )
 _BIG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 # A number, a variable, or a short sum with a variable in parentheses; else the operand is empty.
 _FACTORIAL = re.compile(r"(\((?=[^()]*[a-zA-Z])[a-zA-Z\d+-]{1,8}\)|\d+|[a-zA-Z])?!")
 _BINOMIAL = re.compile(r"\\binom\{[^{}]*\d{4}")
-_LETTER = re.compile(r"\\[a-zA-Z]+(?:\{[a-zA-Z]+\})?|([A-Za-z])")
+_LETTER = re.compile(r"\\[a-zA-Z]+(?:\{[a-zA-Z]+\})?|[A-Za-z]")
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\frac\{\w+\}\{\w+\})\^\{\\circ\}")
+_DECIMAL = re.compile(r"(\d+)\.(\d+)")
+_PRIMED = re.compile(r"\w'+")
+_WORDS = re.compile(r"\\text\{[^{}]*\}")
 _DIGITS = 30  # of the numerical second check
 
 
@@ -49,30 +55,46 @@ def equal(gold: str, answer: str) -> bool:
     """
     for text in (gold, answer):
         _guard(text)
-    if gold.count("'") != answer.count("'"):
-        return False  # math-verify does not separate f' from f
+    for ignored in (_PRIMED, _WORDS):  # by math-verify: f' is f to it, "5 or more" is 5
+        if sorted(ignored.findall(gold)) != sorted(ignored.findall(answer)):
+            return False
+    halves = exact.half_unit(gold), exact.half_unit(answer)
     gold, answer = _separate_cases(gold, answer)
     x, y = _parse(gold), _parse(answer)
     if x is None:
         raise TooComplexError("the reference answer is not understood")
     if y is None:
         return False
+    if (halves[0] is None) != (halves[1] is None) and _differ_by(x, y, halves[0] or halves[1]):
+        return True
     accepted = verify(x, y, timeout_seconds=None, allow_set_relation_comp=True)
-    return bool(accepted) and _values_agree(x, y)
+    return bool(accepted) and _agree(x, y)
+
+
+def near(exactly: str, nearly: str) -> bool:
+    """Whether the second shows the first digits of the first, where both are numbers."""
+    for text in (exactly, nearly):
+        _guard(text)
+    x, y = _parse(exactly), _parse(nearly)
+    if not all(isinstance(side, sympy.Expr) and side.is_number for side in (x, y)):
+        return True
+    place = exact.last_place(nearly)
+    return _differ_by(x, y, place) if place else _is_zero(x - y)
 
 
 def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
     """Give capitals another letter where both cases occur: math-verify reads R as r."""
-    letters = {m[1] for text in (gold, answer) for m in _LETTER.finditer(text) if m[1]}
+    letters = {m[0] for text in (gold, answer) for m in _LETTER.finditer(text)}
     free = (c for c in "qwzkhsuvtabcfgjlmnoprxy" if c not in letters and c.upper() not in letters)
     renamed = {
         capital: next(free, capital)
         for capital in sorted(letters)
-        if capital.isupper() and (capital.lower() in letters or capital in "EI")
+        if capital in ("E", "I") or (capital != capital.lower() and capital.lower() in letters)
     }
 
     def rename(match: re.Match[str]) -> str:
-        return renamed.get(match[0], match[0])
+        letter = renamed.get(match[0])
+        return f" {letter}" if letter else match[0]
 
     return _LETTER.sub(rename, gold), _LETTER.sub(rename, answer)
 
@@ -80,6 +102,7 @@ def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
 def _parse(text: str) -> Any:
     """The SymPy object, with real variables; None for a text that math-verify cannot read."""
     latex = _DEGREES.sub(r"(\1\\cdot\\frac{\\pi}{180})", text)
+    latex = _DECIMAL.sub(_fraction, latex)
     found = parse(
         rf"\boxed{{{latex}}}",
         _LATEX,
@@ -96,6 +119,10 @@ def _parse(text: str) -> Any:
         if symbol.name == "i" or not symbol.is_real
     }
     return expression.xreplace(symbols) if symbols else expression
+
+
+def _fraction(decimal: re.Match[str]) -> str:
+    return rf"(\frac{{{decimal[1]}{decimal[2]}}}{{1{'0' * len(decimal[2])}}})"
 
 
 def _guard(text: str) -> None:
@@ -145,17 +172,57 @@ def _guard_exponent(exponent: str) -> None:
         raise TooComplexError("too complex to compare: a tower of powers or a large exponent")
 
 
-def _values_agree(gold: Any, answer: Any) -> bool:
-    """The second check: values must agree relatively, however small they are."""
-    try:
-        difference = sympy.Abs(gold - answer).evalf(_DIGITS)
-        size = sympy.Abs(gold).evalf(_DIGITS)
-        if not (difference.is_number and size.is_number):
-            return True  # sets, relations, free symbols
-        if getattr(difference, "_prec", 0) == 1:
-            return True  # no digit is certain: numerically zero
-        has_decimal = gold.has(sympy.Float) or answer.has(sympy.Float)
-        tolerance = sympy.Float("1e-6" if has_decimal else "1e-12")
-        return bool(difference <= tolerance * size)
-    except (AttributeError, TypeError, ValueError):
+def _agree(gold: Any, answer: Any) -> bool:
+    """The second check, as math-verify takes a small difference for none."""
+    if isinstance(gold, sympy.Eq) and isinstance(answer, sympy.Eq):
+        return _equations_agree(gold, answer)
+    if isinstance(gold, Relational) and isinstance(answer, Relational):
+        x, y = gold.lhs - gold.rhs, answer.lhs - answer.rhs
+        if any(_is_zero(x + sign * y) for sign in (1, -1)):
+            return True
+        solved = _solved(gold)
+        return bool(solved) and solved == _solved(answer)
+    if isinstance(gold, sympy.And) and isinstance(answer, sympy.And):
+        pairs = zip(gold._unsorted_args, answer._unsorted_args, strict=True)
+        return all(_agree(x, y) for x, y in pairs)
+    if isinstance(gold, sympy.Expr) and isinstance(answer, sympy.Expr):
+        return gold == answer or _is_zero(gold - answer)
+    return True
+
+
+def _equations_agree(gold: Any, answer: Any) -> bool:
+    """Whether the sides differ by the same, or each solution of one solves the other."""
+    x, y = gold.lhs - gold.rhs, answer.lhs - answer.rhs
+    if any(_is_zero(x + sign * y) for sign in (1, -1)):
         return True
+    pairs = [(gold, y), (answer, x)]
+    return all(
+        bool(solutions := _solved(equation)) and all(_is_zero(other.subs(s)) for s in solutions)
+        for equation, other in pairs
+    )
+
+
+def _solved(relation: Any) -> Any:
+    """Its solutions, in the form in which math-verify compares them; empty if not known."""
+    try:
+        return sympy.solve(relation, relation.free_symbols)
+    except (NotImplementedError, ValueError):
+        return []
+
+
+def _is_zero(difference: Any) -> bool:
+    """Whether no digit of the value is certain, at a sample of its variables."""
+    symbols = sorted(difference.free_symbols, key=str)
+    sample = {x: sympy.Rational(17 + 7 * i, 10 + 3 * i) for i, x in enumerate(symbols)}
+    value = difference.subs(sample).evalf(_DIGITS)
+    if value.is_number and value.is_finite:
+        return not any(part != 0 and part._prec > 1 for part in value.atoms(sympy.Float))
+    return bool(sympy.simplify(difference) == 0)
+
+
+def _differ_by(x: Any, y: Any, limit: Fraction | None) -> bool:
+    """Whether both are numbers that differ by less than this."""
+    if not all(isinstance(side, sympy.Expr) and side.is_number for side in (x, y)):
+        return False
+    difference = sympy.Abs(x - y).evalf(_DIGITS)
+    return bool(difference.is_finite and difference < sympy.Rational(limit))

@@ -1,24 +1,30 @@
 """Units at the end of an answer (and a currency sign at its start).
 
 A unit on one side only does not make the answer wrong; two physical units are converted and need
-the same dimension. Words that are not known units (apples, ways) are ignored.
+the same dimension. Words that are not known units (apples, ways) are kept as words.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-__all__ = ["DEGREE", "PERCENT", "Unit", "split"]
+from gatekeeper.maths import exact
+
+__all__ = ["DEGREE", "PERCENT", "RADIAN", "Quantity", "Unit", "split"]
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """`dimension` maps base dimensions to powers, sorted; `factor` converts to the base unit."""
+    """`dimension` maps base dimensions to powers, sorted; `factor` converts to the base unit.
+
+    Words that are no known unit have no dimension.
+    """
 
     dimension: tuple[tuple[str, int], ...]
     factor: Fraction
+    words: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 _TABLE = {
@@ -31,6 +37,7 @@ _TABLE = {
     "money": "cent:1 dollar:100",
     "volume": "ml:1/1000 milliliter:1/1000 l:1 liter:1 gallon:473176473/125000000",
     "angle": "degree:1",
+    "radian": "radian:1 rad:1",
     "percent": "percent:1",
 }
 _KNOWN = {
@@ -40,55 +47,97 @@ _KNOWN = {
 }
 _SPELLING = str.maketrans({"-": " ", ".": None})
 _RATE = {"mph": "mile/hour", "kmh": "km/hour", "kph": "km/hour", "fps": "foot/second"}
-PERCENT = Unit((("percent", 1),), Fraction(1))
-DEGREE = Unit((("angle", 1),), Fraction(1))
-_DOLLAR = Unit((("money", 1),), Fraction(100))
+PERCENT = Unit((("percent", 1),), Fraction(1), frozenset(("percent",)))
+DEGREE = Unit((("angle", 1),), Fraction(1), frozenset(("degree", "circ")))
+RADIAN = Unit((("radian", 1),), Fraction(1), frozenset(("radian",)))
+_DOLLAR = Unit((("money", 1),), Fraction(100), frozenset(("dollar",)))
 
 _WORD = r"\\text\{[^{}]*\}(?:\^\{\d\})?"
-_TRAILING = re.compile(rf"(?:\^\{{\\circ\}}|\\%|{_WORD}(?:(?:/|\\cdot)?{_WORD})*)$")
+_TRAILING = re.compile(
+    rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{[cfk]\}})?|\\%|{_WORD}(?:(?:/|\\cdot)?{_WORD})*)$"
+)
+_CURRENCY = re.compile(r"\\\$|\\text\{([a-z ]+ sign)\}")
+_QUANTITY = re.compile(rf"\d+(?:\.\d+)?{_WORD}")
+_COMPOUND = re.compile(rf"{_QUANTITY.pattern}(?:{_QUANTITY.pattern})+")
 _SCALES = {
     "dozen": "12", "hundred": "100", "thousand": "1000", "million": "10^{6}", "billion": "10^{9}",
-    "trillion": "10^{12}",
+    "trillion": "10^{12}", "tenth": "10^{-1}", "hundredth": "10^{-2}", "thousandth": "10^{-3}",
+    "millionth": "10^{-6}", "billionth": "10^{-9}", "lakh": "10^{5}", "crore": "10^{7}",
 }  # fmt: skip
-_SCALED = re.compile(rf"\\text\{{({'|'.join(_SCALES)})(?: (?=\w)|(?=\}}))")  # million, million cm
+_SCALED = re.compile(rf"\\text\{{({'|'.join(_SCALES)})s?(?: (?=\w)|(?=\}}))")  # million, million cm
+# 5 or more, 5 and a half, 5 minus one: not 5 of anything
+_CHANGED = re.compile(
+    r"\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
+    r"|at (?:least|most)|is|not)\b"
+)
 _FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
 
 
-def split(text: str) -> tuple[str, Unit | None]:
-    """(value, unit) of a canonical answer; the unit is None if it has no known unit."""
+Quantity = tuple[str, Unit | None]  # (value, unit)
+
+
+def split(text: str) -> Quantity:
+    """(value, unit) of a canonical answer; the unit is None if it has no word at its end."""
     sign = "-" if text.startswith("-") else ""
     body = text.removeprefix("-")
-    if body.startswith(r"\$"):
-        value = split(body[2:])[0] if _SCALED.search(body) else body[2:]
-        return sign + value, _DOLLAR
+    if currency := _CURRENCY.match(body):
+        amount = body[currency.end() :]
+        value = split(amount)[0] if _SCALED.search(amount) else amount
+        return sign + value, _DOLLAR if currency[1] is None else _unknown(currency[1])
+    if _COMPOUND.fullmatch(body):
+        return _sum(sign, [split(part[0]) for part in _QUANTITY.finditer(body)]) or (text, None)
     match = _TRAILING.search(text)
-    if not match or not _VALUE_END.search(text[: match.start()]):
+    if not match or not _VALUE_END.search(text[: match.start()]) or _CHANGED.match(match[0]):
         return text, None
     value, suffix = text[: match.start()], match[0]
     if scale := _SCALED.match(suffix):
         value = rf"({value})\cdot{_SCALES[scale[1]]}"
         suffix = rf"\text{{{suffix[scale.end() :]}"
-    if suffix == r"^{\circ}":  # but sin 30° is not an angle
-        return (text, None) if _FUNCTION.search(value) else (value, DEGREE)
+    if suffix.startswith("^"):  # but sin 30° is not an angle
+        unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {suffix[-2:].lower()}")
+        return (text, None) if _FUNCTION.search(value) else (value, unit)
     return value, PERCENT if suffix == r"\%" else _parse(suffix)
+
+
+def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
+    """6 h 30 min as hours; None where it is no sum, as in 5 m 5 m."""
+    total = Fraction(0)
+    first = previous = parts[0][1]
+    for value, unit in parts:
+        number = exact.value(value)
+        if number is None or not (first and previous and unit and unit.dimension):
+            return None
+        if unit.dimension != first.dimension or (total and unit.factor >= previous.factor):
+            return None
+        total += number * unit.factor / first.factor
+        previous = unit
+    return rf"{sign}\frac{{{total.numerator}}}{{{total.denominator}}}", first
+
+
+def _unknown(text: str) -> Unit:
+    words = re.findall(r"[^\W\d_]+", text)
+    singular = (word.removesuffix("s") if len(word) > 2 else word for word in words)
+    return Unit((), Fraction(1), frozenset(singular))
 
 
 def _parse(suffix: str) -> Unit | None:
     plain = suffix.replace(r"\text{", "").replace(r"\cdot", " ")
     plain = re.sub(r"\}?\^\{(\d)\}", r"^\1", plain).replace("}", "").translate(_SPELLING)
+    plain = plain.removesuffix(" and")  # 1 hour and 30 minutes
     plain = _RATE.get(plain.strip(), plain)
+    unknown = _unknown(plain)
     above, *below = re.split(r"/|\bper\b", plain)
     dimension: dict[str, int] = {}
     factor = Fraction(1)
     for sign, part in [(1, above), *((-1, part) for part in below)]:
         known = _single(part.split())
         if known is None:
-            return None
+            return unknown
         name, power, unit_factor = known
         dimension[name] = dimension.get(name, 0) + sign * power
         factor *= unit_factor ** (sign * power)
-    return Unit(tuple(sorted(dimension.items())), factor)
+    return Unit(tuple(sorted(dimension.items())), factor, unknown.words)
 
 
 def _single(words: list[str]) -> tuple[str, int, Fraction] | None:
@@ -101,7 +150,8 @@ def _single(words: list[str]) -> tuple[str, int, Fraction] | None:
         return None
     name, _, exponent = words[0].partition("^")
     power *= int(exponent or 1)
-    for candidate in (name, name.removesuffix("s"), name.removesuffix("es")):
+    singular = (name.removesuffix("s"), name.removesuffix("es")) if len(name) > 2 else ()
+    for candidate in (name, *singular):  # but ms are no metres
         candidate = candidate.replace("metre", "meter").replace("litre", "liter")
         if candidate in _KNOWN:
             dimension, factor = _KNOWN[candidate]

@@ -36,14 +36,15 @@ _VULGAR = dict(
 GLYPHS = str.maketrans(
     {glyph: rf"\frac{{{v[0]}}}{{{v[2]}}}" for glyph, v in _VULGAR.items()}
     | {
-        "−": "-", "–": "-", "—": "-", "×": r"\cdot ", "·": r"\cdot ", "⋅": r"\cdot ",
-        "∙": r"\cdot ", "÷": "/", "√": r"\sqrt ", "∞": r"\infty ", "°": r"^\circ ",
-        "º": r"^\circ ", "≤": r"\leq ", "≥": r"\geq ", "≠": r"\neq ", "∪": r"\cup ",
-        "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ", "∈": r"\in ", "∅": r"\emptyset ",
+        "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "‒": "-", "―": "-", "÷": "/",
+        "×": r"\cdot ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "√": r"\sqrt ",
+        "∞": r"\infty ", "°": r"^\circ ", "º": r"^\circ ", "≤": r"\leq ", "≥": r"\geq ",
+        "≠": r"\neq ", "∪": r"\cup ", "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ",
+        "∈": r"\in ", "∅": r"\emptyset ",
         "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℚ": r"\mathbb{Q} ", "…": r"\dots ",
-        "⟨": r"\langle ", "⟩": r"\rangle ", "∠": r"\angle ", "€": r"\text{euro}",
-        "£": r"\text{pound}", "′": "'", "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ",
-        "β": r"\beta ", "γ": r"\gamma ", "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
+        "⟨": r"\langle ", "⟩": r"\rangle ", "∠": r"\angle ", "′": "'",
+        "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ",
+        "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
     }
 )  # fmt: skip
 

@@ -74,9 +74,9 @@ def main(arguments: dict[str, Any]) -> None:
 def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
     """One comparison under the alarm: {"verdict", "rule", "detail"}."""
     from gatekeeper.maths.compare import AnswerComparer
-    from gatekeeper.maths.symbolic import TooComplexError, equal
+    from gatekeeper.maths.symbolic import TooComplexError, equal, near
 
-    comparer = AnswerComparer(equal)
+    comparer = AnswerComparer(equal, near)
     try:
         signal.setitimer(signal.ITIMER_PROF, soft_limit, _AGAIN)
         try:
@@ -95,7 +95,7 @@ def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
         detail = f"the comparison failed: {type(error).__name__}"
         return {"verdict": "infra_error", "rule": "broken", "detail": detail}
     if same is None:
-        detail = "too complex to compare: too many elements"
+        detail = "cannot compare: too many elements, or two units that are not known"
         return {"verdict": "infra_error", "rule": "too_complex", "detail": detail}
     return {"verdict": "passed" if same else "failed", "rule": comparer.rule, "detail": ""}
 
