@@ -151,10 +151,10 @@ class LivePage:
         await response.prepare(request)
         await response.write(f"retry: {RETRY}\n\n".encode())
         self._listeners += 1
-        if self._ticking is None:
-            self._ticking = asyncio.create_task(self._tick())
         try:
             while not self._ended:
+                if self._ticking is None:  # also after an error that nobody expected
+                    self._ticking = asyncio.create_task(self._tick())
                 rendered = self._watcher.latest
                 parts = {} if rendered is None else rendered.parts(writable=writable)
                 changed = {name: part for name, part in parts.items() if sent.get(name) != part}

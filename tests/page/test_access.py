@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -17,6 +18,7 @@ from scripted_upstream import ScriptedUpstream, reply
 from gatekeeper import Budget, Outcome, Verdict
 from gatekeeper.log import SQLiteLog
 from gatekeeper.page.access import HEADERS, Access, RefusedError
+from gatekeeper.page.watcher import Watcher
 from gatekeeper.testing import make_generation
 
 CSP = (
@@ -177,3 +179,25 @@ def test_no_other_token(given: str) -> None:
     assert not access.is_token(given)
     assert access.is_token(access.token)
     assert len({Access().token for _ in range(4)}) == 4
+
+
+def test_an_error_that_nobody_expected_freezes_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advance, failures = Watcher.advance, iter([ZeroDivisionError])
+
+    def fail_once(self: Watcher, *arguments: Any, **keywords: Any) -> Any:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        return advance(self, *arguments, **keywords)
+
+    monkeypatch.setattr("gatekeeper.page.application.ALIVE", 0.1)
+    with serving(tmp_path / "run.db") as running:
+        where = urlsplit(running.url)
+        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=120)
+        monkeypatch.setattr(Watcher, "advance", fail_once)
+        connection.request("GET", "/gatekeeper/updates", headers={"cookie": cookie(running)})
+        with connection.getresponse() as answer:
+            lines = (answer.readline() for _ in range(1000))
+            assert any(line.startswith(b"data: ") for line in lines)
+        connection.close()
