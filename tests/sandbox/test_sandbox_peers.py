@@ -36,12 +36,20 @@ def two_peers(*things: object) -> Iterator[list[Any]]:
         thread.start()
         try:
             yield [
-                candidate.meant(n, (type(t).__name__, None))
-                for n, t in zip(numbers, things, strict=True)
+                handle_of(candidate, candidate.meant(number, tests._describe(thing)))
+                if callable(thing) and not isinstance(thing, type)
+                else candidate.meant(number, (type(thing).__name__, None))
+                for number, thing in zip(numbers, things, strict=True)
             ]
         finally:
             theirs.shutdown(socket.SHUT_RDWR)
             thread.join()
+
+
+def handle_of(candidate: CandidatePeer, given: Any) -> Any:
+    """The handle behind a function of the tests, for questions that the function would not ask."""
+    number = candidate._number_of(given) if type(given) is types.FunctionType else None
+    return given if number is None else candidate._kinds["function"](candidate, number)
 
 
 SECRET = "the secret of this module"
@@ -153,7 +161,8 @@ def test_candidates_reach_nothing_else() -> None:
 
 def ask(handle: Handle, operation: str, *arguments: Any) -> Any:
     """Any question, as a program that speaks the protocol can put it."""
-    return object.__getattribute__(handle, "_inner")[0].ask(operation, handle, *arguments)
+    peer = object.__getattribute__(handle, "_inner")[0]
+    return handle_of(peer, peer.ask(operation, handle, *arguments))
 
 
 def test_candidates_change_nothing_that_does() -> None:
