@@ -116,13 +116,13 @@ class Shortfall:
             )
         elif self.missing and self.missing == self.outputs:
             found.append(
-                f"None of the {self.outputs:,} outputs came with log-probabilities: there is "
-                f"nothing but features, where they have any, to rank them by. {ASK}"
+                f"None of the {self.outputs:,} outputs came with log-probabilities: they can be "
+                f"ranked by features only, if they have any. {ASK}"
             )
         elif self.missing:
             found.append(
                 f"{self.missing:,} of {self.outputs:,} outputs came without log-probabilities: "
-                f"there is nothing but features to rank such outputs by. {ASK}"
+                f"such outputs can be ranked by features only. {ASK}"
             )
         if self.failed and not self.verdicts:
             found.append(

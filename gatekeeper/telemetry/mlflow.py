@@ -56,9 +56,8 @@ class MLflowFeedback(ScoreSink):
             except Exception as error:
                 cause = error
                 unsent.append(score)
-                if (
-                    getattr(error, "error_code", "") != NO_SUCH_TRACE
-                ):  # the server itself: the others fail, too
+                # Any other error is the server's: the others would fail, too.
+                if getattr(error, "error_code", "") != NO_SUCH_TRACE:
                     unsent += scores[at + 1 :]
                     break
         if unsent:
