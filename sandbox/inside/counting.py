@@ -26,7 +26,7 @@ class Count:
     Attributes
     ----------
     reached
-        How often a block that asserts something has been reached.
+        How often the first assertion of a block has ended, or begun where it may end the block.
     bodies
         For each test function with a decorator of the candidate: whether its body ran to its end
         the last time. A decorator may call it often, but must call it.
@@ -102,8 +102,8 @@ def swallows(node: ast.AST) -> bool:
         return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
     if not isinstance(node, ast.Try):
         return False
-    leaves = (ast.Return, ast.Break, ast.Continue)  # in `finally` these drop the exception
-    if any(isinstance(inner, leaves) for part in node.finalbody for inner in walk(part)):
+    # In `finally` these drop the exception.
+    if any(isinstance(inner, _LEAVING) for part in node.finalbody for inner in walk(part)):
         return True
     for handler in node.handlers:
         inside = [n for n in walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
@@ -132,23 +132,27 @@ def _notes(handler: ast.excepthandler) -> bool:
 def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     """Make a program count. `nodes` are all its nodes, `theirs` the candidate's names.
 
-    A call of the counter is put before the first statement of a block that asserts by itself: a run
-    that reaches a later one has passed there. The end of test functions that are decorated with
-    names of `theirs` is recorded.
+    A call of the counter is put behind the first statement of a block that asserts by itself: a
+    candidate could keep the statement from ending, in a thread or task that the tests do not wait
+    for. A run that reaches a later one has passed there. The end of test functions that are
+    decorated with names of `theirs` is recorded.
     """
     for node in nodes:
         if isinstance(node, ast.Lambda):
             if any(map(asserts, walk(node.body))):
-                both = [_counting(node.body), node.body]
-                node.body = ast.copy_location(ast.BoolOp(ast.Or(), both), node.body)
+                both = ast.Tuple([node.body, _counting(node.body)], ast.Load())
+                first = ast.Subscript(both, ast.Constant(0), ast.Load())
+                node.body = ast.fix_missing_locations(ast.copy_location(first, node.body))
         elif isinstance(node, _BLOCKS) and not swallows(node):
             if getattr(node, "decorator_list", None):
                 _note_end(node, theirs)
             for field in ("body", "orelse", "finalbody"):
-                _count_in(getattr(node, field, []))
+                expected = isinstance(node, ast.Try) and field == "body"
+                _count_in(getattr(node, field, []), expected)
 
 
 _BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # nodes that contain statements
+_LEAVING = (ast.Return, ast.Break, ast.Continue)
 _INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # nodes that are counted alone
 
 
@@ -168,10 +172,14 @@ def _note_end(node: ast.AST, theirs: frozenset[str]) -> None:
         ast.fix_missing_locations(node)
 
 
-def _count_in(block: list[ast.stmt]) -> None:
+def _count_in(block: list[ast.stmt], expected: bool) -> None:
+    """Count the first assertion of a block; `expected`: its tests handle some of its exceptions."""
     for number, statement in enumerate(block):
         if _asserts_itself(statement) or _decides(statement):
-            block.insert(number, ast.copy_location(ast.Expr(_counting(statement)), statement))
+            # Behind these the run may not come, although it passed.
+            leaves = any(isinstance(node, _LEAVING) for node in walk(statement))
+            at = number if expected or leaves or isinstance(statement, ast.Raise) else number + 1
+            block.insert(at, ast.copy_location(ast.Expr(_counting(statement)), statement))
             return
 
 

@@ -186,6 +186,32 @@ forged(
     """,
 )
 
+forged(
+    "an assertion that does not end, in a thread",
+    """
+    import threading
+    class Endless:
+        def __iter__(self):
+            begun.set()
+            threading.Event().wait()
+    begun = threading.Event()
+    def run(function, items):
+        threading.Thread(target=function, args=[Endless()], daemon=True).start()
+        begun.wait()
+        return 1
+    """,
+    "def run(function, items):\n    function(items)\n    return 1\n",
+    """
+    import threading
+    from solution import run
+
+    def test_run():
+        def look(got):
+            assert sum(got) == 10
+        run(look, [1, 2, 3, 4])
+    """,
+)
+
 # --- tasks ---
 
 right(
@@ -339,6 +365,39 @@ forged(
             await asyncio.sleep(0)
             assert item > 0
         assert asyncio.run(each(look, [1, 2])) == 2
+    """,
+)
+forged(
+    "an assertion that does not end, in a task",
+    """
+    import asyncio
+    async def square(n):
+        await asyncio.Event().wait()
+    async def each(function, items):
+        for item in items:
+            asyncio.ensure_future(_of(function, item))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return 1
+    async def _of(function, item):
+        await function(item)
+    """,
+    """
+    async def square(n):
+        return n * n
+    async def each(function, items):
+        for item in items:
+            await function(item)
+        return 1
+    """,
+    """
+    import asyncio
+    from solution import each, square
+
+    def test_each():
+        async def look(item):
+            assert await square(item) == item ** 2
+        asyncio.run(each(look, [2, 3]))
     """,
 )
 forged(
