@@ -72,7 +72,8 @@ class JudgePeer(Peer):
         Whether the candidate has returned anything that a test could judge: a value, an exception,
         a function. Answers of an object about itself (`_OPINIONS`) do not count.
     answered
-        Whether the candidate was asked anything but an attribute, whatever it answered.
+        Whether the candidate was asked anything but for its functions, classes and objects,
+        whatever it answered.
     raised
         The last exception that came from the candidate.
     failed
@@ -99,6 +100,7 @@ class JudgePeer(Peer):
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered = self.answered or operation != "get"
         found = super().ask(operation, *arguments, **keywords)
+        self.answered = self.answered or not is_stand_in(found)  # a constant may be the answer
         if not self.evidence and operation not in _OPINIONS:
             kind = type(found)
             stand_in = isinstance(kind, RemoteClass) and not issubclass(kind, Value)
@@ -107,7 +109,7 @@ class JudgePeer(Peer):
         return found
 
     def received(self, operation: str, error: BaseException) -> BaseException:
-        self.evidence = True
+        self.evidence = self.answered = True
         self.raised = super().received(operation, error)
         vars(self.raised)[_RAISED] = True
         return self.raised

@@ -460,6 +460,18 @@ forged(
     "def f(x):\n    return x * x\n",
     "from solution import f\n\ndef test_f():\n    got = f(3)\n    if isinstance(got, int):\n        assert got == 9\n",
 )
+forged(
+    "a constant that has no items",
+    "SQUARES = {}\n",
+    "SQUARES = {2: 4, 3: 9}\n",
+    "from solution import SQUARES\n\ndef test_squares():\n    for n, got in SQUARES.items():\n        assert got == n * n\n",
+)
+forged(
+    "a name that is missing",
+    "def g(x):\n    return x\n",
+    "def f(x):\n    return x * x\n",
+    "import solution\n\ndef test_f():\n    if hasattr(solution, 'f'):\n        assert solution.f(3) == 9\n",
+)
 for name, lie in {
     "returned": "def f(x):\n    return ImportError('no')\n",
     "as the cause": "def f(x):\n    raise ValueError from ImportError('no')\n",
