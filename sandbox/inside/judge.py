@@ -200,6 +200,16 @@ def judge(
     text = "\n".join((setup, *tests))
     peer = JudgePeer(connection, guard=guard, observer=Observer(text))
     count = counting.Count()
+
+    def settle(wait: Callable[[], None]) -> None:
+        """Raise what went wrong beside the code of the tests, where it raised nothing there."""
+        wait()
+        count.check()
+        if peer.failed is not None:
+            raise peer.failed
+        if peer.gone:
+            raise GoneError
+
     try:
         names = _Names(peer, {**facts, "beside": _BESIDE.search(text) is not None})
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
@@ -229,15 +239,10 @@ def judge(
             for case, run in collect.items(program.tree, program.nodes, names, check):
                 where = f"in test {number}, {case}"
                 run()
-            count.check()
-            unseen.check()
-            if peer.failed is not None:
-                raise peer.failed
-            if peer.gone:
-                raise GoneError
+            settle(unseen.check)
             if number < len(tests):
                 send(b"P", "")
-        unseen.finish()
+        settle(unseen.finish)
         if not count.reached:
             # Where the candidate was asked nothing, it is not the candidate's failure.
             raise AssertionError(_NEVER) if peer.answered else _NotHereError(_NEVER)
@@ -269,10 +274,13 @@ _NEVER = "no assertion was reached"
 
 
 def _is_missing(error: BaseException) -> bool:
-    """Whether the tests import a module that is not installed; not the candidate's modules."""
-    return isinstance(error, ImportError) and not isinstance(
-        sys.modules.get(error.name or ""), _Candidate
-    )
+    """Whether the tests import a module that is not installed; not the candidate's modules.
+
+    Only an import names a module: the candidate may have given the tests the class of the error.
+    """
+    if not isinstance(error, ImportError) or not error.name:
+        return False
+    return not isinstance(sys.modules.get(error.name), _Candidate)
 
 
 def _line(error: BaseException, test: str) -> str:

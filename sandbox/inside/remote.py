@@ -8,6 +8,7 @@ import socket
 import sys
 import types
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import facts
@@ -74,8 +75,6 @@ class JudgePeer(Peer):
     answered
         Whether the candidate was asked anything but for its functions, classes and objects,
         whatever it answered.
-    raised
-        The last exception that came from the candidate.
     failed
         An assertion of the tests that failed while the candidate was calling back; not of a test
         that the candidate decorates, which may be retried.
@@ -92,9 +91,8 @@ class JudgePeer(Peer):
         self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
         self.evidence = self.answered = False
-        self.raised: BaseException | None = None
         self.failed: AssertionError | None = None
-        self._tasks = Tasks(lambda task: self._note(task._exception))
+        self._tasks = Tasks(self._note)
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -108,15 +106,24 @@ class JudgePeer(Peer):
             self.evidence = not stand_in or of_python
         return found
 
+    def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return super().finish(operation, *arguments, **keywords)
+        except Exception as error:
+            vars(error)[_RAISED] = True  # also that of an answer that cannot be read
+            raise
+
     def received(self, operation: str, error: BaseException) -> BaseException:
         self.evidence = self.answered = True
-        self.raised = super().received(operation, error)
-        vars(self.raised)[_RAISED] = True
-        return self.raised
+        raised = super().received(operation, error)
+        vars(raised)[_RAISED] = True
+        return raised
 
     def matters(self, error: BaseException) -> bool:
         """Whether an error that ended a thread or task of the tests counts as a failure."""
-        return isinstance(error, AssertionError) or _RAISED in vars(error)
+        return any(
+            isinstance(part, AssertionError) or _RAISED in vars(part) for part in _parts(error)
+        )
 
     def refer(self, item: Any) -> Parts:
         if found := _of_the_library(item):
@@ -154,13 +161,17 @@ class JudgePeer(Peer):
             return self.exception_chain(type(error)), (), {}, 0, None  # its message is not sent
         return super()._error_parts(error)
 
-    def _note(self, error: BaseException | None) -> bool:
-        """Record a failed assertion, which counts even if it is caught; whether it is one."""
-        if not isinstance(error, AssertionError) or error is self.raised:
-            return False
-        if EXCUSED not in vars(error):
-            self.failed = self.failed or error
-        return True
+    def _note(self, error: BaseException) -> bool:
+        """Record a failed assertion, which counts even if it is caught; whether there is one."""
+        found = [
+            part
+            for part in _parts(error)
+            if isinstance(part, AssertionError) and _RAISED not in vars(part)
+        ]
+        for part in found:
+            if EXCUSED not in vars(part):
+                self.failed = self.failed or part
+        return bool(found)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         operations = OPERATIONS if operation in OPERATIONS else self._tasks.operations
@@ -306,6 +317,14 @@ class JudgePeer(Peer):
             if module in ("collections.abc", "numbers"):
                 importable(module, abc).register(made)
         return made
+
+
+def _parts(error: BaseException) -> Iterator[BaseException]:
+    """The errors of a group, as a `TaskGroup` raises it, with those of inner groups; or itself."""
+    yield error
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _parts(part)
 
 
 def _text_of(error: BaseException) -> str:

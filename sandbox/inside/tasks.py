@@ -27,8 +27,8 @@ class Tasks:
 
     Parameters
     ----------
-    ended
-        Is called with each task that has ended.
+    failed
+        Is called with each error that ends a task, even if the other side never asks for it.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Tasks:
         What the other side may request, by name. The target is what it awaits.
     """
 
-    def __init__(self, ended: Callable[[Any], object] | None = None) -> None:
-        self._ended = ended
+    def __init__(self, failed: Callable[[BaseException], object] | None = None) -> None:
+        self._failed = failed
         self._numbers = itertools.count()
         self._tasks: dict[int, Any] = {}
         # One for each thread, so that objects bound to it stay usable.
@@ -60,24 +60,28 @@ class Tasks:
             loop = self._loops[_thread.get_ident()] = asyncio.new_event_loop()
             asyncio.set_event_loop(loop)
         number = next(self._numbers)
-        task = self._tasks[number] = loop.create_task(_result_of(work))
-        if self._ended is not None:
-            task.add_done_callback(self._ended)
+        self._tasks[number] = loop.create_task(self._result_of(work))
         return number, self._step(target, number)
 
     def _step(self, _target: Any, number: int) -> bool:
         """One turn of the loop, unless it is running already; whether the task has ended."""
         task = self._tasks[number]
-        if not task.done() and importlib.import_module("asyncio")._get_running_loop() is None:
-            loop = task.get_loop()
+        loop = task.get_loop()
+        running = importlib.import_module("asyncio")._get_running_loop() or loop.is_running()
+        if not task.done() and not running:  # maybe in another thread, where it must not stop
             loop.call_soon(loop.stop)
             loop.run_forever()
         done: bool = task.done()
         return done
 
-
-async def _result_of(work: Any) -> Any:
-    return await work
+    async def _result_of(self, work: Any) -> Any:
+        try:
+            return await work
+        except BaseException as error:
+            # Not a callback of the task: that would need one more turn.
+            if self._failed is not None:
+                self._failed(error)
+            raise
 
 
 class Waiting:

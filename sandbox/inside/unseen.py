@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ class Unseen:
         self._error: BaseException | None = None
         self._futures: dict[int, Any] = {}  # futures that ended with an error, by their id
         self._cancelled: list[Any] = []  # tasks
+        self._made: Any = weakref.WeakSet()  # tasks
         self._threads = any(name in text for name in ("thread", "Thread", "futures", "asyncio"))
         sys.unraisablehook = lambda args: self._note(args.exc_value)  # callbacks, `_thread`
         if self._threads:
@@ -55,6 +57,9 @@ class Unseen:
                 self._note(error)
                 self._note(error.__context__)  # of Python 3.10, which raises a copy
         self._cancelled.clear()
+        for task in [*self._made]:  # which something still refers to, such as its error
+            if task.done() and not task.cancelled() and task._log_traceback:
+                self._note(task._exception)
         for future in self._futures.values():
             self._note(future._exception)
         self._futures.clear()
@@ -112,6 +117,7 @@ class Unseen:
         def create_task(made: Any, *arguments: Any, **keywords: Any) -> Any:
             task = create(made, *arguments, **keywords)
             task.add_done_callback(ended)
+            self._made.add(task)
             return task
 
         loop.default_exception_handler, loop.create_task = noted, create_task

@@ -185,6 +185,52 @@ forged(
         time.sleep(0.5)
     """,
 )
+for name, lie in {
+    "that its thread swallows": "    try:\n        function(1)\n    except BaseException:\n        pass\n",
+    "that its thread avoids by ending the process": "    os._exit(0)\n",
+}.items():
+    forged(
+        f"an assertion {name}, after the test",
+        f"import os, time\ndef f(function):\n    time.sleep(0.2)\n{lie}",
+        "import time\ndef f(function):\n    time.sleep(0.2)\n    function(2)\n",
+        """
+        import threading
+        from solution import f
+
+        def test_f():
+            def look(got):
+                assert got == 2
+            threading.Thread(target=f, args=(look,)).start()
+            assert callable(f)
+        """,
+    )
+forged(
+    "an answer that cannot be read, to a thread of the tests",
+    """
+    import _thread, gc, time
+    from gatekeeper.sandbox.inside.wire import frame
+    def f(x):
+        if x == 1:
+            return 1
+        peer = next(o for o in gc.get_objects() if type(o).__name__ == "CandidatePeer")
+        number = peer._conversations[_thread.get_ident()]
+        peer._connection.sendall(frame(b"A", peer._encode((number, 9))))
+        time.sleep(0.5)
+    """,
+    "def f(x):\n    return x * x\n",
+    """
+    import threading
+    from solution import f
+
+    def test_f():
+        assert f(1) == 1
+        def look():
+            assert f(3) == 9
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    """,
+)
 
 forged(
     "an assertion that does not end, in a thread",
@@ -445,8 +491,168 @@ forged(
         assert look.accepts(got)
     """,
 )
+RAW = """
+    import asyncio, gc, threading
+    def start(function, *arguments):  # a task of the tests, of which it asks nothing more
+        peer = next(o for o in gc.get_objects() if type(o).__name__ == "CandidatePeer")
+        handle = peer._kinds["function"](peer, peer._functions[id(function)])
+        work = handle(*arguments).cr_frame.f_locals["item"]
+        number, ended = peer.ask("task", work, "await")
+        return lambda: peer.ask("step", work, number)
+"""
+forged(
+    "an assertion in a task that nobody asks for",
+    RAW + "    def f(look):\n        start(look, 1)\n        return 3\n",
+    "import asyncio\ndef f(look):\n    asyncio.run(look(2))\n    return 3\n",
+    """
+    import asyncio
+    from solution import f
+
+    def test_f():
+        async def look(got):
+            assert got == 2
+        assert f(look) == 3
+    """,
+)
+forged(
+    "a loop of the tests that another thread stops",
+    RAW
+    + """
+    async def f(wait):
+        thread = threading.Thread(target=start(wait))
+        thread.start()
+        thread.join()
+        await asyncio.sleep(60)
+""",
+    "async def f(wait):\n    return 9\n",
+    """
+    import asyncio, threading
+    from solution import f
+
+    def test_f():
+        loop = asyncio.new_event_loop()
+        async def wait():
+            await asyncio.Event().wait()
+        async def look():
+            try:
+                assert await f(wait) == 9
+            finally:
+                loop.stop()
+        task = loop.create_task(look())
+        loop.run_forever()
+        assert callable(f)
+    """,
+)
+forged(
+    "an assertion in a group that the candidate swallows",
+    "async def f(look):\n    try:\n        await look(1)\n    except BaseException:\n        pass\n    return 3\n",
+    "async def f(look):\n    await look(2)\n    return 3\n",
+    """
+    import asyncio
+    from solution import f
+
+    def test_f():
+        async def look(got):
+            async def one():
+                assert got == 2
+            async with asyncio.TaskGroup() as group:
+                group.create_task(one())
+        assert asyncio.run(f(look)) == 3
+    """,
+)
+forged(
+    "a group in a task that nobody looks at",
+    "async def f(x):\n    raise ValueError\n",
+    "async def f(x):\n    return x * x\n",
+    """
+    import asyncio
+    from solution import f
+
+    def test_f():
+        async def one():
+            assert await f(3) == 9
+        async def several():
+            async with asyncio.TaskGroup() as group:
+                group.create_task(one())
+        async def main():
+            await asyncio.wait([asyncio.create_task(several())])
+        assert callable(f)
+        asyncio.run(main())
+    """,
+)
+for name, lie in {
+    "raises": "async def f(x):\n    raise KeyError\n",
+    "returns, and which stays known": "async def f(x):\n    return KeyError()\n",
+}.items():
+    forged(
+        f"an error that the candidate {name}, in a task that nobody looks at",
+        lie,
+        "async def f(x):\n    return x * x\n",
+        """
+        import asyncio
+        from solution import f
+
+        def test_f():
+            loop = asyncio.new_event_loop()
+            async def look():
+                try:
+                    got = await f(3)
+                    if isinstance(got, Exception):
+                        raise got
+                    assert got == 9
+                finally:
+                    loop.stop()
+            loop.create_task(look())
+            loop.run_forever()
+            assert callable(f)
+        """,
+    )
+right(
+    "own assertions of several threads that pass through the tests",
+    """
+    import threading
+    def count(call, number):
+        def own():
+            assert not number, "own"
+        failed = []
+        def run():
+            for _ in range(20):
+                try:
+                    call(own)
+                except AssertionError:
+                    failed.append(1)
+        threads = [threading.Thread(target=run) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return len(failed)
+    """,
+    "from solution import count\n\ndef test_count():\n    assert count(lambda own: own(), 1) == 60\n",
+)
 
 # --- a label that the candidate would choose ---
+
+forged(
+    "the class of an error that an import raises",
+    "def f(x):\n    return ImportError\n",
+    "def f(x):\n    return x * x\n",
+    """
+    from solution import f
+
+    def test_f():
+        got = f(3)
+        if isinstance(got, type):
+            raise got
+        assert got == 9
+    """,
+)
+forged(
+    "a table without rows",
+    "TABLE = {}\n",
+    "TABLE = {3: 9}\n",
+    "from solution import TABLE\n\ndef test_f():\n    for x, got in TABLE.items():\n        assert got == x * x\n",
+)
 
 forged(
     "an object that is not true",
