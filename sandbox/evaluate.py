@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -27,6 +28,7 @@ from gatekeeper.types import Verdict
 
 __all__ = ["Evaluation", "Judged", "UnjudgeableError", "evaluate"]
 
+_THREADS = re.compile(r"[tT]hread|futures|executor")  # with which a candidate may start some
 Evaluation = Literal["literal", "judge", "in_process"]
 
 
@@ -214,7 +216,8 @@ def _stopped(
 
 def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The tests run in one process, the candidate in another."""
-    facts = json.dumps(suite.reading.for_judge(suite.entry))
+    beside = _THREADS.search(code) is not None  # they may call back at any time
+    facts = json.dumps({**suite.reading.for_judge(suite.entry), "beside": beside})
     ours, theirs = socket.socketpair()
     candidate = Job(["serve", code, suite.imports], ours.detach())
     judge = Job(["judge", facts, suite.setup, *suite.tests], theirs.detach())

@@ -39,7 +39,7 @@ __all__ = ["describe", "judge"]
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 # Words in tests that let something run beside them, or wait for what the candidate runs.
-_BESIDE = re.compile(r"[tT]hread|futures|executor|sleep")
+_BESIDE = re.compile(r"[tT]hread|futures|executor|sleep|[aA]sync|queue")
 _TAME = frozenset(  # modules whose functions never execute text or bytes from their arguments
     """
     abc collections collections.abc contextlib dataclasses datetime decimal enum fractions
@@ -190,7 +190,8 @@ def judge(
     send
         Sends an answer to the host: its kind and a text.
     reading
-        The host's reading of the tests, as JSON: `Reading.for_judge` of sandbox/reading.py.
+        The host's reading of the tests, as JSON: `Reading.for_judge` of sandbox/reading.py; and
+        "beside", if the candidate's code mentions threads.
     setup, tests
         Programs.
     """
@@ -211,7 +212,8 @@ def judge(
             raise GoneError
 
     try:
-        names = _Names(peer, {**facts, "beside": _BESIDE.search(text) is not None})
+        beside = facts.get("beside") or _BESIDE.search(text) is not None
+        names = _Names(peer, {**facts, "beside": beside})
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         sys.meta_path.insert(0, _Importer(names, facts["modules"]))
         theirs = frozenset(facts["theirs"])

@@ -266,11 +266,12 @@ class Peer(References):
             if not known:
                 boxes[number] = _queue.SimpleQueue()
             boxes[number].put((kind, message))
-        if known:
-            return
-        if self._threads >= _THREADS and self._idle:  # a thread of its own is not needed
-            boxes[self._idle.pop()].put((_ALSO, number))
-            return
+            self._idle.discard(number)
+            if known:
+                return
+            if self._threads >= _THREADS and self._idle:  # a thread of its own is not needed
+                boxes[self._idle.pop()].put((_ALSO, number))
+                return
         try:
             _thread.start_new_thread(self._answer_in, (number,))
             self._threads += 1
@@ -283,9 +284,10 @@ class Peer(References):
         self._conversations[_thread.get_ident()] = number
         with contextlib.suppress(GoneError):
             while True:
-                self._idle.add(number)
+                with self._passing:
+                    if boxes[number].empty():
+                        self._idle.add(number)
                 kind, message = boxes[number].get() or (b"", 0)
-                self._idle.discard(number)
                 if kind == b"Q":
                     self._answer(message)
                 elif kind is _ALSO:

@@ -113,7 +113,8 @@ class Waiting:
                 if turn < _EAGER:
                     yield
                 else:
-                    yield from asyncio.sleep(_PAUSE).__await__()
+                    # Not `asyncio.sleep`, which tests replace by a mock.
+                    yield from asyncio.tasks.sleep(_PAUSE).__await__()
             except asyncio.CancelledError as error:
                 cancelled = error
                 self._ask("cancel", number)

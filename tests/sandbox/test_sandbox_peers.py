@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -195,6 +195,29 @@ def test_candidates_call_nothing_that_was_not_handed_out() -> None:
         for operation in ("start", "bound", "eval", "__class__", "_do", "export", 5, None):
             with pytest.raises((AttributeError, TypeError)):
                 ask(handle, operation)  # type: ignore[arg-type]
+
+
+def test_a_busy_conversation_gets_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatekeeper.sandbox.inside.peer._THREADS", 1)
+    ours, theirs = socket.socketpair()
+    event = threading.Event()
+
+    def question(conversation: int, function: Callable[[], object]) -> bytes:
+        called = head(b"t", 1) + reference(-tests.export(function), None)
+        rest = b"".join(map(encode, (None, None, None)))
+        return frame(b"Q", head(b"t", 6) + encode(conversation) + encode("call") + called + rest)
+
+    with ours, theirs:
+        theirs.settimeout(10)
+        tests = JudgePeer(ours, guard=Guard(__name__))
+        tests.converse()
+        theirs.sendall(question(1, event.is_set))
+        assert theirs.recv(1 << 12)[:1] == b"A"
+        while not tests._idle:  # its thread waits for one more question
+            pass
+        theirs.sendall(question(1, lambda: event.wait(20)) + question(3, event.set))
+        assert theirs.recv(1 << 12)[:1] == b"A"
+        theirs.shutdown(socket.SHUT_RDWR)
 
 
 def hostile(*replies: bytes) -> list[tuple[bytes, str]]:

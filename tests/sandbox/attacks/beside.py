@@ -185,6 +185,41 @@ forged(
         time.sleep(0.5)
     """,
 )
+right(
+    "a thread that calls back, of which the tests know nothing",
+    """
+    import threading
+    class Job:
+        def __init__(self, tell):
+            self.thread = threading.Thread(target=lambda: [tell(n) for n in range(100)])
+            self.thread.start()
+        def ended(self):
+            return not self.thread.is_alive()
+    """,
+    """
+    from solution import Job
+
+    def test_job():
+        seen = []
+        job = Job(seen.append)
+        while not job.ended():
+            pass
+        assert seen == list(range(100))
+    """,
+)
+right(
+    "a queue that a thread of the candidate's fills",
+    "import threading\ndef start(put):\n    threading.Thread(target=put, args=(5,)).start()\n",
+    """
+    import queue
+    from solution import start
+
+    def test_start():
+        filled = queue.Queue()
+        start(filled.put)
+        assert filled.get(timeout=4) == 5
+    """,
+)
 for name, lie in {
     "that its thread swallows": "    try:\n        function(1)\n    except BaseException:\n        pass\n",
     "that its thread avoids by ending the process": "    os._exit(0)\n",
@@ -607,6 +642,45 @@ for name, lie in {
             assert callable(f)
         """,
     )
+right(
+    "a callback in a thread of a pool",
+    "import asyncio\nasync def run_blocking(function, *arguments):\n    return await asyncio.to_thread(function, *arguments)\n",
+    """
+    import asyncio
+    from solution import run_blocking
+
+    def test_run_blocking():
+        async def main():
+            return await asyncio.gather(*(run_blocking(lambda n: n * n, n) for n in range(8)))
+        assert asyncio.run(main()) == [n * n for n in range(8)]
+    """,
+)
+right(
+    "a mock of the candidate's asyncio.sleep",
+    """
+    import asyncio
+    async def again(function):
+        while not await function():
+            await asyncio.sleep(60)
+    """,
+    """
+    import asyncio
+    from unittest.mock import AsyncMock, patch
+    from solution import again
+
+    def test_again():
+        seen = []
+        async def function():
+            done = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.2, done.set)
+            await done.wait()
+            seen.append(1)
+            return len(seen) > 2
+        with patch("solution.asyncio.sleep", new_callable=AsyncMock) as sleep:
+            asyncio.run(again(function))
+        assert sleep.await_count == 2
+    """,
+)
 right(
     "own assertions of several threads that pass through the tests",
     """
