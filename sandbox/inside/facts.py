@@ -165,18 +165,23 @@ def _signature(function: Any) -> list[tuple[Any, ...]]:
     return [*parameters, ("", -1, (), optional(found.return_annotation))]
 
 
-def function_facts(function: Any) -> tuple[Any, ...]:
+def function_facts(function: Any, annotation: Callable[[Any], Any]) -> tuple[Any, ...]:
     """The name of a function of the tests, its documentation, signature, and if it is `async`.
 
-    Not its defaults: `lambda got, wanted=4: …` has an expected value there.
+    Not its defaults: `lambda got, wanted=4: …` has an expected value there. `annotation` replaces
+    each annotation.
     """
     try:
         rows = _signature(function)
-        signature = [(name, kind, default and (...,), more) for name, kind, default, more in rows]
+        signature = [
+            (name, kind, default and (...,), tuple(map(annotation, more)))
+            for name, kind, default, more in rows
+        ]
     except Exception:  # as of a mock that claims one
         signature = None
     awaited = inspect.iscoroutinefunction(function)
-    return function.__name__, function.__qualname__, function.__doc__, signature, awaited
+    names = (getattr(function, name, "") for name in ("__name__", "__qualname__"))
+    return *names, function.__doc__, signature, awaited
 
 
 def _copy(name: str) -> Callable[[Any], Any]:

@@ -18,6 +18,13 @@ _TEXTS = {
 
 _LOCKS = ("Lock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier")
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
+# A logger of the tests may be used, but not silenced: its handlers may be what the tests look at.
+_LOGGING = frozenset(
+    """
+    debug info warning warn error exception critical fatal log isEnabledFor getEffectiveLevel
+    hasHandlers name level
+    """.split()  # noqa: SIM905
+)
 
 
 class RefusedError(AttributeError):
@@ -45,6 +52,7 @@ class Guard:
             *(("re", "Match"), ("re", "Pattern"), ("types", "SimpleNamespace")),
             *(("unittest.mock", "Mock"), ("unittest.mock", "MagicMock")),
             *(("unittest.mock", "AsyncMock"), ("logging", "Logger"), ("argparse", "Namespace")),
+            ("logging", "RootLogger"),
             *(("_thread", "lock"), ("_thread", "RLock"), ("_queue", "SimpleQueue")),
             *(("threading", name) for name in _LOCKS),
             *(("asyncio.locks", name) for name in _LOCKS),
@@ -97,6 +105,8 @@ class Guard:
         if any(b.__module__ == "unittest.mock" and name in vars(b) for b in kind.__mro__[1:]):
             # `configure_mock`, `reset_mock`, `mock_calls`: with these a mock says what it is told,
             # or forgets its calls. (Each mock has a class of its own, whose names are the tests'.)
+            return False
+        if kind.__module__ == "logging" and name not in _LOGGING:
             return False
         own = kind.__module__ == self._module
         if operation == "get":

@@ -147,8 +147,19 @@ class JudgePeer(Peer):
         if isinstance(item, type) and issubclass(item, BaseException):
             classes = self.exception_chain(item)
         if isinstance(item, types.FunctionType | types.MethodType):
-            return type(item).__name__, facts.function_facts(item)
+            return type(item).__name__, facts.function_facts(item, self._annotation)
         return type(item).__name__, classes
+
+    def _annotation(self, kind: Any) -> Any:
+        """What the candidate sees of an annotation: classes only that it was given, or knows."""
+        if (
+            not isinstance(kind, type)
+            or is_stand_in(kind)
+            or self.owns(kind)
+            or facts.standard(kind)
+        ):
+            return kind
+        return kind.__name__
 
     def _shared(self, module: str, name: str) -> Any:
         # The candidate may name a built-in type and no other object.

@@ -952,6 +952,73 @@ forged(
         assert got == 1524155677489
     """,
 )
+forged(
+    "a class of the tests, from an annotation",
+    "def solve(hint):\n    return hint.__annotations__['case'].wanted\n",
+    "def solve(hint):\n    return 1524155677489\n",
+    """
+    from solution import solve
+
+    class Case:
+        wanted = 1524155677489
+    def test_solve():
+        def hint(case: Case):
+            return case
+        assert solve(hint) == 1524155677489
+    """,
+)
+right(
+    "a class that an annotation names, and that the tests handed over",
+    """
+    import inspect
+    class Container:
+        def __init__(self):
+            self.made = {}
+        def call(self, function):
+            kinds = [p.annotation for p in inspect.signature(function).parameters.values()]
+            return function(*(self.made[kind] for kind in kinds))
+    """,
+    """
+    from solution import Container
+
+    class Store:
+        n = 3
+    def test_call():
+        container = Container()
+        container.made = {Store: Store(), int: 4}
+        def handle(store: Store, n: int) -> int:
+            return store.n + n
+        assert container.call(handle) == 7
+    """,
+)
+forged(
+    "a logger of the tests that is silenced",
+    "def run(log):\n    for handler in log.handlers:\n        log.removeHandler(handler)\n    log.error('oh')\n",
+    "def run(log):\n    log.debug('fine')\n",
+    """
+    import logging, unittest
+    from solution import run
+
+    class TestRun(unittest.TestCase):
+        def test_run(self):
+            with self.assertNoLogs("run", "ERROR"):
+                run(logging.getLogger("run"))
+            self.assertTrue(callable(run))
+    """,
+)
+right(
+    "a method of the tests that has no name",
+    "def call(method, x):\n    return method(x)\n",
+    """
+    import types
+    from unittest.mock import Mock
+    from solution import call
+
+    def test_call():
+        method = types.MethodType(Mock(return_value=5), object())
+        assert call(method, 3) == 5
+    """,
+)
 right(
     "flags and tuples with operators",
     """
