@@ -39,7 +39,7 @@ __all__ = ["describe", "judge"]
 MODULE, TEST_FILE = "tests", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 # Words in tests that let something run beside them, or wait for what the candidate runs.
-_BESIDE = re.compile(r"[tT]hread|futures|executor|sleep|[aA]sync|queue")
+_BESIDE = re.compile(r"[tT]hread|futures|executor|sleep")
 _TAME = frozenset(  # modules whose functions never execute text or bytes from their arguments
     """
     abc collections collections.abc contextlib dataclasses datetime decimal enum fractions
