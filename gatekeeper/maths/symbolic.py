@@ -76,7 +76,7 @@ def near(exactly: str, nearly: str) -> bool:
     for text in (exactly, nearly):
         _guard(text)
     x, y = _parse(exactly), _parse(nearly)
-    if not all(isinstance(side, sympy.Expr) and side.is_number for side in (x, y)):
+    if not _are_numbers(x, y):
         return True
     place = exact.last_place(nearly)
     return _differ_by(x, y, place) if place else _is_zero(x - y)
@@ -177,8 +177,7 @@ def _agree(gold: Any, answer: Any) -> bool:
     if isinstance(gold, sympy.Eq) and isinstance(answer, sympy.Eq):
         return _equations_agree(gold, answer)
     if isinstance(gold, Relational) and isinstance(answer, Relational):
-        x, y = gold.lhs - gold.rhs, answer.lhs - answer.rhs
-        if any(_is_zero(x + sign * y) for sign in (1, -1)):
+        if _same_difference(gold, answer):
             return True
         solved = _solved(gold)
         return bool(solved) and solved == _solved(answer)
@@ -192,14 +191,23 @@ def _agree(gold: Any, answer: Any) -> bool:
 
 def _equations_agree(gold: Any, answer: Any) -> bool:
     """Whether the sides differ by the same, or each solution of one solves the other."""
-    x, y = gold.lhs - gold.rhs, answer.lhs - answer.rhs
-    if any(_is_zero(x + sign * y) for sign in (1, -1)):
+    if _same_difference(gold, answer):
         return True
-    pairs = [(gold, y), (answer, x)]
+    pairs = [(gold, _difference(answer)), (answer, _difference(gold))]
     return all(
         bool(solutions := _solved(equation)) and all(_is_zero(other.subs(s)) for s in solutions)
         for equation, other in pairs
     )
+
+
+def _same_difference(gold: Any, answer: Any) -> bool:
+    """Whether the sides of both relations differ by the same, up to the sign."""
+    x, y = _difference(gold), _difference(answer)
+    return any(_is_zero(x + sign * y) for sign in (1, -1))
+
+
+def _difference(relation: Any) -> Any:
+    return relation.lhs - relation.rhs
 
 
 def _solved(relation: Any) -> Any:
@@ -220,9 +228,13 @@ def _is_zero(difference: Any) -> bool:
     return bool(sympy.simplify(difference) == 0)
 
 
+def _are_numbers(x: Any, y: Any) -> bool:
+    return all(isinstance(side, sympy.Expr) and side.is_number for side in (x, y))
+
+
 def _differ_by(x: Any, y: Any, limit: Fraction | None) -> bool:
     """Whether both are numbers that differ by less than this."""
-    if not all(isinstance(side, sympy.Expr) and side.is_number for side in (x, y)):
+    if not _are_numbers(x, y):
         return False
     difference = sympy.Abs(x - y).evalf(_DIGITS)
     return bool(difference.is_finite and difference < sympy.Rational(limit))
