@@ -101,8 +101,8 @@ class SQLiteLog:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
             self._migrate(read_only)
-            files = str(self.path), f"{self.path}-wal"
-            self._files = [(file, identity(file)) for file in files]
+            wal = f"{self.path}-wal"
+            self._files = [(str(self.path), self.file), (wal, identity(wal))]
         except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
             why = why_not(e, self.path)
             self.close()

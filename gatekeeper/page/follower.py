@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -12,6 +10,7 @@ from gatekeeper.errors import LogError
 from gatekeeper.log import Decided, FollowedLog, Log, PostgresRun, open_log
 from gatekeeper.log.place import place_of
 from gatekeeper.log.run import fresh_ledger
+from gatekeeper.log.sqlite_file import identity
 from gatekeeper.page.state import WatchState, one_line
 
 __all__ = ["Follower"]
@@ -121,11 +120,7 @@ class Follower:
             self._opened.close()
 
     def _identity(self) -> tuple[int, int] | None:
-        if isinstance(self._place, Path):
-            with suppress(OSError):
-                found = os.stat(self._place)
-                return found.st_dev, found.st_ino
-        return None
+        return identity(self._place) if isinstance(self._place, Path) else None
 
     def _is_replaced(self) -> bool:
         """Whether another file has the log's name; False while there is none: it may still come."""
