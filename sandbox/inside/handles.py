@@ -29,7 +29,7 @@ from gatekeeper.sandbox.inside.peer import (
     Peer,
 )
 from gatekeeper.sandbox.inside.references import LIMIT
-from gatekeeper.sandbox.inside.tasks import Tasks, Waiting
+from gatekeeper.sandbox.inside.tasks import Tasks, Waiting, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts
 
 __all__ = ["CandidatePeer", "Handle"]
@@ -71,7 +71,7 @@ class CandidatePeer(Peer):
         if kind is None:
             kind = self._kinds[name] = _handle_kind(str(name))
         handle = kind(self, number)
-        return _awaited(handle) if name == "coroutine" else handle  # asyncio takes only real ones
+        return as_coroutine(handle) if name == "coroutine" else handle
 
     def _number_of(self, item: Any) -> int | None:
         if type(item) is types.FunctionType:
@@ -174,10 +174,6 @@ def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awai
         signature = made.__signature__ = signatures.signature(found)
         made.__annotations__ = signatures.annotated(signature)
     return made
-
-
-async def _awaited(item: Any) -> Any:
-    return await item
 
 
 class Handle:

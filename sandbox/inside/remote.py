@@ -38,7 +38,7 @@ from gatekeeper.sandbox.inside.standins import (
     kind_of,
 )
 from gatekeeper.sandbox.inside.surroundings import Observer, repeat
-from gatekeeper.sandbox.inside.tasks import Tasks
+from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
 
 __all__ = ["JudgePeer"]
@@ -267,9 +267,7 @@ class JudgePeer(Peer):
                 return self._class(number, name, qualified, bases, special, more)
             case ("shared", str(module), str(name)):
                 found = _instance(_library_class(module, name), Inner(self, number))
-                if name == "coroutine":  # asyncio takes only real ones
-                    return _wait_for(found)
-                return found
+                return as_coroutine(found) if name == "coroutine" else found
             case ("error", classes, arguments, state, number_, text):
                 return self._error(classes, arguments, state, number_, text)
             case ("object", RemoteClass() as kind):
@@ -370,10 +368,6 @@ def _as_dataclass(made: type, fields: list[Any]) -> None:
     like = dataclasses.make_dataclass("like", names)
     for attribute in ("__dataclass_fields__", "__dataclass_params__"):
         type.__setattr__(made, attribute, getattr(like, attribute))
-
-
-async def _wait_for(item: Any) -> Any:
-    return await item
 
 
 _LIBRARY: dict[tuple[str, str], Any] = {}

@@ -15,7 +15,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.operations import special
 
-__all__ = ["AWAITED", "Tasks", "Waiting"]
+__all__ = ["AWAITED", "Tasks", "Waiting", "as_coroutine"]
 
 AWAITED = ("await", "anext", "aenter", "aexit")
 _EAGER = 50  # turns without a pause: most tasks end after a few
@@ -82,6 +82,11 @@ class Tasks:
             if self._failed is not None:
                 self._failed(error)
             raise
+
+
+async def as_coroutine(item: Any) -> Any:
+    """A real coroutine, which is all that asyncio takes, that waits for a coroutine's stand-in."""
+    return await item
 
 
 class Waiting:
