@@ -38,6 +38,7 @@ _MODULES = (
     "guard",
     "standins",
     "forwarders",
+    "classes",
     "remote",
     "batching",
     "counting",

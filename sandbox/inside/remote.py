@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import socket
 import sys
@@ -12,25 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import facts
-from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
-from gatekeeper.sandbox.inside.forwarders import (
-    FORWARDERS,
-    VALUES,
-)
+from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
-from gatekeeper.sandbox.inside.operations import (
-    BUILTIN_TYPES,
-    MUTABLE,
-    OPERATIONS,
-    importable,
-    update,
-)
+from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
 from gatekeeper.sandbox.inside.references import reference
 from gatekeeper.sandbox.inside.standins import (
     Inner,
-    Kind,
-    Remote,
     RemoteClass,
     Value,
     inner,
@@ -43,10 +30,8 @@ from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
 
 __all__ = ["JudgePeer"]
 
-_PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
 LOAN_BYTES = 1 << 14  # most bytes of a borrowed value, which is encoded at each question
 _RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
-_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 # Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset(
     """
@@ -246,7 +231,7 @@ class JudgePeer(Peer):
         error = super()._error(classes, arguments, state, number, text)
         vars(error)[_RAISED] = True  # also of one that was returned, which the tests may raise
         if type(number) is int and number > 0:
-            original = _instance(_library_class("builtins", "BaseException"), Inner(self, number))
+            original = instance(library_class("builtins", "BaseException"), Inner(self, number))
             vars(error)["__gatekeeper__"] = (original, text if type(text) is str else None)
         return error
 
@@ -264,68 +249,20 @@ class JudgePeer(Peer):
             case ("exception", list(chain)):
                 return self.exception_class([tuple(c) for c in chain])
             case ("class", str(name), str(qualified), list(bases), list(special), dict(more)):
-                return self._class(number, name, qualified, bases, special, more)
+                return candidate_class(Inner(self, number), name, qualified, bases, special, more)
             case ("shared", str(module), str(name)):
-                found = _instance(_library_class(module, name), Inner(self, number))
+                found = instance(library_class(module, name), Inner(self, number))
                 return as_coroutine(found) if name == "coroutine" else found
             case ("error", classes, arguments, state, number_, text):
                 return self._error(classes, arguments, state, number_, text)
             case ("object", RemoteClass() as kind):
-                return _instance(kind, Inner(self, number))
+                return instance(kind, Inner(self, number))
             case ("value", RemoteClass() as kind, value) if type(value) is kind_of(kind).plain:
                 make: Any = kind_of(kind).plain
                 made = make.__new__(kind, value)
                 object.__getattribute__(made, "__dict__")["gatekeeper"] = Inner(self, number)
                 return made
         raise ValueError(f"no description of an object: {description!r:.80}")
-
-    def _class(
-        self,
-        number: int,
-        name: str,
-        qualified: str,
-        bases: list[Any],
-        special: list[Any],
-        more: Any,
-    ) -> Any:
-        ancestors: set[type] = set()
-        abstract: list[Any] = []
-        for base in bases:
-            if isinstance(base, RemoteClass):
-                ancestors |= {base, *kind_of(base).ancestors}
-            elif isinstance(base, tuple):
-                abstract.append(base)
-        plain = more.get("plain")
-        if plain is not None and plain not in _PLAIN:
-            raise ValueError(f"no plain type: {plain!r:.80}")
-        value = plain in IMMUTABLE
-        if value:
-            roots: list[type] = [Value, plain]
-        else:
-            roots = [base for base in bases if isinstance(base, RemoteClass)] or [Remote]
-        names = frozenset(n for n in special if type(n) is str)
-        forwarders = VALUES if value else FORWARDERS
-        made = _new_class(name, tuple(roots), {n: forwarders[n] for n in names & forwarders.keys()})
-        kind = Kind(Inner(self, number), names, shown=made)
-        kind.ancestors, kind.plain = frozenset(ancestors), plain
-        kind.hashable = not more.get("unhashable")
-        kind.evasive = bool(more.get("getattr"))
-        type.__setattr__(made, "__gatekeeper__", kind)
-        type.__setattr__(made, "__qualname__", qualified)
-        if type(more.get("doc")) is str:
-            type.__setattr__(made, "__doc__", more["doc"])
-        if type(more.get("match_args")) is tuple:
-            type.__setattr__(made, "__match_args__", more["match_args"])
-        if type(more.get("fields")) is list:
-            _as_dataclass(made, more["fields"])
-        if plain is not None and not value:
-            # `isinstance(x, list)` reads `__class__`.
-            kind.shown = _new_class(name, (made, plain), {})
-            type.__setattr__(kind.shown, "__gatekeeper__", kind)
-        for module, abc in abstract:
-            if module in ("collections.abc", "numbers"):
-                importable(module, abc).register(made)
-        return made
 
 
 def _parts(error: BaseException) -> Iterator[BaseException]:
@@ -350,50 +287,6 @@ def _attribute_of(error: BaseException, name: str) -> Any:
     if original is None or name.startswith("__"):
         raise AttributeError(name)
     return getattr(original, name)
-
-
-def _new_class(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
-    return type.__new__(RemoteClass, name, bases, {"__module__": "candidate", **namespace})
-
-
-def _instance(kind: Any, known: Inner) -> Any:
-    made = object.__new__(kind)
-    object.__getattribute__(made, "__dict__")["gatekeeper"] = known
-    return made
-
-
-def _as_dataclass(made: type, fields: list[Any]) -> None:
-    """Set the fields that `dataclasses` reads; their values come from the object itself."""
-    names = [name for name in fields if type(name) is str and name.isidentifier()]
-    like = dataclasses.make_dataclass("like", names)
-    for attribute in ("__dataclass_fields__", "__dataclass_params__"):
-        type.__setattr__(made, attribute, getattr(like, attribute))
-
-
-_LIBRARY: dict[tuple[str, str], Any] = {}
-
-
-def _library_class(module: str, name: str) -> Any:
-    """The class of stand-ins for instances of a class of Python's own. Raises ValueError."""
-    made = _LIBRARY.get((module, name))
-    if made is None:
-        real = UNNAMED.get((module, name)) or importable(module, name)
-        # Containers that are too deep are not sent (`codec.py`); other data is always sent.
-        plain = issubclass(real, tuple(_PLAIN - _CONTAINERS)) if isinstance(real, type) else True
-        if plain or real is type:
-            raise ValueError(f"{module}.{name}")
-        special = frozenset(
-            n for base in real.__mro__[:-1] for n, item in vars(base).items() if item is not None
-        )
-        namespace = {n: FORWARDERS[n] for n in special & FORWARDERS.keys()}
-        made = _new_class(real.__name__, (Remote,), namespace)
-        type.__setattr__(made, "__gatekeeper__", Kind(None, special, shown=real))
-        _LIBRARY[module, name] = made
-    return made
-
-
-for _name in ("function", "method", "module", "generator"):
-    _library_class("builtins", _name)  # before the fork: it takes its time
 
 
 def _of_the_library(item: Any) -> tuple[str, str] | None:

@@ -1,0 +1,108 @@
+"""Makes the classes of stand-ins: for the candidate's classes, and for those of Python itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
+from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES
+from gatekeeper.sandbox.inside.operations import importable
+from gatekeeper.sandbox.inside.standins import Inner, Kind, Remote, RemoteClass, Value, kind_of
+
+__all__ = ["candidate_class", "instance", "library_class"]
+
+_PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
+
+
+def instance(kind: Any, known: Inner) -> Any:
+    """An object of such a class."""
+    made = object.__new__(kind)
+    object.__getattribute__(made, "__dict__")["gatekeeper"] = known
+    return made
+
+
+def candidate_class(
+    known: Inner, name: str, qualified: str, bases: list[Any], special: list[Any], more: Any
+) -> Any:
+    """The class that stands for one of the candidate's, as `facts.py` describes it there.
+
+    Raises ValueError if the description cannot be true.
+    """
+    ancestors: set[type] = set()
+    abstract: list[Any] = []
+    for base in bases:
+        if isinstance(base, RemoteClass):
+            ancestors |= {base, *kind_of(base).ancestors}
+        elif isinstance(base, tuple):
+            abstract.append(base)
+    plain = more.get("plain")
+    if plain is not None and plain not in _PLAIN:
+        raise ValueError(f"no plain type: {plain!r:.80}")
+    value = plain in IMMUTABLE
+    if value:
+        roots: list[type] = [Value, plain]
+    else:
+        roots = [base for base in bases if isinstance(base, RemoteClass)] or [Remote]
+    names = frozenset(n for n in special if type(n) is str)
+    forwarders = VALUES if value else FORWARDERS
+    made = _new_class(name, tuple(roots), {n: forwarders[n] for n in names & forwarders.keys()})
+    kind = Kind(known, names, shown=made)
+    kind.ancestors, kind.plain = frozenset(ancestors), plain
+    kind.hashable = not more.get("unhashable")
+    kind.evasive = bool(more.get("getattr"))
+    type.__setattr__(made, "__gatekeeper__", kind)
+    type.__setattr__(made, "__qualname__", qualified)
+    if type(more.get("doc")) is str:
+        type.__setattr__(made, "__doc__", more["doc"])
+    if type(more.get("match_args")) is tuple:
+        type.__setattr__(made, "__match_args__", more["match_args"])
+    if type(more.get("fields")) is list:
+        _as_dataclass(made, more["fields"])
+    if plain is not None and not value:
+        # `isinstance(x, list)` reads `__class__`.
+        kind.shown = _new_class(name, (made, plain), {})
+        type.__setattr__(kind.shown, "__gatekeeper__", kind)
+    for module, abc in abstract:
+        if module in ("collections.abc", "numbers"):
+            importable(module, abc).register(made)
+    return made
+
+
+_LIBRARY: dict[tuple[str, str], Any] = {}
+
+
+def library_class(module: str, name: str) -> Any:
+    """The class that stands for instances of a class of Python's own. Raises ValueError."""
+    made = _LIBRARY.get((module, name))
+    if made is None:
+        real = UNNAMED.get((module, name)) or importable(module, name)
+        # Containers that are too deep are not sent (`codec.py`); other data is always sent.
+        plain = issubclass(real, tuple(_PLAIN - _CONTAINERS)) if isinstance(real, type) else True
+        if plain or real is type:
+            raise ValueError(f"{module}.{name}")
+        special = frozenset(
+            n for base in real.__mro__[:-1] for n, item in vars(base).items() if item is not None
+        )
+        namespace = {n: FORWARDERS[n] for n in special & FORWARDERS.keys()}
+        made = _new_class(real.__name__, (Remote,), namespace)
+        type.__setattr__(made, "__gatekeeper__", Kind(None, special, shown=real))
+        _LIBRARY[module, name] = made
+    return made
+
+
+def _new_class(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+    return type.__new__(RemoteClass, name, bases, {"__module__": "candidate", **namespace})
+
+
+def _as_dataclass(made: type, fields: list[Any]) -> None:
+    """Set the fields that `dataclasses` reads; their values come from the object itself."""
+    names = [name for name in fields if type(name) is str and name.isidentifier()]
+    like = dataclasses.make_dataclass("like", names)
+    for attribute in ("__dataclass_fields__", "__dataclass_params__"):
+        type.__setattr__(made, attribute, getattr(like, attribute))
+
+
+for _name in ("function", "method", "module", "generator"):
+    library_class("builtins", _name)  # before the fork: it takes its time
