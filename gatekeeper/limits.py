@@ -45,11 +45,11 @@ def _check() -> None:
     if is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
     limit = _limit("RLIMIT_AS")
-    if limit is None:
-        return
-    # OpenBLAS has a thread per core, and reserves space for each at the start.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if limit < LEAST and is_command:
+    # OpenBLAS has a thread per core, and reserves space for each at the start. Its products here
+    # are small, so threads only wait for one another.
+    if is_command or limit is not None:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if limit is not None and limit < LEAST and is_command:
         print(
             f"gatekeeper: {_space(limit)}, which is too little: give it at least "
             f"{LEAST >> 20} MiB, or lift the limit",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
 
@@ -9,8 +10,12 @@ import pytest
 
 
 def pytest_configure() -> None:
-    """Tests may send SIGINT: what runs in the background of a shell inherits that it is ignored."""
+    """Tests may send SIGINT: what runs in the background of a shell inherits that it is ignored.
+
+    Each worker has a processor, so threads of BLAS would only wait for one another.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gatekeeper.stats import products
 from gatekeeper.stats.feature_terms import SLAB, FeatureTerms
 from gatekeeper.stats.inclusion import inclusion
 from gatekeeper.stats.rank_scale import RankScale
@@ -186,8 +187,11 @@ class ErrorModel:
         error, covariance, _ = fitted
         weights = [error, np.pad(log_cost, (0, error.size - WIDTH))]
         if cautious:
-            variance, direction = np.linalg.eigh(covariance)
-            weights += list((direction * np.sqrt(np.maximum(variance, 0.0))).T)
+            fitted_columns = np.flatnonzero(np.diag(covariance))
+            off = np.zeros((fitted_columns.size, error.size))
+            square = np.ix_(fitted_columns, fitted_columns)
+            off[:, fitted_columns] = np.linalg.cholesky(covariance[square]).T
+            weights += list(off)
         return cls(scales, edges, middle, np.array(weights), terms)
 
     def __call__(self, raw: Raw) -> tuple[float, float, int]:
@@ -221,7 +225,7 @@ class ErrorModel:
         """P(error) and E[cost] of many candidates, (n,) each."""
         x = design_of(self._scales, self._edges, self._middle, table.rows)
         x = np.hstack([x, self._terms.of_rows(table.names, table.features)])
-        odds, log_cost, *off = self._weights @ x.T
+        odds, log_cost, *off = products.of_rows(x, self._weights).T
         odds /= np.sqrt(1.0 + pi / 8.0 * sum(o * o for o in off))
         return 1.0 / (1.0 + np.exp(-np.maximum(odds, -FARTHEST))), np.exp(log_cost)
 

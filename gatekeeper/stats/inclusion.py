@@ -19,6 +19,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.stats import products
 from gatekeeper.stats.shrinkage import FLIPPED, Fit, probabilities
 from gatekeeper.types import FloatArray
 
@@ -67,7 +68,7 @@ def inclusion(
     per = slope / (seen * (1.0 - seen))
     score = more.T @ (per * (y - seen))
     weighted = more * (slope * per)[:, None]
-    shared = x.T @ weighted
+    shared = products.of_columns(x, weighted)
     information = (weighted * more).sum(axis=0) - (shared * (fitted.covariance @ shared)).sum(0)
     information = np.maximum(information, LEAST)
     ratio = information * slab  # of the slab's variance to that of the estimate

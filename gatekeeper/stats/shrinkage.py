@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from gatekeeper.stats import products
 from gatekeeper.types import FloatArray
 
 __all__ = ["FLIPPED", "Fit", "Group", "as_seen", "probabilities", "shrunk_fit"]
@@ -79,10 +80,10 @@ def shrunk_fit(
     fixed = np.array([np.isinf(group.weight) for group in groups])
     weight = np.array([0.0 if np.isinf(group.weight) else group.weight for group in groups])
     size = np.bincount(member)
-    width, x = x.shape[1], x[:, columns]
+    width, x = x.shape[1], x.take(columns, axis=1)
     variance, w = guess.copy(), mean.copy() if start is None else start[columns]
     noise = max(float(y.var()), LEAST_NOISE) if y.size else 1.0
-    gram, xy = x.T @ x, x.T @ y
+    gram, xy = products.of_columns(x, x), x.T @ y
     at = _Point(w, *probabilities(x, w, flipped))
     for _ in range(ROUNDS):
         if family == "logistic":
@@ -90,7 +91,9 @@ def shrunk_fit(
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # d seen / d log odds
             per = slope / (seen * (1.0 - seen))
             weighted = x * np.sqrt(slope * per)[:, None]
-            precision = weighted.T @ weighted  # Fisher's; symmetric, so half the products
+            precision = products.of_columns(
+                weighted, weighted
+            )  # Fisher's; symmetric, so half the products
             right = x.T @ (per * (y - seen)) + precision @ w
         else:
             precision, right = gram / noise, xy / noise

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gatekeeper.stats import products
 from gatekeeper.stats.feature_terms import FeatureTerms
 from gatekeeper.stats.rank_scale import RankScale
 from gatekeeper.stats.raw_table import Raw, RawTable
@@ -122,7 +123,7 @@ def predict(columns: Columns, known: NDArray[np.intp], y: FloatArray) -> Predict
     total = float(off @ off)
     if total <= LEAST or not root.size:
         return Predicted(mean, flat, mean_left_out, mean_left_out)
-    eigen, basis = np.linalg.eigh(x.T @ x)
+    eigen, basis = np.linalg.eigh(products.of_columns(x, x))
     eigen = np.maximum(eigen, 0.0)
     x = x @ basis
     shared = x.T @ off
