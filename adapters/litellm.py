@@ -91,7 +91,7 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         self, kwargs: dict[str, Any], call_type: CallTypes | None
     ) -> dict[str, Any] | None:
         """Request log-probabilities, unless the caller has `logprobs=False`."""
-        if call_type is not CallTypes.acompletion:
+        if not _is_one_attempt(kwargs, call_type):
             return None
         if kwargs.get("stream"):
             self._warn_once(
@@ -110,7 +110,7 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         self, request_data: dict[str, Any], response: Any, call_type: CallTypes | None
     ) -> None:
         """Decide on the response, verify it if it is selected, and attach the results."""
-        if call_type is not CallTypes.acompletion:
+        if not _is_one_attempt(request_data, call_type):
             return
         settings, error = self._settings(request_data)
         observer = ResponseObserver(self._gate, settings)
@@ -194,6 +194,15 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         if line not in self._warned:
             self._warned.add(line)
             _LOG.warning("%s", line)
+
+
+def _is_one_attempt(kwargs: Mapping[str, Any], call_type: CallTypes | None) -> bool:
+    """Whether these are the arguments of one request to one model.
+
+    For `acompletion(fallbacks=...)` LiteLLM calls `acompletion` again for each model, and the hooks
+    for both: parameters added to the outer call would reach models that do not support them.
+    """
+    return call_type is CallTypes.acompletion and not kwargs.get("fallbacks")
 
 
 def _supported(model: str | None, provider: str | None) -> bool:

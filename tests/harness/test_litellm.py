@@ -288,6 +288,25 @@ def test_what_a_call_gets(
     ]
 
 
+def test_a_call_with_fallbacks_is_one_output(gate: VerificationGate, model: dict[str, Any]) -> None:
+    """LiteLLM calls its hooks for the call and for each model, of which one may refuse what was
+    added for another."""
+    import litellm
+
+    down = {**model, "model": "openai/away", "api_base": "http://127.0.0.1:9/v1", "max_retries": 0}
+    other = {"model": "anthropic/claude-3-haiku-20240307", "mock_response": "42", "api_key": "none"}
+
+    async def calls() -> None:
+        for seen, (first, second, state) in enumerate(
+            [(model, other, "ok"), (down, model, "ok"), (down, other, "missing")], 1
+        ):
+            response = await litellm.acompletion(messages=QUESTION, fallbacks=[second], **first)
+            assert gate.result_of(response).signals.state == state
+            assert gate.status().seen == seen
+
+    asyncio.run(calls())
+
+
 def test_completion_and_streams(
     gate: VerificationGate, monkeypatch: pytest.MonkeyPatch, base_url: str, caplog: Any
 ) -> None:
