@@ -20,7 +20,8 @@ try:
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.language_models import BaseChatModel, BaseLLM
     from langchain_core.messages import AIMessage
-    from langchain_core.runnables import Runnable, RunnableConfig
+    from langchain_core.runnables import Runnable, RunnableConfig, RunnableWithFallbacks
+    from langchain_core.runnables.base import RunnableBindingBase
     from langchain_core.runnables.config import ensure_config, merge_configs
 except (ImportError, AttributeError) as e:
     raise unusable("langchain-core", "1.7.2", extra="langchain", error=e) from e
@@ -70,7 +71,7 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         if not isinstance(gate, VerificationGate):
             raise BadInputError(f"gate={gate!r:.80}: give a VerificationGate")
         self.model, self.gate, self.strict = model, gate, strict
-        self._added = _request_of(model)
+        self._asking = _asking(model)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The model's answer, after the gate's decision and a verification.
@@ -80,23 +81,15 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         Exception
             What the model raises; with `strict`, of the gate too.
         """
-        call, added = _Call(self, config), self._added
-        try:
-            output = self.model.invoke(input, call.config, **{**added, **kwargs})
-        except Exception as error:
-            self._without_logprobs(added, error)
-            output = self.model.invoke(input, call.config, **kwargs)
+        call = _Call(self, config)
+        output = self._asking.invoke(input, call.config, **kwargs)
         call.observer.decide(call.outputs())
         return call.annotated(output)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
-        call, added = _Call(self, config), self._added
-        try:
-            output = await self.model.ainvoke(input, call.config, **{**added, **kwargs})
-        except Exception as error:
-            self._without_logprobs(added, error)
-            output = await self.model.ainvoke(input, call.config, **kwargs)
+        call = _Call(self, config)
+        output = await self._asking.ainvoke(input, call.config, **kwargs)
         await call.observer.adecide(call.outputs())
         return call.annotated(output)
 
@@ -108,14 +101,8 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         Since only the next chunk shows that one is not the last, each is yielded when the next has
         come. A stream that breaks off or is not read to its end is not decided on.
         """
-        call, added = _Call(self, config), self._added
-        try:
-            yield from call.held(self.model.stream(input, call.config, **{**added, **kwargs}))
-        except Exception as error:
-            if call.begun:
-                raise
-            self._without_logprobs(added, error)
-            yield from call.held(self.model.stream(input, call.config, **kwargs))
+        call = _Call(self, config)
+        yield from call.held(self._asking.stream(input, call.config, **kwargs))
         call.observer.decide(call.outputs())
         yield call.annotated(call.last)
 
@@ -123,31 +110,104 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""
-        call, added = _Call(self, config), self._added
-        chunks = self.model.astream(input, call.config, **{**added, **kwargs})
-        try:
-            async for chunk in call.aheld(chunks):
-                yield chunk
-        except Exception as error:
-            if call.begun:
-                raise
-            self._without_logprobs(added, error)
-            async for chunk in call.aheld(self.model.astream(input, call.config, **kwargs)):
-                yield chunk
+        call = _Call(self, config)
+        async for chunk in call.aheld(self._asking.astream(input, call.config, **kwargs)):
+            yield chunk
         await call.observer.adecide(call.outputs())
         yield call.annotated(call.last)
+
+
+def _asking(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """The same Runnable, in which each model requests log-probabilities of itself.
+
+    What is requested of several from outside would fail a fallback that does not know it, and a
+    refusal would count as a failure of the model.
+    """
+    if isinstance(model, BaseChatModel | BaseLLM):
+        return _Asking(model)
+    if isinstance(model, RunnableBindingBase):
+        return model.model_copy(update={"bound": _asking(model.bound)})
+    if isinstance(model, RunnableWithFallbacks):
+        fallbacks = [_asking(fallback) for fallback in model.fallbacks]
+        return model.model_copy(
+            update={"runnable": _asking(model.runnable), "fallbacks": fallbacks}
+        )
+    return model
+
+
+class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
+    """A model that requests log-probabilities, until its provider refuses them."""
+
+    def __init__(self, model: BaseChatModel | BaseLLM) -> None:
+        self._model = model
+        self._refused = False
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        added = self._added(kwargs)
+        try:
+            return self._model.invoke(input, config, **{**kwargs, **added})
+        except Exception as error:
+            self._without_logprobs(added, error)
+            return self._model.invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        added = self._added(kwargs)
+        try:
+            return await self._model.ainvoke(input, config, **{**kwargs, **added})
+        except Exception as error:
+            self._without_logprobs(added, error)
+            return await self._model.ainvoke(input, config, **kwargs)
+
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[Any]:
+        added, begun = self._added(kwargs), False
+        try:
+            for chunk in self._model.stream(input, config, **{**kwargs, **added}):
+                begun = True
+                yield chunk
+        except Exception as error:
+            if begun:
+                raise
+            self._without_logprobs(added, error)
+            yield from self._model.stream(input, config, **kwargs)
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        added, begun = self._added(kwargs), False
+        try:
+            async for chunk in self._model.astream(input, config, **{**kwargs, **added}):
+                begun = True
+                yield chunk
+        except Exception as error:
+            if begun:
+                raise
+            self._without_logprobs(added, error)
+            async for chunk in self._model.astream(input, config, **kwargs):
+                yield chunk
+
+    def _added(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments that request log-probabilities; none where the model has no such fields."""
+        names = {"logprobs", "top_logprobs"} & type(self._model).model_fields.keys()
+        given = {name: getattr(self._model, name) for name in names} | {**kwargs}
+        if self._refused or "logprobs" not in names or given["logprobs"] is False:
+            return {}
+        if isinstance(self._model, BaseLLM):
+            return {"logprobs": max(given["logprobs"] or 0, ALTERNATIVES)}
+        return for_chat(given) if "top_logprobs" in names else {}
 
     def _without_logprobs(self, added: Mapping[str, Any], error: Exception) -> None:
         """If the provider refuses what a call added, do not request it again. Else raise."""
         if not (added and is_refusal(getattr(error, "status_code", 0), str(error))):
             raise error
-        if not self._added:  # another call at the same time was refused
+        if self._refused:  # another call at the same time was refused
             return
-        self._added = {}
+        self._refused = True
         _LOG.warning(
             "%s gives no log-probabilities: they are not requested any more, and its outputs to "
             "verify are drawn at random",
-            type(self.model).__name__,
+            type(self._model).__name__,
         )
 
 
@@ -231,23 +291,6 @@ class _Call:
             output = output.model_copy(update={"response_metadata": metadata})
             attach(output, self.observer.attachment)
         return output
-
-
-def _request_of(model: Any) -> dict[str, Any]:
-    """Arguments with which the model is asked for log-probabilities; none where it has no such."""
-    bound: dict[str, Any] = {}
-    while not isinstance(model, BaseChatModel | BaseLLM):
-        bound = {**(getattr(model, "kwargs", None) or {}), **bound}
-        model = getattr(model, "bound", None) or getattr(model, "runnable", None)
-        if model is None:
-            return {}
-    names = type(model).model_fields.keys()
-    given = {n: getattr(model, n) for n in ("logprobs", "top_logprobs") if n in names} | bound
-    if isinstance(model, BaseChatModel):
-        return for_chat(given) if {"logprobs", "top_logprobs"} <= names else {}
-    if "logprobs" not in names or given["logprobs"] is False:
-        return {}
-    return {"logprobs": max(given["logprobs"] or 0, ALTERNATIVES)}
 
 
 def _json_of(result: GateResult | Undecided) -> dict[str, Any]:

@@ -318,6 +318,52 @@ def test_a_provider_that_refuses_log_probabilities(
             Gated(asked, gate).invoke(QUESTION)
 
 
+class Bare(BaseChatModel):
+    """Takes no argument that is not its own, as models of other providers."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "bare"
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("bare"))])
+
+
+def test_fallbacks_answer_as_without_the_gate(
+    gate: VerificationGate, model: dict[str, Any]
+) -> None:
+    """What is requested of one model reaches no other, and a refusal of it is no failure."""
+    down = ChatOpenAI(**{**model, "base_url": "http://127.0.0.1:9/v1"}, max_retries=0)
+    # Servers of their own: LangChain may reuse the connections of a loop that is closed.
+    with serving(refuse_logprobs=True) as refusing_url, serving() as url:
+        refusing = ChatOpenAI(**{**model, "base_url": refusing_url})
+        chains = {
+            "down": down.with_fallbacks([Bare()]),
+            "refusing": refusing.with_fallbacks([Bare()]).with_retry().bind(stop=["?"]),
+            "second": down.with_fallbacks([ChatOpenAI(**{**model, "base_url": url})]).with_config(
+                tags=[]
+            ),
+        }
+        gated = {id_: Gated(chain, gate) for id_, chain in chains.items()}
+        expected = {id_: chain.invoke(QUESTION).text for id_, chain in chains.items()}
+        for id_, chain in gated.items():
+            assert chain.invoke(QUESTION, config(id_)).text == expected[id_]
+            chunks = chain.stream(QUESTION, config(f"{id_} s"))
+            assert "".join(chunk.text for chunk in chunks) == expected[id_]
+
+        async def calls() -> None:
+            for id_, chain in gated.items():
+                message = await chain.ainvoke(QUESTION, config(f"{id_} a"))
+                chunks = chain.astream(QUESTION, config(f"{id_} as"))
+                texts = [message.text, "".join([chunk.text async for chunk in chunks])]
+                assert texts == [expected[id_]] * 2
+
+        asyncio.run(calls())
+    for way in ("", " s", " a", " as"):
+        found = [gate.find(id_ + way).signals.state for id_ in chains]
+        assert found == ["missing", "missing", "ok"]
+
+
 class RefusedError(Exception):
     status_code = 400
 
