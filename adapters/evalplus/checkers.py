@@ -5,18 +5,20 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from multiprocessing import active_children, get_context
 from typing import Any, Literal, Protocol
 
 from gatekeeper.adapters.evalplus.harness import evalplus_module
 from gatekeeper.adapters.evalplus.samples import Dataset, Sample
-from gatekeeper.types import Outcome, Verdict
+from gatekeeper.types import Generation, Outcome, Verdict
 
 __all__ = ["PASS", "Checker", "EvalPlusChecker", "SandboxChecker", "check_program"]
 
@@ -104,7 +106,11 @@ def _pool(workers: int, method: str) -> ProcessPoolExecutor:
 
 
 class SandboxChecker:
-    """EvalPlus's inputs and expected outputs, in a sandbox of gatekeeper (docs/sandbox.md)."""
+    """EvalPlus's inputs and expected outputs, in a sandbox of gatekeeper (docs/sandbox.md).
+
+    The whole solution runs and nothing else, as in EvalPlus: without the prompt's imports, which
+    the sandbox gives to answers that complete a prompt.
+    """
 
     def __init__(
         self,
@@ -130,14 +136,22 @@ class SandboxChecker:
             for case in zip(problem[f"{name}_input"], expected[name], strict=True)
         ]
         task = {
-            "prompt": problem["prompt"],
             "entry_point": problem["entry_point"],
             "test": check_program(self._dataset.name, problem, cases),
         }
-        return self._sandbox.verify(sample.generation, task)
+        return self._sandbox.verify(_as_answer(sample.generation), task)
 
     def close(self) -> None:
         self._sandbox.close()
+
+
+def _as_answer(solution: Generation) -> Generation:
+    """An answer of which the sandbox takes the whole solution for code, Markdown in it too."""
+    fences = re.findall("`{3,}|~{3,}", solution.text)
+    if not fences:
+        return solution
+    marks = "`" * (max(map(len, fences)) + 1)
+    return replace(solution, text=f"{marks}python\n#\n{solution.text}\n{marks}")
 
 
 def check_program(dataset: str, problem: Mapping[str, Any], cases: Sequence[Any]) -> str:
@@ -152,7 +166,7 @@ def check_program(dataset: str, problem: Mapping[str, Any], cases: Sequence[Any]
         Pairs of inputs and expected output.
     """
     entry, atol = problem["entry_point"], problem["atol"]
-    same = "same(out, expected)"
+    same = "same(out, expected, atol)"
     special = importlib.import_module("evalplus.eval._special_oracle")
     if dataset == "humaneval" and entry == "find_zero":
         same = f"abs(sum(c * out**i for i, c in enumerate(inputs[0]))) <= {atol!r}"
@@ -164,7 +178,7 @@ def check_program(dataset: str, problem: Mapping[str, Any], cases: Sequence[Any]
         other = inspect.getsource(getattr(special, f"_{entry}"))
         return (
             _PROGRAM.format(
-                atol=atol, cases=list(cases), same=f"{same} or same(out, _{entry}(*inputs))"
+                atol=atol, cases=list(cases), same=f"{same} or same(out, _{entry}(*inputs), atol)"
             )
             + other
         )
@@ -194,16 +208,17 @@ def close(out, expected, atol):
     return out == expected or abs(out - expected) <= atol + 1e-7 * abs(expected)
 
 
-def same(out, expected):
-    atol = {atol!r} or (1e-6 if floats(expected) else 0)
+def same(out, expected, atol):
     if out == expected:
         return True
     return atol != 0 and type(out) is type(expected) and close(out, expected, atol)
 
 
 def check(candidate):
+    atol = {atol!r}
     for inputs, expected in {cases!r}:
         out = candidate(*inputs)
+        atol = atol or (1e-6 if floats(expected) else 0)  # from then on, as in EvalPlus
         assert {same}
 """
 
