@@ -144,7 +144,14 @@ def codegen(
 
 
 def _count(path: Path) -> Counter[str]:
-    """Samples in the file by problem; the half line that an interruption left is cut off."""
+    """Samples in the file by problem; the half line that an interruption left is cut off.
+
+    Raises BadInputError for what no line can be appended to, and leaves it as it is.
+    """
+    if path.suffix != ".jsonl" or (path.exists() and not path.is_file()):
+        raise BadInputError(
+            f"--samples {path}: --model appends samples to a plain file, whose name ends in .jsonl"
+        )
     if not path.exists():
         return Counter()
     with path.open("rb+") as file:
@@ -154,8 +161,19 @@ def _count(path: Path) -> Counter[str]:
             begin, end = max(0, begin - PIECE), begin
             file.seek(begin)
             at = file.read(end - begin).rfind(b"\n")
-        file.truncate(begin + at + 1)
+        file.seek(begin + at + 1)
+        if _is_whole(file.read()):  # the last line of a file that another program wrote
+            file.write(b"\n")
+        else:
+            file.truncate(begin + at + 1)
     return Counter(read_jsonl(path, lambda line: field(line, "task_id", str)))
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _arrays(output: Generation) -> dict[str, list[float | None]] | None:

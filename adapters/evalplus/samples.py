@@ -90,7 +90,7 @@ def read_samples(path: str | Path, dataset: Dataset) -> list[Sample]:
     Raises
     ------
     BadInputError
-        For a bad line, and for a file without samples.
+        For a bad line or file, and for a file without samples.
     """
     counts: Counter[str] = Counter()
 
@@ -136,4 +136,8 @@ def _of_folder(folder: Path) -> Iterator[tuple[str, str]]:
         )
 
     for file in sorted(files, key=order):
-        yield file.parent.name.replace("_", "/"), file.read_text(encoding="utf-8")
+        try:
+            solution = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as e:
+            raise BadInputError(f"{file} cannot be read: {e}") from e
+        yield file.parent.name.replace("_", "/"), solution

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -95,6 +96,42 @@ def test_a_budget_of_1_gives_evalplus_s_own_pass_at_1(place: Path) -> None:
     fenced = run(place, [*command(WHOLE), "--sandbox", "local", "--json"])
     if "no isolation" not in fenced.stderr:
         assert f"{json.loads(fenced.stdout)['scores']['plus']['pass@1']['point']:.3f}" == plus
+
+
+TYPED = 'from typing import List\n\n\ndef f(x: List[int]):\n    """Doc."""\n'
+PLAIN = 'def f(x):\n    """Doc."""\n'
+FENCED = f"{PLAIN}    '''Such as\n\n```python\nf(1)\n```\n'''\n"
+MIXED = "    return [1.0, 2.0] if x else [1, 2.0]\n"
+# Prompt and body of the reference solution, a solution, inputs, and EvalPlus's verdict.
+ODD: list[tuple[str, str, str, list[Any], str]] = [
+    (TYPED, "    return sum(x)\n", "def f(x: List[int]):\n    return sum(x)\n", [[1]], "failed"),
+    (TYPED, "    return sum(x)\n", "    return sum(x)\n", [[1]], "failed"),
+    (PLAIN, "    return x\n", f"{FENCED}    return x\n", [1], "passed"),
+    # A tolerance that one output needs holds for those after it.
+    (PLAIN, MIXED, PLAIN + MIXED.replace("[1, 2.0]", "[1, 2.00000001]"), [1, 0], "passed"),
+    (PLAIN, MIXED, PLAIN + MIXED.replace("[1, 2.0]", "[1, 2.1]"), [1, 0], "failed"),
+]
+
+
+def test_a_sandbox_runs_the_whole_solution_and_nothing_else(tmp_path: Path) -> None:
+    """As EvalPlus: without the prompt, and where Markdown is in a docstring."""
+    with (tmp_path / "problems.jsonl").open("w") as problems:
+        for number, (prompt, body, _, inputs, _) in enumerate(ODD):
+            made: dict[str, Any] = {"task_id": f"HumanEval/{number}", "prompt": prompt}
+            made |= {"entry_point": "f", "canonical_solution": body, "contract": "", "atol": 0}
+            made |= {"base_input": [[value] for value in inputs], "plus_input": []}
+            problems.write(json.dumps(made) + "\n")
+    with (tmp_path / "samples.jsonl").open("w") as samples:
+        for number, (_, _, solution, _, _) in enumerate(ODD):
+            line = {"task_id": f"HumanEval/{number}", "solution": solution}
+            samples.write(json.dumps(line) + "\n")
+    for sandbox in ("evalplus", "local", "docker"):
+        done = run(tmp_path, [*command(WHOLE), "--sandbox", sandbox])
+        if done.returncode == 2 and "sandbox" in done.stderr.splitlines()[-1]:
+            continue
+        assert done.returncode == 0, done.stderr[-2000:]
+        verdicts = [line["verdict"] for line in read_jsonl(tmp_path / "verdicts.jsonl", dict)]
+        assert verdicts == [verdict for *_, verdict in ODD], sandbox
 
 
 ENDLESS = "import time\nwhile True:\n    time.sleep(1)\n"
@@ -240,6 +277,11 @@ def test_it_makes_the_missing_samples(place: Path, server: Server) -> None:
     lines = (place / "new.jsonl").read_text().splitlines(keepends=True)
     assert [json.loads(line)["task_id"] for line in lines] == [f"HumanEval/{i}" for i in range(4)]
     assert all(len(json.loads(line)["logprobs"]["top2"]) > 1 for line in lines)
+    kept = json.dumps({"by": "another program", **json.loads(lines[2])})  # without a newline
+    (place / "new.jsonl").write_text("".join(lines[:2]) + kept)
+    again = run(place, [*words, "--json"])
+    assert again.stdout == first.stdout
+    assert (place / "new.jsonl").read_text() == "".join([*lines[:2], f"{kept}\n", lines[3]])
     (place / "new.jsonl").write_text("".join(lines[:2]) + lines[2][:50])
     again = run(place, [*words, "--json"])
     assert again.stdout == first.stdout
@@ -297,6 +339,9 @@ def test_killed_while_it_makes_and_while_it_checks(place: Path, server: Server) 
         ({"--budget": "0"}, "--budget '0'"),
         ({"--log": "nowhere/run.db"}, "its folder does not exist"),
         ({"--base-url": "http://127.0.0.1:9/v1"}, "needs --model"),
+        ({"--samples": "samples.jsonl.gz", "--model": "m"}, "appends samples to a plain file"),
+        ({"--samples": "solutions", "--model": "m"}, "appends samples to a plain file"),
+        ({"--samples": "solutions"}, "0.py cannot be read: 'utf-8' codec can't decode"),
         ({"--samples": "x.jsonl", "--model": "m", "--base-url": "http://127.0.0.1:9/v1"}, "answer"),
     ],
 )
@@ -311,6 +356,9 @@ def test_bad_input_is_one_line_and_2(
     (folder / "empty.jsonl").write_text("")
     (folder / "broken.jsonl").write_text(f"{first}\n{first[:40]}\n")
     (folder / "bare.jsonl").write_text('{"task_id": "HumanEval/0"}\n')
+    (folder / "samples.jsonl.gz").write_bytes(zipped := gzip.compress(first.encode()))
+    (folder / "solutions" / "HumanEval_0").mkdir(parents=True, exist_ok=True)
+    (folder / "solutions" / "HumanEval_0" / "0.py").write_bytes(b"# caf\xe9\n")
     odd = json.loads(first) | {"logprobs": 7}
     (folder / "odd.jsonl").write_text(json.dumps(odd) + "\n")
     options = {"--samples": "samples.jsonl", "--dataset": "humaneval"} | change
@@ -324,6 +372,7 @@ def test_bad_input_is_one_line_and_2(
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("gatekeeper: ")
     assert said in last
+    assert (folder / "samples.jsonl.gz").read_bytes() == zipped
 
 
 @pytest.mark.parametrize("is_cut", [False, True], ids=["no choice", "a choice that broke off"])
