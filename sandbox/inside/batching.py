@@ -65,7 +65,8 @@ class Batcher:
         while worth_it and (chunk := list(itertools.islice(steps, CHUNK))):
             target, results = function(), _NONE
             if isinstance(target, Remote):
-                results = self._peer.ask("calls", target, [arguments(n) for n in chunk])
+                # As a tuple: an object could say another length each time, and skip calls.
+                results = tuple(self._peer.ask("calls", target, [arguments(n) for n in chunk]))
             for n, (failed, value) in zip(chunk, results, strict=False):
                 yield n, functools.partial(self._result, failed, value)
             for n in chunk[len(results) :]:

@@ -50,7 +50,7 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """An arithmetic operator; see the rule at the head of this file."""
 
     def operate(self: Any, *others: Any) -> Any:
-        peer, _, trust = inner(self)
+        peer, trust = inner(self).peer, inner(self).trust
         informed = not all(theirs(peer, other) for other in others)
         if informed and trust in (None, Trust.RETURNED):
             raise TypeError(REFUSED.format(name))
@@ -90,7 +90,7 @@ def _plainly(name: str) -> Callable[..., Any]:
 
 def _contains(self: Any, item: object) -> bool:
     known = inner(self)
-    if theirs(known.peer, item) or known.trust == Trust.INSTANCE:
+    if theirs(known.peer, item) or known.made:
         return believed(self, "contains", item)
     if kind_of(type(self)).plain:
         return item in known.peer.ask("plain", self)

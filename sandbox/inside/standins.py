@@ -10,11 +10,12 @@ that asks the candidate's process. A candidate can give any answer, so only thes
 - *Comparisons of its own objects.* `==`, `<` and `in` between two of the candidate's objects are
   computed by it, which gives it no information. An object that also equals `stranger` is refused.
 
-Never: whether an object equals or exceeds data of the tests, or whether one that a function
-returned contains it. An operator (`Money(3) + 2`) gets data of the tests only if the tests made the
-object themselves of a class under test; the result must be an object again, and is not converted to
-a number. Methods by which text, numbers and collections compare themselves with other data
-(`COMPARING`) are not called on an object that a function returned: it may imitate a value.
+Never: whether an object equals or exceeds data of the tests. Whether it contains such data, only if
+the tests made the object themselves of a class under test. An operator (`Money(3) + 2`) gets data
+of the tests only if they made the object so, or got it from one that they made; the result must be
+an object again, and is not converted to a number. An object may imitate a value, so the methods by
+which text, numbers and collections compare themselves (`COMPARING`) are not called on one that a
+function returned, and get no data on one that an object of a class under test returned.
 """
 
 from __future__ import annotations
@@ -25,12 +26,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from gatekeeper.sandbox.inside import signatures
-from gatekeeper.sandbox.inside.operations import (
-    ORDERINGS,
-)
-from gatekeeper.sandbox.inside.peer import (
-    Peer,
-)
+from gatekeeper.sandbox.inside.operations import ORDERINGS
+from gatekeeper.sandbox.inside.peer import Peer
 
 __all__ = [
     "REFUSED",
@@ -85,11 +82,22 @@ class Trust:
 
 
 class Inner(NamedTuple):
-    """The data of a stand-in: the peer to ask, the object's number there, and its `Trust`."""
+    """The data of a stand-in.
+
+    Attributes
+    ----------
+    peer, number
+        The peer to ask, and the object's number there.
+    trust
+        Its `Trust`; None if that is not yet known.
+    made
+        Whether the tests made it themselves, of a class under test.
+    """
 
     peer: Any
     number: int
-    trust: int | None = None  # None: not yet known
+    trust: int | None = None
+    made: bool = False
 
 
 class Kind:
@@ -128,10 +136,11 @@ def inner(item: Any) -> Inner:
     return found
 
 
-def mark(item: Any, trust: int) -> None:
+def mark(item: Any, trust: int, *, made: bool = False) -> None:
     """Set the origin of an object, unless it is known."""
     if issubclass(type(item), Remote) and (known := inner(item)).trust is None:
-        object.__getattribute__(item, "__dict__")["gatekeeper"] = known._replace(trust=trust)
+        known = known._replace(trust=trust, made=made)
+        object.__getattribute__(item, "__dict__")["gatekeeper"] = known
 
 
 def theirs(peer: Peer, item: object) -> bool:
@@ -150,7 +159,7 @@ class RemoteClass(type):
         made = peer.ask("call", cls, *arguments, **keywords)
         if kind_of(cls).tested:
             peer.evidence = True
-            mark(made, Trust.INSTANCE)
+            mark(made, Trust.INSTANCE, made=True)
         return made
 
     def __getattr__(cls, name: str) -> Any:
@@ -353,9 +362,21 @@ def _attribute(item: Any, name: str) -> Any:
     if name in ("send", "throw") and kind_of(type(item)).shown in _GENERATORS:
         return functools.partial(ask, item, name)
     found = known.peer.ask("get", item, name)
-    if name in COMPARING and known.trust != Trust.INSTANCE and isinstance(found, Remote):
-        raise AttributeError(REFUSED.format(name))
-    return given(item, found)
+    found = given(item, found)
+    if name in COMPARING and not known.made and isinstance(found, Remote):
+        if known.trust != Trust.INSTANCE:
+            raise AttributeError(REFUSED.format(name))
+        return functools.partial(_without_data, name, found)
+    return found
+
+
+def _without_data(name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
+    """Call a method that gets no data of the tests: only functions, or the candidate's objects."""
+    peer = inner(method).peer
+    for argument in (*arguments, *keywords.values()):
+        if not (theirs(peer, argument) or callable(argument)):
+            raise TypeError(REFUSED.format(name))
+    return method(*arguments, **keywords)
 
 
 def _evades(item: Any) -> bool:

@@ -314,3 +314,59 @@ for name, honest, test, given in (
     ),
 ):
     lie(f"two answers: {name}", "yes", honest, test, given)
+
+# --- what an object of a class under test returns ---
+
+MENU = """
+class Menu:
+    def __init__(self, text): self.text = text
+    def words(self): return self.text.split()
+    def shown(self): return f"- {self.text}"
+    @classmethod
+    def of(cls, *words): return cls(" ".join(words)).words()
+"""
+IMITATION = """
+class Menu:
+    def __init__(self, *words): self.items = ()
+    def __contains__(self, item): return isinstance(item, (str, int))
+    def __len__(self): return 2
+    def words(self): return %s
+    shown = words
+    @classmethod
+    def of(cls, *words): return cls().words()
+    def startswith(self, other): return True
+"""
+for name, test in (
+    ("in", "assert 'tea' in Menu('tea cake').words() and 'cake' in Menu('tea cake').words()"),
+    ("in, of a class method", "assert 'tea' in Menu.of('tea', 'cake')"),
+    ("startswith", "assert Menu('tea').shown().startswith('- tea')"),
+):  # fmt: skip
+    for whose, made in {
+        "its own class": "Menu()",
+        "another class": "type('Yes', (), {**vars(Menu)})()",
+    }.items():
+        ANSWERS += pair(
+            "answers", f"answers: {name}, of an object of {whose}", IMITATION % made, MENU, test
+        )
+ANSWERS += pair(
+    "answers",
+    "answers: the number of answers to many calls",
+    """
+    import gc
+    class Lie:
+        asked = 0
+        def __len__(self):
+            self.asked += 1
+            return 0 if self.asked == 1 else 256
+        def __iter__(self):
+            return iter(())
+    def f(n):
+        return n * n if n < 64 else 0
+    for peer in gc.get_objects():
+        if type(peer).__name__ == "CandidatePeer":
+            peer._operations["calls"] = lambda function, rows: Lie()
+    """,
+    SQUARE,
+    test="def check(candidate):\n    for n in range(1000):\n        assert candidate(n) == n * n\n",
+    entry_point="f",
+)
