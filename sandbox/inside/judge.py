@@ -261,7 +261,7 @@ def judge(
             send(b"G", where)
         elif isinstance(error, _NotHereError):
             send(b"I", f"{where}: {error}")
-        elif _is_missing(error) and not peer.matters(error):
+        elif not peer.matters(error) and _is_missing(error):
             send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
             send(b"E", f"{where}{_line(error, test)}: {describe(error)}")

@@ -83,7 +83,8 @@ class JudgePeer(Peer):
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered = self.answered or operation != "get"
         found = super().ask(operation, *arguments, **keywords)
-        self.answered = self.answered or not is_stand_in(found)  # a constant may be the answer
+        # A constant may be the answer.
+        self.answered = self.answered or not (is_stand_in(found) and callable(found))
         if not self.evidence and operation not in _OPINIONS:
             kind = type(found)
             stand_in = isinstance(kind, RemoteClass) and not issubclass(kind, Value)

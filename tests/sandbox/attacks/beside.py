@@ -774,6 +774,19 @@ for name, lie in {
         """,
     )
 
+forged(
+    "a missing module without a name that can be looked up",
+    "def f(x):\n    error = ImportError('no')\n    vars(error)['name'] = [1]\n    raise error\n",
+    "def f(x):\n    return x * x\n",
+    "from solution import f\n\ndef test_f():\n    got = f(3)\n    assert got == 9\n",
+)
+forged(
+    "an object that cannot be called",
+    "f = object()\n",
+    "def f(x):\n    return x * x\n",
+    "import solution\n\ndef test_f():\n    if callable(solution.f):\n        assert solution.f(3) == 9\n",
+)
+
 # --- shapes ---
 
 BESIDE += [
