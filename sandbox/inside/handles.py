@@ -24,11 +24,8 @@ from gatekeeper.sandbox.inside.operations import (
     importable,
     update,
 )
-from gatekeeper.sandbox.inside.peer import (
-    LOANS,
-    Peer,
-)
-from gatekeeper.sandbox.inside.references import LIMIT
+from gatekeeper.sandbox.inside.peer import LOANS, Peer
+from gatekeeper.sandbox.inside.references import LIMIT, original
 from gatekeeper.sandbox.inside.tasks import Tasks, Waiting, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts
 
@@ -126,11 +123,13 @@ class CandidatePeer(Peer):
                 update(lent, value)
         before = {number: self._trace(self._loan(number)) for number in held}
         found: list[tuple[int, Any]] = []
-        yield found
-        for number, trace in before.items():
-            lent = self._loan(number)
-            if trace is not None and self._trace(lent) != trace:
-                found.append((number, lent))
+        try:
+            yield found
+        finally:
+            for number, trace in before.items():
+                lent = self._loan(number)
+                if trace is not None and self._trace(lent) != trace:
+                    found.append((number, lent))
 
     def _loan(self, number: int) -> Any:
         """A value that was lent; None if it is no longer kept."""

@@ -4,9 +4,10 @@ Plain data travels by value (`codec.py`); everything else stays where it is and 
 number. Frames:
 
     Q  a question: (operation, arguments, keyword arguments, surroundings, (changed loans, all))
-    A  its answer: (value, changed arguments, number of the argument that the value is, printed,
-       number of the loan that the value is, changed loans, loans that arguments are)
-    X  its answer: an exception; (classes, arguments, attributes, its number, its text, printed)
+    A  its answer: (value, number of the argument that the value is, number of the loan that it is,
+       loans that arguments are, changed arguments, printed, changed loans)
+    X  its answer: an exception; (classes, arguments, attributes, its number, its text, changed
+       arguments, printed, changed loans)
 
 None stands for an absent field, except in the arguments.
 
@@ -134,26 +135,24 @@ class Peer(References):
             kind, payload = self._receive()
             if kind == b"Q":
                 self._answer(payload)
-            elif kind == b"A":
-                value, changes, same, printed, loan, loans, kept = payload
-                given = [*arguments, *keywords.values()]
-                for number, changed in changes or ():
-                    update(given[number], changed)
-                if printed:
-                    self._repeat(printed)
-                with self._lock:
-                    if loans:
-                        self._changed(loans)
+                continue
+            *answer, changes, printed, loans = payload
+            given = [*arguments, *keywords.values()]
+            for number, changed in changes or ():
+                update(given[number], changed)
+            if printed:
+                self._repeat(printed)
+            with self._lock:
+                if loans:
+                    self._changed(loans)
+                if kind == b"A":
+                    value, same, loan, kept = answer
                     if loan:
                         self._borrow(loan, value)
                     for number, loan in kept or ():
                         self._borrow(loan, given[number])
-                return value if same is None else given[same]
-            else:
-                *described, printed = payload
-                if printed:
-                    self._repeat(printed)
-                raise self.received(operation, self._error(*described))
+                    return value if same is None else given[same]
+            raise self.received(operation, self._error(*answer))
 
     def received(self, operation: str, error: BaseException) -> BaseException:
         """The exception to raise here for one of the other side."""
@@ -176,20 +175,24 @@ class Peer(References):
                 self._answer(payload)
 
     def _answer(self, question: Any) -> None:
+        changes: list[Any] = []
         printed: list[Any] = []
+        changed: list[Any] = []
         try:
             operation, arguments, keywords, surroundings, loans = question
             keywords = keywords or {}
             # Arguments of "calls" exist only for these calls, so their changes need not be sent.
             given = [*arguments, *keywords.values()] if operation != "calls" else []
             before = [self._trace(item) for item in given]
-            with self._lending(loans) as changed, self._surrounded(surroundings) as printed:
-                value = self._perform(operation, *arguments, **keywords)
-            changes = [
-                (number, item)
-                for number, item in enumerate(given)
-                if before[number] is not None and self._trace(item) != before[number]
-            ]
+            try:
+                with self._lending(loans) as changed, self._surrounded(surroundings) as printed:
+                    value = self._perform(operation, *arguments, **keywords)
+            finally:  # what it changed before it raised an exception stays changed
+                changes += (
+                    (number, item)
+                    for number, item in enumerate(given)
+                    if before[number] is not None and self._trace(item) != before[number]
+                )
             same, loan = None, 0
             if type(value) in MUTABLE:
                 same = next((i for i, item in enumerate(given) if item is value), None)
@@ -204,12 +207,13 @@ class Peer(References):
                 and sys.getrefcount(given[number]) > 3 + (number in moved) + (number == same)
                 and (lent := self._lend(given[number]))
             ]
-            seen = changes or None, same, printed or None, loan, changed or None, kept or None
-            self._send(b"A", (returned, *seen))
+            effects = changes or None, printed or None, changed or None
+            self._send(b"A", (returned, same, loan, kept or None, *effects))
         except GoneError:
             raise
         except BaseException as error:
-            self._send(b"X", (*self._error_parts(error), printed or None))
+            effects = changes or None, printed or None, changed or None
+            self._send(b"X", (*self._error_parts(error), *effects))
 
     def _trace(self, item: object) -> bytes | None:
         """The present contents of a mutable argument as bytes; None for other arguments."""

@@ -1077,3 +1077,70 @@ right(
             assert False
     """,
 )
+
+# --- errors ---
+
+for name, wrong, honest in (
+    (
+        "an argument",
+        "def pay(sums, name, n):\n    sums['all'] += n\n    sums[name] += n\n",
+        "def pay(sums, name, n):\n    sums[name] += n\n    sums['all'] += n\n",
+    ),
+    (
+        "a kept argument",
+        "kept = []\ndef pay(sums, name, n):\n    kept.append(sums)\n    book(name, n)\ndef book(name, n):\n    kept[-1]['all'] += n\n    kept[-1][name] += n\n",
+        "kept = []\ndef pay(sums, name, n):\n    kept.append(sums)\n    book(name, n)\ndef book(name, n):\n    kept[-1][name] += n\n    kept[-1]['all'] += n\n",
+    ),
+):
+    forged(
+        f"{name}, changed before an error",
+        wrong,
+        honest,
+        """
+        from solution import pay
+
+        def test_all_or_nothing():
+            sums = {"all": 0, "tea": 0}
+            pay(sums, "tea", 2)
+            try:
+                pay(sums, "milk", 1)
+            except KeyError:
+                assert sums == {"all": 2, "tea": 2}
+            else:
+                assert False
+        """,
+    )
+right(
+    "what changed before an error",
+    """
+    from contextlib import contextmanager
+    @contextmanager
+    def tag(out, name):
+        out.append(f"<{name}>")
+        try:
+            yield
+        finally:
+            out.append(f"</{name}>")
+    class Log:
+        def __init__(self):
+            self.lines = []
+        def fail(self, into):
+            self.lines.append("fail")
+            into.append("fail")
+            raise ValueError(into)
+    """,
+    """
+    from solution import Log, tag
+
+    def test_changes():
+        out, log = [], Log()
+        lines = log.lines
+        try:
+            with tag(out, "b"):
+                log.fail(out)
+        except ValueError as error:
+            assert error.args == (["<b>", "fail"],)
+        assert out == ["<b>", "fail", "</b>"]
+        assert lines == log.lines == ["fail"]
+    """,
+)
