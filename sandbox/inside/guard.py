@@ -61,7 +61,7 @@ class Guard:
         }
     )
     files = frozenset({"test.py", "setup.py"})  # file names of the tests' own code
-    _GENERATOR = frozenset({"send", "throw", "close"})
+    _GENERATOR = frozenset({"send", "throw", "close", "asend", "athrow", "aclose"})
     _NAMES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
 
     def __init__(self, module: str) -> None:
@@ -86,10 +86,10 @@ class Guard:
 
         A generated text, such as a dataclass's `repr`, would show every value that it contains.
         """
-        if isinstance(
-            target, BaseException | types.FunctionType | types.BuiltinFunctionType | type
-        ):
+        if isinstance(target, types.FunctionType | types.BuiltinFunctionType | type):
             return True
+        if isinstance(target, BaseException):
+            return not isinstance(target, AssertionError)  # which may show what was expected
         own = (vars(b)[n] for n in names for b in type(target).__mro__[:-1] if n in vars(b))
         code = getattr(next(own, None), "__code__", None)
         return code is not None and code.co_filename in self.files
@@ -98,9 +98,13 @@ class Guard:
         kind = target if isinstance(target, type) else type(target)
         if operation == "get" and name in self._NAMES:
             return isinstance(target, types.FunctionType | type)
+        own = kind.__module__ == self._module
+        if name == "__dict__" and operation == "get" and own and kind is type(target):
+            # As `vars`, `dir` and `getattr` show it.
+            return not any(attribute.startswith("_") for attribute in vars(target))
         if name.startswith("_"):
             return False
-        if isinstance(target, types.GeneratorType):
+        if isinstance(target, types.GeneratorType | types.AsyncGeneratorType):
             return operation == "get" and name in self._GENERATOR
         if any(b.__module__ == "unittest.mock" and name in vars(b) for b in kind.__mro__[1:]):
             # `configure_mock`, `reset_mock`, `mock_calls`: with these a mock says what it is told,
@@ -108,10 +112,10 @@ class Guard:
             return False
         if kind.__module__ == "logging" and name not in _LOGGING:
             return False
-        own = kind.__module__ == self._module
         if operation == "get":
             named = (kind.__module__, kind.__qualname__)
-            return own or named in self._OPEN or isinstance(target, BaseException)
+            error = isinstance(target, BaseException) and not isinstance(target, AssertionError)
+            return own or named in self._OPEN or error
         # Data of an instance may be changed, but not its methods or its class.
         if isinstance(target, type) or not (own or isinstance(target, types.SimpleNamespace)):
             return False

@@ -57,7 +57,9 @@ class CandidatePeer(Peer):
         self._lendings = 0
 
     def _stand_in(self, number: int, description: Any) -> Any:
-        name, about = description
+        name, about, *more = description
+        if more:
+            return self._error(about, *more)
         if name in ("function", "method"):
             made = _function(_KINDS[name](self, number), *about)
             self._functions[id(made)] = number
@@ -70,7 +72,12 @@ class CandidatePeer(Peer):
         handle = kind(self, number)
         return as_coroutine(handle) if name == "coroutine" else handle
 
+    def _original(self, number: int) -> Any:
+        return Handle(self, number)
+
     def _number_of(self, item: Any) -> int | None:
+        if isinstance(item, BaseException):
+            item = original(item)
         if type(item) is types.FunctionType:
             return self._functions.get(id(item))
         return _inner(item)[1] if isinstance(item, Handle) else None

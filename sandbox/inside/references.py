@@ -17,7 +17,7 @@ from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES
 from gatekeeper.sandbox.inside.wire import Parts
 
-__all__ = ["LIMIT", "UNBOUNDED", "References", "reference"]
+__all__ = ["EXCEPTION", "LIMIT", "UNBOUNDED", "References", "original", "reference"]
 
 LIMIT = 32 << 20  # bytes of one message
 UNBOUNDED = {"max_hashed": sys.maxsize, "max_items": sys.maxsize}  # `LIMIT` is enough
@@ -61,6 +61,10 @@ class References:
 
     def _shared(self, module: str, name: str) -> Any:
         """An object that both sides have. Raises ValueError."""
+        raise NotImplementedError
+
+    def _original(self, number: int) -> Any:
+        """What stands for their exception of that number, but cannot be raised."""
         raise NotImplementedError
 
     # Objects
@@ -137,7 +141,7 @@ class References:
 
     def _new_exception(self, name: str, base: type[BaseException]) -> type[BaseException]:
         """A class of ours for exceptions of theirs."""
-        return type(name, (base,), {"__module__": "candidate"})
+        return type(name, (base,), EXCEPTION)
 
     def _error_parts(self, error: BaseException) -> Any:
         """(classes, arguments, attributes, number, text) of an exception of ours.
@@ -145,7 +149,7 @@ class References:
         Number and text only if the other side does not know its class; else 0 and None.
         """
         kind = type(error)
-        state = dict(vars(error))
+        state = {n: v for n, v in vars(error).items() if n[:1] != "_" or n == "__notes__"}
         for name in ("filename", "filename2", "name"):  # which its arguments do not have
             if type(value := getattr(error, name, None)) is str:
                 state[name] = value
@@ -180,4 +184,33 @@ class References:
             if type(name) is str and (known or not name.startswith("_")):
                 with contextlib.suppress(AttributeError, TypeError):
                     setattr(error, name, value)
+        if type(number) is int and number > 0:
+            vars(error)[_ORIGINAL] = (self._original(number), text if type(text) is str else None)
         return error
+
+
+_ORIGINAL = "__gatekeeper__"  # an attribute of exceptions: what stands for the original, its text
+
+
+def original(error: BaseException) -> Any:
+    """What stands for the exception of the other side that this one was made for, if known."""
+    return vars(error).get(_ORIGINAL, (None,))[0]
+
+
+def _text_of(error: BaseException) -> str:
+    """`str` of an exception of the other side: its own text, if its class defines one."""
+    text: str | None = vars(error).get(_ORIGINAL, (None, None))[1]
+    kinds = (k for k in type(error).__mro__ if vars(k).get("__str__", _text_of) is not _text_of)
+    own: Any = next(kinds)
+    return str(own.__str__(error)) if text is None else text
+
+
+def _attribute_of(error: BaseException, name: str) -> Any:
+    """An attribute that an exception of the other side gets from its class."""
+    if (known := original(error)) is None or name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(known, name)
+
+
+EXCEPTION = {"__module__": "candidate", "__str__": _text_of, "__getattr__": _attribute_of}
+"""The namespace of a class for exceptions of the other side."""

@@ -15,7 +15,7 @@ from gatekeeper.sandbox.inside.classes import candidate_class, instance, library
 from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
-from gatekeeper.sandbox.inside.references import reference
+from gatekeeper.sandbox.inside.references import EXCEPTION, original, reference
 from gatekeeper.sandbox.inside.standins import (
     Inner,
     RemoteClass,
@@ -117,6 +117,8 @@ class JudgePeer(Peer):
         return super().refer(item)
 
     def _number_of(self, item: Any) -> int | None:
+        if issubclass(type(item), BaseException):
+            item = original(item)
         if is_stand_in(item) and not issubclass(type(item), Value):
             known = inner(item)
             return known.number if known.peer is self else None
@@ -129,6 +131,9 @@ class JudgePeer(Peer):
         return None
 
     def _describe(self, item: Any) -> Any:
+        if issubclass(type(item), BaseException):
+            *shown, _, text = self._shown(item)
+            return type(item).__name__, *shown, self.export(item), text
         classes = None
         if isinstance(item, type) and issubclass(item, BaseException):
             classes = self.exception_chain(item)
@@ -154,21 +159,20 @@ class JudgePeer(Peer):
         raise ValueError(f"{module}.{name}")
 
     def _error_parts(self, error: BaseException) -> Any:
-        if self._note(error):
-            return self.exception_chain(type(error)), (), {}, 0, None  # its message is not sent
+        self._note(error)
+        return self._shown(error)
+
+    def _shown(self, error: BaseException) -> Any:
+        """The parts of an exception of ours; of a failed assertion without its message."""
+        if any(_failures(error)):
+            return self.exception_chain(type(error)), (), {}, 0, None
         return super()._error_parts(error)
 
-    def _note(self, error: BaseException) -> bool:
-        """Record a failed assertion, which counts even if it is caught; whether there is one."""
-        found = [
-            part
-            for part in _parts(error)
-            if isinstance(part, AssertionError) and _RAISED not in vars(part)
-        ]
-        for part in found:
+    def _note(self, error: BaseException) -> None:
+        """Record a failed assertion, which counts even if it is caught."""
+        for part in _failures(error):
             if EXCUSED not in vars(part):
                 self.failed = self.failed or part
-        return bool(found)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         operations = OPERATIONS if operation in OPERATIONS else self._tasks.operations
@@ -223,17 +227,16 @@ class JudgePeer(Peer):
                     raise AttributeError(attribute)
                 return self.ask("get", cls, attribute)
 
-        namespace = {"__module__": "candidate", "__str__": _text_of, "__getattr__": _attribute_of}
-        return types.new_class(name, (base,), {"metaclass": Meta}, lambda n: n.update(namespace))
+        return types.new_class(name, (base,), {"metaclass": Meta}, lambda n: n.update(EXCEPTION))
+
+    def _original(self, number: int) -> Any:
+        return instance(library_class("builtins", "BaseException"), Inner(self, number))
 
     def _error(
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
     ) -> BaseException:
         error = super()._error(classes, arguments, state, number, text)
         vars(error)[_RAISED] = True  # also of one that was returned, which the tests may raise
-        if type(number) is int and number > 0:
-            original = instance(library_class("builtins", "BaseException"), Inner(self, number))
-            vars(error)["__gatekeeper__"] = (original, text if type(text) is str else None)
         return error
 
     def _surroundings(self) -> Any:
@@ -274,20 +277,11 @@ def _parts(error: BaseException) -> Iterator[BaseException]:
             yield from _parts(part)
 
 
-def _text_of(error: BaseException) -> str:
-    """`str` of an exception of the candidate: its own text, if its class defines one."""
-    text: str | None = vars(error).get("__gatekeeper__", (None, None))[1]
-    kinds = (k for k in type(error).__mro__ if vars(k).get("__str__", _text_of) is not _text_of)
-    own: Any = next(kinds)
-    return str(own.__str__(error)) if text is None else text
-
-
-def _attribute_of(error: BaseException, name: str) -> Any:
-    """An attribute that an exception of the candidate gets from its class."""
-    original = vars(error).get("__gatekeeper__", (None,))[0]
-    if original is None or name.startswith("__"):
-        raise AttributeError(name)
-    return getattr(original, name)
+def _failures(error: BaseException) -> Iterator[AssertionError]:
+    """The failed assertions of the tests in an error."""
+    for part in _parts(error):
+        if isinstance(part, AssertionError) and _RAISED not in vars(part):
+            yield part
 
 
 def _of_the_library(item: Any) -> tuple[str, str] | None:

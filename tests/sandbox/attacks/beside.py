@@ -1144,3 +1144,154 @@ right(
         assert lines == log.lines == ["fail"]
     """,
 )
+right(
+    "errors of the tests",
+    """
+    import contextlib
+    class Result:
+        def __init__(self, error):
+            self.error = error
+        def map(self, function):
+            try:
+                raise self.error
+            except ValueError as error:
+                return function(error)
+    def told(error):
+        return f"{type(error).__name__}: {error}"
+    def coded(error):
+        return error.code, error.doubled(), isinstance(error, LookupError)
+    def each(run):
+        try:
+            run()
+        except* ValueError as group:
+            seen = [str(error) for error in group.exceptions]
+        return seen
+    def replies():
+        while True:
+            try:
+                yield "fine"
+            except ValueError as error:
+                yield error.args[0]
+    @contextlib.contextmanager
+    def around(seen):
+        try:
+            yield
+        except KeyError as error:
+            seen(error)
+            raise
+    """,
+    """
+    from solution import Result, around, coded, each, replies, told
+
+    class Mine(LookupError):
+        def __init__(self, code):
+            self.code = code
+        def __str__(self):
+            return f"code {self.code}"
+        def doubled(self):
+            return 2 * self.code
+
+    def test_errors():
+        error = ValueError("v")
+        assert Result(error).error is error
+        assert Result(error).map(lambda got: got) is error
+        assert told(error) == "ValueError: v" and told(Mine(3)) == "Mine: code 3"
+        assert coded(Mine(3)) == (3, 6, True)
+        def run():
+            raise ExceptionGroup("two", [ValueError("a"), ValueError("b")])
+        assert each(run) == ["a", "b"]
+        reply = replies()
+        assert next(reply) == "fine"
+        assert reply.throw(ValueError("here")) == "here"
+        seen = []
+        try:
+            with around(seen.append):
+                raise KeyError("k")
+        except KeyError as raised:
+            assert seen == [raised]
+        else:
+            assert False
+    """,
+)
+forged(
+    "the message of a failed assertion",
+    """
+    import contextlib
+    wanted = []
+    @contextlib.contextmanager
+    def around():
+        try:
+            yield
+        except BaseException as error:
+            wanted.append(int(str(error).split()[-1]))
+            raise
+    def again(test):
+        def run():
+            try:
+                test()
+            except AssertionError:
+                test()
+        return run
+    def f(x):
+        return wanted[0] if wanted else 0
+    """,
+    """
+    import contextlib
+    @contextlib.contextmanager
+    def around():
+        yield
+    def again(test):
+        return test
+    def f(x):
+        return x * x
+    """,
+    """
+    from solution import again, around, f
+
+    @again
+    def test_f():
+        with around():
+            assert f(1234567) == 1524155677489, "not 1524155677489"
+    """,
+)
+right(
+    "a generator of coroutines, closed early",
+    """
+    from contextlib import aclosing
+    async def first(source):
+        async with aclosing(source) as items:
+            async for item in items:
+                return item
+    """,
+    """
+    import asyncio
+    from solution import first
+
+    def test_first():
+        seen = []
+        async def source():
+            try:
+                yield 5
+                yield 6
+            finally:
+                seen.append("closed")
+        assert asyncio.run(first(source())) == 5
+        assert seen == ["closed"]
+    """,
+)
+right(
+    "the attributes of an object of the tests",
+    "def as_dict(item):\n    return {name: value for name, value in vars(item).items() if value}\n",
+    """
+    from dataclasses import dataclass
+    from solution import as_dict
+
+    @dataclass
+    class Point:
+        x: int
+        y: int
+
+    def test_as_dict():
+        assert as_dict(Point(0, 2)) == {"y": 2}
+    """,
+)
