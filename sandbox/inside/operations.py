@@ -78,7 +78,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "iter": iter,
     "next": next,
     "send": lambda target, value: target.send(value),
-    "throw": lambda target, *error: target.throw(*error),
+    "throw": lambda target, *error: target.throw(*error[:2]),  # a traceback stays where it is
     "reversed": reversed,
     "divmod": divmod,
     "isinstance": isinstance,

@@ -63,6 +63,11 @@ class References:
         """An object that both sides have. Raises ValueError."""
         raise NotImplementedError
 
+    def _own_error(self, number: int) -> BaseException | None:
+        """Our exception of that number, if it may come back as it is."""
+        own = self._owned[number - 1]
+        return own if isinstance(own, BaseException) else None
+
     def _original(self, number: int) -> Any:
         """What stands for their exception of that number, but cannot be raised."""
         raise NotImplementedError
@@ -144,11 +149,14 @@ class References:
         return type(name, (base,), EXCEPTION)
 
     def _error_parts(self, error: BaseException) -> Any:
-        """(classes, arguments, attributes, number, text) of an exception of ours.
+        """(classes, arguments, attributes, number, text) of an exception.
 
-        Number and text only if the other side does not know its class; else 0 and None.
+        Number and text only if the other side does not know its class; else 0 and None. Of one that
+        stands for the other side's, the number is negative, and there is nothing else.
         """
         kind = type(error)
+        if (theirs := self._number_of(error)) is not None:
+            return self.exception_chain(kind), (), {}, -theirs, None
         state = {n: v for n, v in vars(error).items() if n[:1] != "_" or n == "__notes__"}
         for name in ("filename", "filename2", "name"):  # which its arguments do not have
             if type(value := getattr(error, name, None)) is str:
@@ -171,6 +179,8 @@ class References:
     def _error(
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
     ) -> BaseException:
+        if type(number) is int and number < 0 and (own := self._own_error(-number)) is not None:
+            return own
         kind = self.exception_class([tuple(c) for c in classes])
         error = kind.__new__(kind, *arguments)
         # Python's own classes need it: CPython reads fields of a StopIteration that only `__init__`

@@ -82,6 +82,8 @@ class JudgePeer(Peer):
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         self.answered = self.answered or operation != "get"
+        if operation == "throw":
+            self._thrown(*arguments[1:])
         found = super().ask(operation, *arguments, **keywords)
         # A constant may be the answer.
         self.answered = self.answered or not (is_stand_in(found) and callable(found))
@@ -174,6 +176,12 @@ class JudgePeer(Peer):
             if EXCUSED not in vars(part):
                 self.failed = self.failed or part
 
+    def _thrown(self, *arguments: Any) -> None:
+        """Record a failed assertion that is raised in a generator of the candidate."""
+        for error in arguments:
+            if isinstance(error, AssertionError) and error.__traceback__ is not None:
+                self._note(error)
+
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
         operations = OPERATIONS if operation in OPERATIONS else self._tasks.operations
         if operation not in operations:
@@ -229,6 +237,11 @@ class JudgePeer(Peer):
 
         return types.new_class(name, (base,), {"metaclass": Meta}, lambda n: n.update(EXCEPTION))
 
+    def _own_error(self, number: int) -> BaseException | None:
+        own = super()._own_error(number)
+        # A failed assertion stays one of the tests.
+        return None if own is None or any(_failures(own)) else own
+
     def _original(self, number: int) -> Any:
         return instance(library_class("builtins", "BaseException"), Inner(self, number))
 
@@ -278,10 +291,13 @@ def _parts(error: BaseException) -> Iterator[BaseException]:
 
 
 def _failures(error: BaseException) -> Iterator[AssertionError]:
-    """The failed assertions of the tests in an error."""
+    """The failed assertions of the tests in an error, and those that it was raised after."""
     for part in _parts(error):
-        if isinstance(part, AssertionError) and _RAISED not in vars(part):
-            yield part
+        earlier: BaseException | None = part
+        while earlier is not None:
+            if isinstance(earlier, AssertionError) and _RAISED not in vars(earlier):
+                yield earlier
+            earlier = earlier.__context__
 
 
 def _of_the_library(item: Any) -> tuple[str, str] | None:

@@ -1151,9 +1151,11 @@ right(
     class Result:
         def __init__(self, error):
             self.error = error
+        def get(self):
+            raise self.error
         def map(self, function):
             try:
-                raise self.error
+                self.get()
             except ValueError as error:
                 return function(error)
     def told(error):
@@ -1195,6 +1197,12 @@ right(
         error = ValueError("v")
         assert Result(error).error is error
         assert Result(error).map(lambda got: got) is error
+        try:
+            Result(error).get()
+        except ValueError as raised:
+            assert raised is error
+        else:
+            assert False
         assert told(error) == "ValueError: v" and told(Mine(3)) == "Mine: code 3"
         assert coded(Mine(3)) == (3, 6, True)
         def run():
@@ -1293,5 +1301,108 @@ right(
 
     def test_as_dict():
         assert as_dict(Point(0, 2)) == {"y": 2}
+    """,
+)
+
+# --- a failed assertion, and another error in its place ---
+
+TRANSACTION = """
+class Transaction:
+    def __init__(self):
+        self.pending = []
+    def add(self, item):
+        self.pending.append(item)
+    {a}def __{e}enter__(self):
+        return self
+    {a}def __{e}exit__(self, kind, error, trace):
+        self.pending.clear()
+"""
+REPLACED = """
+class Transaction:
+    pending = []
+    def add(self, item):
+        pass
+    {a}def __{e}enter__(self):
+        return self
+    {a}def __{e}exit__(self, kind, error, trace):
+        if error is not None:
+            raise KeyError from error
+"""
+for name, words in {
+    "with": {"a": "", "e": ""},
+    "async with": {"a": "async ", "e": "a"},
+}.items():
+    forged(
+        f"another error, of '{name}'",
+        REPLACED.format(**words),
+        TRANSACTION.format(**words),
+        f"""
+        import unittest
+        from solution import Transaction
+
+        class TestTransaction(unittest.IsolatedAsyncioTestCase):
+            async def test_rollback(self):
+                made = Transaction()
+                with self.assertRaises(KeyError):
+                    {words["a"]}with made:
+                        made.add(1)
+                        self.assertEqual(made.pending, [1])
+                        raise KeyError
+                self.assertEqual(made.pending, [])
+        """,
+    )
+forged(
+    "another error, of 'finally' in a callback",
+    "def run(look):\n    try:\n        look(1)\n    except BaseException:\n        return 1\ndef close():\n    raise ValueError\n",
+    "def run(look):\n    look(2)\n    return 1\ndef close():\n    pass\n",
+    """
+    from solution import close, run
+
+    def test_run():
+        def look(got):
+            try:
+                assert got == 2
+            finally:
+                close()
+        assert run(look) == 1
+    """,
+)
+forged(
+    "an assertion that a generator swallows",
+    "def opened():\n    try:\n        yield 1\n    except BaseException:\n        pass\ndef f(x):\n    return 0\n",
+    "def opened():\n    yield 1\ndef f(x):\n    return x * x\n",
+    """
+    from contextlib import contextmanager
+    from solution import f, opened
+
+    def test_f():
+        assert f(0) == 0
+        with contextmanager(opened)():
+            got = f(3)
+            assert got == 9
+    """,
+)
+right(
+    "another error in the place of one that is no assertion's",
+    """
+    from contextlib import contextmanager
+    @contextmanager
+    def translated(kind, other):
+        try:
+            yield
+        except kind as error:
+            raise other(str(error)) from error
+    """,
+    """
+    import unittest
+    from solution import translated
+
+    class TestTranslated(unittest.TestCase):
+        def test_translated(self):
+            with self.assertRaises(ValueError) as seen:
+                with translated(KeyError, ValueError):
+                    self.assertEqual(1, 1)
+                    {}["k"]
+            self.assertIsInstance(seen.exception.__cause__, KeyError)
     """,
 )
