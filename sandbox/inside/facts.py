@@ -8,7 +8,6 @@ candidate could also cause honestly: that an object has a certain class (`standi
 from __future__ import annotations
 
 import collections
-import importlib
 import inspect
 import itertools
 import sys
@@ -184,10 +183,6 @@ def function_facts(function: Any, annotation: Callable[[Any], Any]) -> tuple[Any
     return *names, function.__doc__, signature, awaited
 
 
-def _copy(name: str) -> Callable[[Any], Any]:
-    return lambda item: getattr(importlib.import_module("copy"), name)(item)
-
-
 _SCALARS = frozenset({int, float, bool, str, type(None)})
 
 
@@ -215,7 +210,5 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "plain": exact,
     "code": _code,
     "signature": _signature,
-    "copy": _copy("copy"),
-    "deepcopy": _copy("deepcopy"),
 }
 """The operations that tests may request on a candidate's object, by name."""

@@ -12,7 +12,7 @@ EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions that may
 _TEXTS = {
     "str": ("__str__", "__repr__"),
     "repr": ("__repr__",),
-    "format": ("__format__", "__str__"),
+    "format": ("__format__", "__str__", "__repr__"),
 }
 
 

@@ -169,16 +169,17 @@ def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awai
     def call(*arguments: Any, **keywords: Any) -> Any:
         while arguments and arguments[-1] is ...:  # a default, of which the signature has no more
             arguments = arguments[:-1]
-        return handle(*arguments, **keywords)
+        return handle(*arguments, **{n: v for n, v in keywords.items() if v is not ...})
 
     async def wait(*arguments: Any, **keywords: Any) -> Any:
         return await call(*arguments, **keywords)
 
     made: Any = wait if awaited else call
-    made.__name__, made.__qualname__, made.__doc__, made.__module__ = name, qualified, doc, "tests"
     if found is not None:
-        signature = made.__signature__ = signatures.signature(found)
-        made.__annotations__ = signatures.annotated(signature)
+        signature = signatures.signature(found)
+        made = signatures.shaped(signature, call, awaited=awaited)
+        made.__signature__, made.__annotations__ = signature, signatures.annotated(signature)
+    made.__name__, made.__qualname__, made.__doc__, made.__module__ = name, qualified, doc, "tests"
     return made
 
 
@@ -204,10 +205,17 @@ class Handle:
         return found if isinstance(found, Handle) else iter(found)
 
     def __instancecheck__(self, item: object) -> bool:
-        return _inner(self)[0].ask("isinstance", item, self) is True
+        # Only objects of the tests are instances of their classes.
+        return isinstance(item, Handle) and _ask(item, "isinstance", self) is True
 
     def __subclasscheck__(self, item: object) -> bool:
-        return _inner(self)[0].ask("issubclass", item, self) is True
+        return isinstance(item, Handle) and _ask(item, "issubclass", self) is True
+
+    def __copy__(self) -> Any:
+        return _ask(self, "copy")
+
+    def __deepcopy__(self, _memory: Any) -> Any:
+        return _ask(self, "deepcopy")
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         return _ask(self, "exit", kind, error, None)

@@ -63,6 +63,10 @@ def special(target: Any, name: str) -> Any:
     return getattr(type(target), name)  # an error
 
 
+def _copy(name: str) -> Callable[[Any], Any]:
+    return lambda item: getattr(importlib.import_module("copy"), name)(item)
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, f"__{name}__") for name in (*BINARY, *BITWISE, *INPLACE, *UNARY)},
     **{name: getattr(operator, name) for name in (*ORDERINGS, "eq", "ne")},
@@ -84,6 +88,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "isinstance": isinstance,
     "issubclass": issubclass,
     "dir": dir,
+    "copy": _copy("copy"),
+    "deepcopy": _copy("deepcopy"),
     "aiter": lambda o: special(o, "__aiter__")(),
     "enter": lambda o: special(o, "__enter__")(),
     "exit": lambda o, *error: special(o, "__exit__")(*error),

@@ -78,6 +78,7 @@ class JudgePeer(Peer):
         self.evidence = self.answered = False
         self.failed: AssertionError | None = None
         self._tasks = Tasks(self._note)
+        self._methods: dict[types.MethodType, types.MethodType] = {}
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
@@ -114,6 +115,8 @@ class JudgePeer(Peer):
         )
 
     def refer(self, item: Any) -> Parts:
+        if type(item) is types.MethodType:  # a new object whenever it is looked up
+            item = self._methods.setdefault(item, item)
         if found := _of_the_library(item):
             return reference(0), (found,)
         return super().refer(item)

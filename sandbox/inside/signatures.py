@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import types
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["annotated", "code", "signature"]
+__all__ = ["annotated", "code", "shaped", "signature"]
 
 
 def code(found: Any) -> Any:
@@ -50,3 +52,25 @@ def annotated(found: Any) -> dict[str, Any]:
     given = {p.name: p.annotation for p in found.parameters.values()}
     given["return"] = found.return_annotation
     return {name: kind for name, kind in given.items() if kind is not found.empty}
+
+
+def shaped(found: Any, call: Callable[..., Any], *, awaited: bool) -> Any:
+    """A function that takes the parameters of a signature, and calls another one with them."""
+    several = any(p.kind is p.VAR_POSITIONAL for p in found.parameters.values())
+    passed = []
+    for p in found.parameters.values():
+        # By name, because a default before it may be left out; but not before `*arguments`.
+        named = p.kind is p.POSITIONAL_OR_KEYWORD and p.default is not p.empty and not several
+        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        passed.append(f"{p.name}=" * (named or p.kind is p.KEYWORD_ONLY) + stars + p.name)
+    plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    names = {"__gatekeeper_call__": call}
+    exec(_code(str(found.__class__(plain)), ", ".join(passed), awaited), names)
+    return names["made"]
+
+
+@functools.lru_cache(maxsize=100)
+def _code(parameters: str, passed: str, awaited: bool) -> types.CodeType:
+    first, wait = ("async ", "await ") if awaited else ("", "")
+    source = f"{first}def made{parameters}: return {wait}__gatekeeper_call__({passed})"
+    return compile(source, "tests", "exec", dont_inherit=True)

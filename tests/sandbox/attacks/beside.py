@@ -1304,6 +1304,91 @@ right(
     """,
 )
 
+# --- objects of the tests ---
+
+right(
+    "objects of the tests, examined and copied",
+    """
+    import copy
+    def of_kind(items, kind):
+        return [item for item in items if isinstance(item, kind)]
+    def told(item):
+        return f"{item}", repr(item)
+    def older(item):
+        made = copy.copy(item)
+        made.age += 1
+        return made
+    class Subject:
+        def __init__(self):
+            self.observers = []
+        def attach(self, observer):
+            self.observers.append(observer)
+        def detach(self, observer):
+            self.observers.remove(observer)
+        def notify(self, event):
+            for observer in self.observers:
+                observer(event)
+    """,
+    """
+    from solution import Subject, of_kind, older, told
+
+    class Dog:
+        def __init__(self, age):
+            self.age, self.seen = age, []
+        def __repr__(self):
+            return f"Dog({self.age})"
+        def hear(self, event):
+            self.seen.append(event)
+
+    def test_dogs():
+        dog = Dog(3)
+        assert of_kind([1, dog, "Dog", KeyError()], Dog) == [dog]
+        assert told(dog) == ("Dog(3)", "Dog(3)")
+        assert older(dog).age == 4 and dog.age == 3
+        subject = Subject()
+        subject.attach(dog.hear)
+        subject.notify("a")
+        subject.detach(dog.hear)
+        subject.notify("b")
+        assert dog.seen == ["a"]
+    """,
+)
+right(
+    "the parameters of a function of the tests",
+    """
+    import inspect
+    def curry(function, *given):
+        if len(given) == function.__code__.co_argcount:
+            return function(*given)
+        return lambda item: curry(function, *given, item)
+    def called(function, *arguments, **keywords):
+        bound = inspect.signature(function).bind(*arguments, **keywords)
+        bound.apply_defaults()
+        try:
+            return function(*bound.args, **bound.kwargs), function(*arguments, **keywords)
+        except TypeError as error:
+            return str(error)
+    """,
+    """
+    import asyncio
+    from solution import called, curry
+
+    def test_parameters():
+        assert curry(lambda a, b, c: a + b * c)(1)(2)(3) == 7
+        def several(a, /, b, c=3, *more, d=4, **others):
+            return a, b, c, more, d, others
+        assert called(several, 1, 2) == ((1, 2, 3, (), 4, {}),) * 2
+        assert called(several, 1, b=2, d=5, e=6) == ((1, 2, 3, (), 5, {"e": 6}),) * 2
+        assert called(several, 1, 2, 9, 8) == ((1, 2, 9, (8,), 4, {}),) * 2
+        assert called(lambda a=1, b=2: (a, b), b=5) == ((1, 5),) * 2
+        async def later(a, *, b=2):
+            return a + b
+        async def main():
+            return [await made for made in called(later, 1)]
+        assert asyncio.run(main()) == [3, 3]
+    """,
+)
+
 # --- a failed assertion, and another error in its place ---
 
 TRANSACTION = """
