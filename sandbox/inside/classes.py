@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
+from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES
 from gatekeeper.sandbox.inside.operations import importable
@@ -59,7 +59,8 @@ def candidate_class(
     if type(more.get("match_args")) is tuple:
         type.__setattr__(made, "__match_args__", more["match_args"])
     if type(more.get("fields")) is list:
-        _as_dataclass(made, more["fields"])
+        for attribute, value in signatures.dataclass_attributes(more["fields"]).items():
+            type.__setattr__(made, attribute, value)
     if plain is not None and not value:
         # `isinstance(x, list)` reads `__class__`.
         kind.shown = _new_class(name, (made, plain), {})
@@ -94,14 +95,6 @@ def library_class(module: str, name: str) -> Any:
 
 def _new_class(name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
     return type.__new__(RemoteClass, name, bases, {"__module__": "candidate", **namespace})
-
-
-def _as_dataclass(made: type, fields: list[Any]) -> None:
-    """Set the fields that `dataclasses` reads; their values come from the object itself."""
-    names = [name for name in fields if type(name) is str and name.isidentifier()]
-    like = dataclasses.make_dataclass("like", names)
-    for attribute in ("__dataclass_fields__", "__dataclass_params__"):
-        type.__setattr__(made, attribute, getattr(like, attribute))
 
 
 for _name in ("function", "method", "module", "generator"):

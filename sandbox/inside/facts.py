@@ -8,6 +8,7 @@ candidate could also cause honestly: that an object has a certain class (`standi
 from __future__ import annotations
 
 import collections
+import functools
 import inspect
 import itertools
 import sys
@@ -24,6 +25,7 @@ __all__ = [
     "class_facts",
     "exact",
     "function_facts",
+    "handle_facts",
     "object_facts",
 ]
 
@@ -89,6 +91,18 @@ def object_facts(item: Any) -> tuple[Any, ...]:
     if any(base in IMMUTABLE for base in kind.__mro__):
         return "value", kind, exact(item)
     return "object", kind
+
+
+@functools.lru_cache(maxsize=100)
+def handle_facts(kind: Any) -> tuple[Any, ...]:
+    """(special methods, fields of a dataclass or None) of objects of the tests."""
+    special = tuple(
+        name
+        for name in sorted(FORWARDED)
+        if (found := _first(kind, name)) is not None and found is not vars(object).get(name)
+    )
+    fields = _first(kind, "__dataclass_fields__")
+    return special, tuple(fields) if type(fields) is dict else None
 
 
 def standard(kind: type) -> bool:

@@ -50,7 +50,6 @@ class CandidatePeer(Peer):
     ) -> None:
         super().__init__(connection)
         self._operations = {**facts.OPERATIONS, **Tasks().operations, **(more or {})}
-        self._kinds = dict(_KINDS)
         self._functions: dict[int, int] = {}  # numbers of functions of the tests, by id
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
         self._lent: deque[Any] = deque(maxlen=LOANS)  # the last loans
@@ -61,15 +60,12 @@ class CandidatePeer(Peer):
         if more:
             return self._error(about, *more)
         if name in ("function", "method"):
-            made = _function(_KINDS[name](self, number), *about)
+            made = _function(_FUNCTION(self, number), *about)
             self._functions[id(made)] = number
             return made
-        if about:
+        if type(about) is list:
             return self.exception_class([tuple(c) for c in about])
-        kind = self._kinds.get(name)
-        if kind is None:
-            kind = self._kinds[name] = _handle_kind(str(name))
-        handle = kind(self, number)
+        handle = _handle_kind(name, *about)(self, number)
         return as_coroutine(handle) if name == "coroutine" else handle
 
     def _original(self, number: int) -> Any:
@@ -200,10 +196,6 @@ class Handle:
     def __delattr__(self, name: str) -> None:
         _ask(self, "delete", name)
 
-    def __iter__(self) -> Iterator[Any]:
-        found: Iterator[Any] = _ask(self, "iter")
-        return found if isinstance(found, Handle) else iter(found)
-
     def __instancecheck__(self, item: object) -> bool:
         # Only objects of the tests are instances of their classes.
         return isinstance(item, Handle) and _ask(item, "isinstance", self) is True
@@ -216,6 +208,17 @@ class Handle:
 
     def __deepcopy__(self, _memory: Any) -> Any:
         return _ask(self, "deepcopy")
+
+    def __dir__(self) -> Any:
+        return _ask(self, "dir")
+
+
+class _Special:
+    """Special methods of handles: a handle has those that the class of the object has."""
+
+    def __iter__(self) -> Iterator[Any]:
+        found: Iterator[Any] = _ask(self, "iter")
+        return found if isinstance(found, Handle) else iter(found)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         return _ask(self, "exit", kind, error, None)
@@ -233,27 +236,31 @@ class Handle:
         return await Waiting(functools.partial(_ask, self), "aexit", kind, error, None)
 
 
-def _operation(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+def _operation(name: str) -> Callable[..., Any]:
     def ask(self: Any, /, *others: Any, **keywords: Any) -> Any:
-        operands = (*others, self) if reflected else (self, *others)
-        return _inner(self)[0].ask(name, *operands, **keywords)
+        return _ask(self, name, *others, **keywords)
 
     return ask
 
 
 for _name in (*BINARY, *BITWISE, "divmod"):
-    setattr(Handle, f"__{_name}__", _operation(_name))
-    setattr(Handle, f"__r{_name}__", _operation(_name, reflected=True))
+    setattr(_Special, f"__{_name}__", _operation(_name))
+    setattr(_Special, f"__r{_name}__", _operation(f"r{_name}"))
 for _name in (*ORDERINGS, *UNARY, *CONVERSIONS, "eq", "ne", "call", "contains", "getitem"):
-    setattr(Handle, f"__{_name}__", _operation(_name))
-for _name in ("setitem", "delitem", "next", "reversed", "dir", "enter", "aiter"):
-    setattr(Handle, f"__{_name}__", _operation(_name))
+    setattr(_Special, f"__{_name}__", _operation(_name))
+for _name in ("setitem", "delitem", "next", "reversed", "enter", "aiter"):
+    setattr(_Special, f"__{_name}__", _operation(_name))
 
 
-def _handle_kind(name: str) -> type[Handle]:
-    """A class of handles with the name of the objects that they stand for."""
-    return type(name, (Handle,), {"__slots__": ()})
+@functools.lru_cache(maxsize=1000)
+def _handle_kind(
+    name: str, special: tuple[str, ...], fields: tuple[str, ...] | None
+) -> type[Handle]:
+    """A class of handles for the objects of a class; see `facts.handle_facts`."""
+    namespace = {n: vars(_Special)[n] for n in special if n in vars(_Special)}
+    if fields is not None:
+        namespace |= signatures.dataclass_attributes(fields)
+    return type(name, (Handle,), {"__slots__": (), **namespace})
 
 
-# Made before the fork, because making a class of so many methods is slow.
-_KINDS = {name: _handle_kind(name) for name in ("function", "method", "module", "type")}
+_FUNCTION = _handle_kind("function", ("__call__",), None)

@@ -63,6 +63,10 @@ def special(target: Any, name: str) -> Any:
     return getattr(type(target), name)  # an error
 
 
+def _reflected(operate: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    return lambda target, other: operate(other, target)
+
+
 def _copy(name: str) -> Callable[[Any], Any]:
     return lambda item: getattr(importlib.import_module("copy"), name)(item)
 
@@ -70,6 +74,8 @@ def _copy(name: str) -> Callable[[Any], Any]:
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, f"__{name}__") for name in (*BINARY, *BITWISE, *INPLACE, *UNARY)},
     **{name: getattr(operator, name) for name in (*ORDERINGS, "eq", "ne")},
+    **{f"r{name}": _reflected(getattr(operator, f"__{name}__")) for name in (*BINARY, *BITWISE)},
+    "rdivmod": _reflected(divmod),
     **CONVERSIONS,
     "call": lambda target, /, *arguments, **keywords: target(*arguments, **keywords),
     "get": getattr,

@@ -139,12 +139,12 @@ class JudgePeer(Peer):
         if issubclass(type(item), BaseException):
             *shown, _, text = self._shown(item)
             return type(item).__name__, *shown, self.export(item), text
-        classes = None
         if isinstance(item, type) and issubclass(item, BaseException):
-            classes = self.exception_chain(item)
+            return type(item).__name__, self.exception_chain(item)
         if isinstance(item, types.FunctionType | types.MethodType):
             return type(item).__name__, facts.function_facts(item, self._annotation)
-        return type(item).__name__, classes
+        kind: Any = type(item)
+        return kind.__name__, facts.handle_facts(kind)
 
     def _annotation(self, kind: Any) -> Any:
         """What the candidate sees of an annotation: classes only that it was given, or knows."""

@@ -1,14 +1,15 @@
-"""Rebuilds the attributes of a function that `inspect` reads, from the facts of `facts.py`."""
+"""Rebuilds what `inspect` and `dataclasses` read of an object, from the facts of `facts.py`."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["annotated", "code", "shaped", "signature"]
+__all__ = ["annotated", "code", "dataclass_attributes", "shaped", "signature"]
 
 
 def code(found: Any) -> Any:
@@ -52,6 +53,13 @@ def annotated(found: Any) -> dict[str, Any]:
     given = {p.name: p.annotation for p in found.parameters.values()}
     given["return"] = found.return_annotation
     return {name: kind for name, kind in given.items() if kind is not found.empty}
+
+
+def dataclass_attributes(fields: Iterable[Any]) -> dict[str, Any]:
+    """Those of a class with these fields; their values come from the object itself."""
+    names = [name for name in fields if type(name) is str and name.isidentifier()]
+    like = dataclasses.make_dataclass("like", names)
+    return {n: getattr(like, n) for n in ("__dataclass_fields__", "__dataclass_params__")}
 
 
 def shaped(found: Any, call: Callable[..., Any], *, awaited: bool) -> Any:

@@ -1354,6 +1354,64 @@ right(
     """,
 )
 right(
+    "what objects of the tests can do",
+    """
+    import dataclasses
+    from collections.abc import Iterable
+    def resolved(item):
+        return item() if callable(item) else item
+    def flat(item):
+        if isinstance(item, Iterable) and not isinstance(item, str):
+            return [part for inner in item for part in flat(inner)]
+        return [item]
+    def as_dict(item):
+        return dataclasses.asdict(item) if dataclasses.is_dataclass(item) else {}
+    """,
+    """
+    from dataclasses import dataclass
+    from solution import as_dict, flat, resolved
+
+    class Size:
+        def __init__(self, n):
+            self.n = n
+    class Sizes:
+        def __iter__(self):
+            return iter([1, "ab"])
+    class Make:
+        def __call__(self):
+            return 5
+    @dataclass
+    class Point:
+        x: int
+        y: object
+
+    def test_objects():
+        size = Size(2)
+        assert resolved(size) is size and resolved(Make()) == 5
+        assert flat([size, Sizes(), [3]]) == [size, 1, "ab", 3]
+        assert as_dict(Point(1, Point(2, [3]))) == {"x": 1, "y": {"x": 2, "y": [3]}}
+        assert as_dict(size) == {}
+    """,
+)
+right(
+    "a sum of objects of the tests",
+    "def total(items):\n    return sum(items), 2 - items[0]\n",
+    """
+    from solution import total
+
+    class Size:
+        def __init__(self, n):
+            self.n = n
+        def __radd__(self, other):
+            return self.n + other
+        def __rsub__(self, other):
+            return other - self.n
+
+    def test_total():
+        assert total([Size(2), Size(3)]) == (5, 0)
+    """,
+)
+right(
     "the parameters of a function of the tests",
     """
     import inspect
