@@ -2,25 +2,33 @@
 
     python benchmarks/big_log.py [EVENTS] [--log FILE|DSN [--run NAME]] [--keep]
 
-A gate writes a log of EVENTS events (default 1,000,000): outputs with signals and texts, a fifth of
-them verified, verdicts, and now and then a verifier that fails, so that a reservation is released.
-It is an ordinary gate, except that its events are stored ten thousand at a time and its verifier
-knows the verdicts. The log is a temporary file, or with --log a new file or a new run in a
-PostgreSQL database.
+A gate decides on 25,000 outputs with signals and texts, a fifth of them verified, and now and then
+a verifier fails, so that a reservation is released. It is an ordinary gate, except that its
+verifier knows the verdicts. It would need hours for a log of EVENTS events (default 1,000,000), so
+its later events are copied into its log until there are that many: the same rows, with an id and a
+text of its own for each output, and the snapshot that a gate would have left, with the account, the
+counts and the open outputs of all. The first copy is read and encoded again by gatekeeper, and each
+row must come out the same; so must the account. The log is a temporary file, or with --log a new
+file or a new run in a PostgreSQL database.
 
 Then, each in a process of its own: a gate is opened on the log and closed again (resume, through
-the snapshot that the first gate left), and `gatekeeper report` makes its page. It prints seconds,
-processor seconds and the peak memory of the process.
+the snapshot), and `gatekeeper report` makes its page. It prints seconds, processor seconds and the
+peak memory of the process.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import resource
+import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from copy import deepcopy
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +37,11 @@ from _machine import machine
 
 from gatekeeper import Budget, Generation, VerificationGate
 from gatekeeper.cli import main as command
-from gatekeeper.log import Event, PostgresRun, open_log
+from gatekeeper.log import Decided, Event, PostgresRun, open_log
+from gatekeeper.log.encoding import encoded
+from gatekeeper.log.events import decode
+from gatekeeper.log.fold import LogState
+from gatekeeper.log.run import fresh_ledger
 from gatekeeper.log.snapshot import Snapshot
 from gatekeeper.policies import DEFAULT_POLICY
 from gatekeeper.types import Outcome, Verdict
@@ -37,6 +49,7 @@ from gatekeeper.types import Outcome, Verdict
 FRESH = multiprocessing.get_context("spawn")  # a fork would share this process's memory
 EVENTS = 1_000_000
 AT_ONCE = 10_000
+OUTPUTS = 25_000  # that the gate decides on
 SHAPES = 5_000  # outputs that differ in their signals; ids and texts all differ
 FAILS = 0.003  # share of verifications that end without a verdict
 DETAILS = {Verdict.FAILED: "expected 17, got 19", Verdict.INFRA_ERROR: "no container started"}
@@ -48,22 +61,22 @@ SENTENCE = (
 Place = Path | PostgresRun
 
 
-class BulkLog:
-    """A log that stores many events at a time, by means of one that stores each at once."""
+class NotedLog:
+    """A log that also keeps in memory what its gate gives it to store."""
 
     def __init__(self, place: Place) -> None:
-        self._log, self._waiting, self.events_made = open_log(place), list[Event](), 0
+        self._log = open_log(place)
+        self.made: list[Event] = []
+        self.snapshots: list[tuple[int, str, Any]] = []  # how many events it is after, key, state
 
     def append(self, events: Iterable[Event]) -> None:
-        before = len(self._waiting)
-        self._waiting.extend(events)
-        self.events_made += len(self._waiting) - before
-        if len(self._waiting) >= AT_ONCE:
-            self._store()
+        events = list(events)
+        self._log.append(events)
+        self.made += events
 
-    def _store(self) -> None:
-        self._log.append(self._waiting)
-        self._waiting.clear()
+    def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
+        self._log.keep_snapshot(key, state)
+        self.snapshots.append((len(self.made), key, json.loads(json.dumps(state))))
 
     def settings(self) -> dict[str, Any]:
         return self._log.settings()
@@ -72,15 +85,10 @@ class BulkLog:
         self._log.configure(settings)
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
-        self._store()
         return self._log.events(id_)
 
     def snapshot(self, key: str) -> Snapshot | None:
         return self._log.snapshot(key)
-
-    def keep_snapshot(self, key: str, state: Mapping[str, Any]) -> None:
-        self._store()
-        self._log.keep_snapshot(key, state)
 
     def events_after(self, seq: int) -> Iterator[Event]:
         return self._log.events_after(seq)
@@ -89,7 +97,6 @@ class BulkLog:
         return self._log.decided_ids(seq)
 
     def close(self) -> None:
-        self._store()
         self._log.close()
 
 
@@ -130,27 +137,120 @@ def shapes(rng: np.random.Generator) -> list[tuple[Generation, float]]:
 
 def write(place: Place, count: int) -> int:
     """Write a log of at least `count` events; returns how many it has."""
+    log = NotedLog(place)
+    settings = decide(log)
+    (first, _, before), (last, key, after) = log.snapshots[1], log.snapshots[-1]
+    assert last == len(log.made)
+    block = [event for event in log.made[first:] if event.id]
+    copies = max(-(-(count - last) // len(block)), 0)
+    if copies:
+        check(settings, log.made, block, before, after)
+        store(place, last, copied(block, copies))
+        with open_log(place) as written:
+            written.keep_snapshot(key, grown(before, after, copies))
+    return last + copies * len(block)
+
+
+def decide(log: NotedLog) -> dict[str, Any]:
+    """Open a gate on an empty log, let it decide, and close it; returns its settings."""
     rng = np.random.default_rng(0)
-    of, vocabulary, i = shapes(rng), SENTENCE.split(), 0
-    log = BulkLog(place)
+    of, vocabulary = shapes(rng), SENTENCE.split()
     with gate(log) as opened:
-        while log.events_made < count:
-            which = rng.integers(SHAPES, size=AT_ONCE).tolist()
-            words = rng.integers(len(vocabulary), size=(AT_ONCE, 60)).tolist()
-            for shape, chosen, (draw, fails) in zip(
-                which, words, rng.random((AT_ONCE, 2)).tolist(), strict=True
-            ):
-                output, wrong = of[shape]
-                text = " ".join([vocabulary[word] for word in chosen])
-                made = Generation(
-                    f"output-{i}", text, output.logprob, output.top1, output.top2,
-                    output.prompt_tokens, output.output_tokens, output.model,
-                    output.finish_reason, output.k_seen,
-                )  # fmt: skip
-                verdict = Verdict.FAILED if draw < wrong else Verdict.PASSED
-                opened.maybe_verify(made, Verdict.INFRA_ERROR if fails < FAILS else verdict)
-                i += 1
-    return log.events_made
+        for i in range(OUTPUTS):
+            output, wrong = of[rng.integers(SHAPES)]
+            text = " ".join([vocabulary[word] for word in rng.integers(len(vocabulary), size=60)])
+            made = Generation(
+                f"output-{i}", text, output.logprob, output.top1, output.top2,
+                output.prompt_tokens, output.output_tokens, output.model,
+                output.finish_reason, output.k_seen,
+            )  # fmt: skip
+            draw, fails = rng.random(2)
+            verdict = Verdict.FAILED if draw < wrong else Verdict.PASSED
+            opened.maybe_verify(made, Verdict.INFRA_ERROR if fails < FAILS else verdict)
+        return log.settings()
+
+
+def id_in(copy: int, id_: str) -> str:
+    """The id of an output in the copy of this number, from 1."""
+    return f"output-{int(id_.removeprefix('output-')) + copy * OUTPUTS}"
+
+
+def copied(block: Sequence[Event], copies: int) -> Iterator[tuple[str, str, str]]:
+    """Kind, id and JSON of copies of the events, with other ids and texts."""
+    rng = np.random.default_rng(1)
+    texts = " ".join(rng.choice(SENTENCE.split(), size=200_000).tolist())
+    rows = []
+    for event, (kind, id_, data) in zip(block, encoded(block, "big log"), strict=True):
+        size = len(event.generation.text) if isinstance(event, Decided) else 0
+        number = int(id_.removeprefix("output-"))
+        rows.append((kind, number, data[: -size - 2] if size else data, size))
+    for copy in range(1, copies + 1):
+        starts = rng.integers(len(texts) - 1000, size=len(rows)).tolist()
+        for (kind, number, data, size), start in zip(rows, starts, strict=True):
+            id_ = f"output-{number + copy * OUTPUTS}"
+            yield kind, id_, f'{data}{texts[start : start + size]}"}}' if size else data
+
+
+def store(place: Place, last: int, rows: Iterator[tuple[str, str, str]]) -> None:
+    """Append rows as the log of this kind does, but many at a time."""
+    if isinstance(place, PostgresRun):
+        import psycopg  # the extra `postgres`
+
+        with psycopg.connect(place.dsn) as db, db.cursor() as cursor:
+            query = "SELECT run FROM gatekeeper.runs WHERE name = %s"
+            (run,) = cursor.execute(query, (place.name,)).fetchone() or (0,)
+            with cursor.copy("COPY gatekeeper.events (run, n, kind, id, data) FROM STDIN") as copy:
+                for n, row in enumerate(rows, last + 1):
+                    copy.write_row((run, n, *row))
+        return
+    with closing(sqlite3.connect(place, isolation_level=None)) as file:
+        statement = "INSERT INTO events (at, kind, id, data) VALUES (?, ?, ?, ?)"
+        while part := [(time.time(), *row) for row in islice(rows, AT_ONCE)]:
+            file.execute("BEGIN")
+            file.executemany(statement, part)
+            file.execute("COMMIT")
+
+
+def grown(before: Any, after: Any, copies: int) -> dict[str, Any]:
+    """The state after the copies: numbers have grown by as much as in the events copied, and
+    outputs are open in each."""
+    state: dict[str, Any] = deepcopy(after)
+    new, then, now = state["gate"], before["gate"], after["gate"]
+    for name in ("counts", "decisions", "verdicts"):
+        new[name] = {key: n + copies * (n - then[name][key]) for key, n in now[name].items()}
+    for name in ("seen", "spent", "known"):
+        of = zip(now["ledger"][name], then["ledger"][name], strict=True)
+        new["ledger"][name] = [n + copies * (n - m) for n, m in of]
+    known = new["ledger"]["known"]
+    known[2] = now["ledger"]["known"][2]  # the costliest
+    new["ledger"]["base"] += copies * (now["ledger"]["base"] - then["ledger"]["base"])
+    released = new["ledger"]["released"]
+    opened = [output for output in now["open"] if output[0] not in then["ledger"]["released"]]
+    for copy in range(1, copies + 1):
+        for id_, *more in opened:
+            new["open"].append([id_in(copy, id_), *more])
+            released[id_in(copy, id_)] = released[id_]
+    return state
+
+
+def check(
+    settings: Mapping[str, Any],
+    made: Sequence[Event],
+    block: Sequence[Event],
+    before: Any,
+    after: Any,
+) -> None:
+    """A copy is what gatekeeper would have written, and what follows from it."""
+    rows = list(copied(block, 1))
+    copy = [decode(kind, id_, json.loads(data)) for kind, id_, data in rows]
+    assert encoded(copy, "copy") == rows
+    state = LogState(fresh_ledger(settings, "big log"))
+    for event in chain(made, copy):
+        state.apply(event)
+    expected = grown(before, after, 1)["gate"]
+    assert expected["ledger"] == json.loads(json.dumps(state.ledger.state()))
+    assert expected["counts"] == {name: getattr(state, name) for name in state.COUNTS}
+    assert (expected["decisions"], expected["verdicts"]) == (state.decisions, state.verdicts)
 
 
 def resume(place: Place) -> str:
