@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from gatekeeper.sandbox.inside.codec import encode
+from gatekeeper.sandbox.inside.facts import handle_facts
 from gatekeeper.sandbox.inside.guard import Guard
-from gatekeeper.sandbox.inside.handles import CandidatePeer, Handle
+from gatekeeper.sandbox.inside.handles import _FUNCTION, CandidatePeer, Handle
 from gatekeeper.sandbox.inside.judge import judge
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.wire import frame, head
@@ -38,7 +39,7 @@ def two_peers(*things: object) -> Iterator[list[Any]]:
             yield [
                 handle_of(candidate, candidate.meant(number, tests._describe(thing)))
                 if callable(thing) and not isinstance(thing, type)
-                else candidate.meant(number, (type(thing).__name__, None))
+                else candidate.meant(number, (type(thing).__name__, handle_facts(type(thing))))
                 for number, thing in zip(numbers, things, strict=True)
             ]
         finally:
@@ -49,7 +50,7 @@ def two_peers(*things: object) -> Iterator[list[Any]]:
 def handle_of(candidate: CandidatePeer, given: Any) -> Any:
     """The handle behind a function of the tests, for questions that the function would not ask."""
     number = candidate._number_of(given) if type(given) is types.FunctionType else None
-    return given if number is None else candidate._kinds["function"](candidate, number)
+    return given if number is None else _FUNCTION(candidate, number)
 
 
 SECRET = "the secret of this module"
