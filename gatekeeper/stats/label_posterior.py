@@ -45,6 +45,7 @@ EFFECT_VARIANCE = 0.15  # prior guess of τ²: rates near 1/2 differ by 0.1 (sta
 EFFECT_WEIGHT = 4.0  # how many parts the guess counts for
 
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 
 class LabelPosterior:
@@ -80,25 +81,30 @@ class LabelPosterior:
         if self._known.all():
             return
         scale = max(float(predicted.std()), LEAST_SCALE)
-        plain = [np.ones(label.size), (predicted - predicted.mean()) / scale]
+        self._predicted = (predicted - predicted.mean()) / scale
+        self._partitions = [(of, np.unique(of[of >= 0])) for of in partitions]
         groups = [
             Group((0,), variance=25.0, weight=inf),
             Group((1,), mean=SLOPE_MEAN * scale, variance=SLOPE_VARIANCE, weight=inf),
         ]
-        for of in partitions:
-            parts = np.unique(of[of >= 0]).tolist()
-            first = len(plain)
-            plain += [(of == part).astype(np.float64) for part in parts]
-            if parts:
-                columns = tuple(range(first, len(plain)))
+        first = len(groups)
+        for _, parts in self._partitions:
+            if parts.size:
+                columns = tuple(range(first, first + parts.size))
                 groups.append(Group(columns, variance=EFFECT_VARIANCE, weight=EFFECT_WEIGHT))
-        self._design = np.column_stack(plain)
-        known = self._known
+                first += parts.size
+        known = np.flatnonzero(self._known)
         self._mode, covariance, _ = shrunk_fit(
-            self._design[known], label[known], groups, "logistic", flipped=0.0
+            self._design(known), label[known], groups, "logistic", flipped=0.0
         )
         variance, direction = np.linalg.eigh(covariance)
         self._root = direction * np.sqrt(np.maximum(variance, 0.0))
+
+    def _design(self, rows: Indices) -> FloatArray:
+        """Rows of the regression's design, (rows, d). All of them may not fit into memory."""
+        plain = [np.ones((rows.size, 1)), self._predicted[rows, None]]
+        parts = [of[rows, None] == parts for of, parts in self._partitions]
+        return np.hstack([*plain, *parts])
 
     def totals(
         self, weights: FloatArray, *, resample: bool = False
@@ -137,8 +143,9 @@ class LabelPosterior:
             label = np.broadcast_to(self.label[some], (DRAWS, some.size))
             unknown = ~self._known[some]
             if unknown.any():
-                label = label.copy()
-                label[:, unknown] = self._drawn(some[unknown], off, rng)
+                drawn = self._drawn(some[unknown], off, rng)
+                column = np.maximum(np.cumsum(unknown) - 1, 0)  # of `drawn`, of each output
+                label = np.where(unknown, drawn.take(column, axis=1), label)
             if resample:
                 chance = rng.standard_exponential(label.shape)
                 size += chance @ weights[some]
@@ -146,14 +153,14 @@ class LabelPosterior:
             found += label @ weights[some]
         return found, size
 
-    def _drawn(self, rows: Indices, off: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def _drawn(self, rows: Indices, off: FloatArray, rng: np.random.Generator) -> Flags:
         """Labels (DRAWS, rows), from coefficients that are off the mode by `off` (DRAWS, d)."""
         from scipy.special import expit
 
-        x = self._design[rows]
+        x = self._design(rows)
         odds = x @ self._mode
         variance = ((x @ self._root) ** 2).sum(axis=1)
         odds -= 0.5 * variance * (1.0 - 2.0 * expit(odds))
         p = expit(odds + off @ x.T)
-        drawn: FloatArray = (rng.random(p.shape) < p).astype(np.float64)
+        drawn: Flags = rng.random(p.shape) < p
         return drawn

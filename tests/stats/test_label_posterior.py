@@ -1,5 +1,7 @@
 """Draws of labels: known ones are exact, unknown ones follow verdicts and predictions."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -73,3 +75,16 @@ def test_equal_seeds_draw_alike() -> None:
     )
     assert (one == again).all()
     assert (one != other).any()
+
+
+def test_memory_does_not_grow_with_the_parts_of_all_outputs() -> None:
+    """A long log has millions of outputs, and the design a column for each part."""
+    n, parts = 100_000, 40
+    label = np.full(n, np.nan)
+    label[:100] = np.arange(100) % 2
+    predicted, partition = np.zeros(n), np.arange(n) % parts
+    tracemalloc.start()
+    LabelPosterior(label, predicted, [partition])
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 10 * predicted.nbytes
