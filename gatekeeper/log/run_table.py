@@ -40,7 +40,6 @@ __all__ = ["NO_VERDICT", "RunTable", "read_table"]
 NO_VERDICT = -1
 _REASON = {reason: i for i, reason in enumerate(Reason)}
 _VERDICT = {verdict: i for i, verdict in enumerate(Verdict)}
-_NUMBERS, _CODES = 8, 6  # of each output, one after another; the last 3 and 2 are of its verdict
 
 Flags = NDArray[np.bool_]
 Codes = NDArray[np.int8]
@@ -179,7 +178,11 @@ class _TableState(LogState):
         super().__init__(ledger)
         self._changes: list[HealthChange] = []
         self._ids: list[str] = []
-        self._numbers, self._codes, self._strata = array("d"), array("b"), array("q")
+        self._h, self._costs, self._propensities = array("d"), array("d"), array("d")
+        self._codes, self._strata = array("b"), array("q")
+        # Of verdicts, which only some outputs have: the output's place, and its values.
+        self._verdict_places, self._verdicts = array("q"), array("b")
+        self._label_places, self._labels = array("q"), array("d")
         self._features: dict[str, array[float]] = {}
         self._places: dict[str, int] = {}  # of `outputs`
         self._external: dict[str, Outcome] = {}  # of those not in `outputs`
@@ -208,11 +211,11 @@ class _TableState(LogState):
         if decision.verify:
             self._places[candidate.id] = place
         self._ids.append(candidate.id)
-        self._numbers.extend(
-            (h.h1, h.h2, h.h3, candidate.cost_estimate, decision.propensity, nan, nan, nan)
-        )
+        self._h.extend((h.h1, h.h2, h.h3))
+        self._costs.append(candidate.cost_estimate)
+        self._propensities.append(decision.propensity)
         reason, missing = _REASON[decision.reason], h.state is SignalState.MISSING
-        self._codes.extend((reason, decision.verify, score == score, missing, NO_VERDICT, False))
+        self._codes.extend((reason, decision.verify, score == score, missing))
         self._strata.append(-1 if decision.stratum is None else decision.stratum)
 
     def _conclude(self, place: int, outcome: Outcome, *, external: bool) -> None:
@@ -221,11 +224,10 @@ class _TableState(LogState):
         if external:
             cost = _external_cost(outcome, self.ledger.budget.unit)
         if error is not None:
-            end = (place + 1) * _NUMBERS
-            numbers = array("d", (error, _number(outcome.value), _number(cost)))
-            self._numbers[end - 3 : end] = numbers
-        end = (place + 1) * _CODES
-        self._codes[end - 2 : end] = array("b", (_VERDICT[outcome.verdict], external))
+            self._label_places.append(place)
+            self._labels.extend((error, _number(outcome.value), _number(cost)))
+        self._verdict_places.append(place)
+        self._verdicts.extend((_VERDICT[outcome.verdict], external))
 
     def table(self, settings: Mapping[str, Any]) -> RunTable:
         """The columns of all outputs. Called once, after the last event."""
@@ -241,10 +243,12 @@ class _TableState(LogState):
                 if id_ in self._external:
                     self._conclude(place, self._external[id_], external=True)
         n = len(self._ids)
-        numbers = np.array(self._numbers, dtype=np.float64).reshape(n, _NUMBERS).T.copy()
-        h1, h2, h3, cost_estimate, propensity, error, value, cost = numbers
-        codes = np.array(self._codes, dtype=np.int8).reshape(n, _CODES).T.copy()
-        reason, selected, scored, missing, verdict, external = codes
+        reason, selected, scored, missing = _columns(self._codes, 4).copy()
+        verdict, external = np.full((2, n), [[NO_VERDICT], [False]], dtype=np.int8)
+        verdict[self._verdict_places], external[self._verdict_places] = _columns(self._verdicts, 2)
+        error, value, cost = np.full((3, n), nan)
+        for column, values in zip((error, value, cost), _columns(self._labels, 3), strict=True):
+            column[self._label_places] = values
         return RunTable(
             settings,
             self.ledger,
@@ -252,10 +256,10 @@ class _TableState(LogState):
             tuple(self._changes),
             self.warmups,
             self._ids,
-            h=np.column_stack((h1, h2, h3)),
-            cost_estimate=cost_estimate,
-            propensity=propensity,
-            stratum=np.array(self._strata, dtype=np.intp),
+            h=_columns(self._h, 3).T,
+            cost_estimate=np.asarray(self._costs),
+            propensity=np.asarray(self._propensities),
+            stratum=np.asarray(self._strata, dtype=np.intp),
             features={name: _filled(column, n) for name, column in sorted(self._features.items())},
             reason=reason,
             selected=selected == 1,
@@ -272,6 +276,11 @@ class _TableState(LogState):
 
 def _number(value: float | None) -> float:
     return nan if value is None else value
+
+
+def _columns(rows: array[Any], width: int) -> NDArray[Any]:
+    """Columns (width, n) of rows that stand one after another."""
+    return np.asarray(rows).reshape(-1, width).T
 
 
 def _filled(column: array[float], n: int) -> FloatArray:
