@@ -1127,7 +1127,7 @@ right(
         def fail(self, into):
             self.lines.append("fail")
             into.append("fail")
-            raise ValueError(into)
+            raise ValueError("full")
     """,
     """
     from solution import Log, tag
@@ -1139,7 +1139,7 @@ right(
             with tag(out, "b"):
                 log.fail(out)
         except ValueError as error:
-            assert error.args == (["<b>", "fail"],)
+            assert error.args == ("full",)
         assert out == ["<b>", "fail", "</b>"]
         assert lines == log.lines == ["fail"]
     """,
