@@ -170,9 +170,13 @@ def decide(log: NotedLog) -> dict[str, Any]:
         return log.settings()
 
 
-def id_in(copy: int, id_: str) -> str:
-    """The id of an output in the copy of this number, from 1."""
-    return f"output-{int(id_.removeprefix('output-')) + copy * OUTPUTS}"
+def id_in(copy: int, number: int) -> str:
+    """The id, in the copy of this number, from 1, of an output that the gate decided on."""
+    return f"output-{number + copy * OUTPUTS}"
+
+
+def number_of(id_: str) -> int:
+    return int(id_.removeprefix("output-"))
 
 
 def copied(block: Sequence[Event], copies: int) -> Iterator[tuple[str, str, str]]:
@@ -182,13 +186,12 @@ def copied(block: Sequence[Event], copies: int) -> Iterator[tuple[str, str, str]
     rows = []
     for event, (kind, id_, data) in zip(block, encoded(block, "big log"), strict=True):
         size = len(event.generation.text) if isinstance(event, Decided) else 0
-        number = int(id_.removeprefix("output-"))
-        rows.append((kind, number, data[: -size - 2] if size else data, size))
+        rows.append((kind, number_of(id_), data[: -size - 2] if size else data, size))
     for copy in range(1, copies + 1):
         starts = rng.integers(len(texts) - 1000, size=len(rows)).tolist()
         for (kind, number, data, size), start in zip(rows, starts, strict=True):
-            id_ = f"output-{number + copy * OUTPUTS}"
-            yield kind, id_, f'{data}{texts[start : start + size]}"}}' if size else data
+            row = f'{data}{texts[start : start + size]}"}}' if size else data
+            yield kind, id_in(copy, number), row
 
 
 def store(place: Place, last: int, rows: Iterator[tuple[str, str, str]]) -> None:
@@ -228,8 +231,9 @@ def grown(before: Any, after: Any, copies: int) -> dict[str, Any]:
     opened = [output for output in now["open"] if output[0] not in then["ledger"]["released"]]
     for copy in range(1, copies + 1):
         for id_, *more in opened:
-            new["open"].append([id_in(copy, id_), *more])
-            released[id_in(copy, id_)] = released[id_]
+            new_id = id_in(copy, number_of(id_))
+            new["open"].append([new_id, *more])
+            released[new_id] = released[id_]
     return state
 
 
