@@ -187,10 +187,10 @@ class ErrorModel:
         error, covariance, _ = fitted
         weights = [error, np.pad(log_cost, (0, error.size - WIDTH))]
         if cautious:
-            fitted_columns = np.flatnonzero(np.diag(covariance))
-            off = np.zeros((fitted_columns.size, error.size))
-            square = np.ix_(fitted_columns, fitted_columns)
-            off[:, fitted_columns] = np.linalg.cholesky(covariance[square]).T
+            # Not by eigenvectors, for which OpenBLAS takes threads (`products`).
+            free = np.flatnonzero(np.diag(covariance))
+            off = np.zeros((free.size, error.size))
+            off[:, free] = np.linalg.cholesky(covariance[np.ix_(free, free)]).T
             weights += list(off)
         return cls(scales, edges, middle, np.array(weights), terms)
 

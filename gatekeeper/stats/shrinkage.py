@@ -91,9 +91,8 @@ def shrunk_fit(
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # d seen / d log odds
             per = slope / (seen * (1.0 - seen))
             weighted = x * np.sqrt(slope * per)[:, None]
-            precision = products.of_columns(
-                weighted, weighted
-            )  # Fisher's; symmetric, so half the products
+            # Fisher's; symmetric, so half the products
+            precision = products.of_columns(weighted, weighted)
             right = x.T @ (per * (y - seen)) + precision @ w
         else:
             precision, right = gram / noise, xy / noise

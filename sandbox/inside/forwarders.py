@@ -50,7 +50,8 @@ def _operator(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     """An arithmetic operator; see the rule at the head of this file."""
 
     def operate(self: Any, *others: Any) -> Any:
-        peer, trust = inner(self).peer, inner(self).trust
+        known = inner(self)
+        peer, trust = known.peer, known.trust
         informed = not all(theirs(peer, other) for other in others)
         if informed and trust in (None, Trust.RETURNED):
             raise TypeError(REFUSED.format(name))
