@@ -5,7 +5,8 @@
     python benchmarks/paper.py --renew     keep this run's figures as those of the release
 
 Each figure is relative to a loop of fixed work that runs in turns with it, and the fastest of its
-turns counts, so it changes little on another or a busy machine. benchmarks/paper.json has the
+turns counts, so it changes little on a busy machine. On another processor it may differ by half:
+one commit drew "data sets" in 1.5 units on one and in 2.2 on another. benchmarks/paper.json has the
 figures of the last release. A part may take 1.5 times as much; one that seems to take more is
 measured up to five times as long, since a machine may be disturbed for some seconds.
 """

@@ -123,11 +123,14 @@ def _separate(own: FloatArray, y: NDArray[np.intp], rho: float, saturation: floa
     """Scores (n,): `own` with the errors' moved by the δ that makes corr(score, y) = ρ."""
     if np.ptp(y) == 0:
         return _saturate(own, saturation)
+    label = y - y.mean()
+    norm = float(np.linalg.norm(label))
     low, high = -4.0, 4.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        score = _saturate(own + middle * (y - y.mean()), saturation)
-        if np.corrcoef(score, y)[0, 1] < rho:
+        score = _saturate(own + middle * label, saturation)
+        deviation = score - score.mean()
+        if deviation @ label < rho * norm * np.linalg.norm(deviation):
             low = middle
         else:
             high = middle
