@@ -300,7 +300,9 @@ def named_policy(
     An observing policy is informed of the draws and compensates for them: it gets β. Any other gets
     the rest.
     """
-    make = partial(make_policy, name, horizon=budget.horizon, warmup=warmup, seed=seed)
+    make = partial(
+        make_policy, name, horizon=budget.horizon, warmup=warmup, unit=budget.unit, seed=seed
+    )
     beta = _rate(budget, name, warmup)
     if beta == 1.0:
         return make(ANY_RATE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ __all__ = ["BudgetPacer", "propensity_at"]
 
 LEAD, LAST = 5.0, 15.0  # verifications to be ahead by in the end, among so many candidates, ...
 UNSURE = 1.0  # ... and both by as many as these standard errors of the cap would pay for
+SPARE = 2.0  # mean costs to stay behind by, besides the highest cost so far
 AHEAD = 0.03  # share by which to aim above a growing cap, too: refusals show where the cap is
 SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a gap is made up
 SLOWEST = 0.3  # of the rate that lasts to the end: one huge cost must not stop everything
@@ -47,10 +48,15 @@ class BudgetPacer:
     use_up
         Propose more among the last candidates than the account has, so that nothing is left. False:
         a little may be left.
+    spare
+        Stay behind, so that the cap rarely refuses: by the highest cost so far and two mean ones;
+        with a horizon by what is to be spent on the candidates to come, if that is less.
     """
 
-    def __init__(self, beta: float, horizon: int | None, *, use_up: bool = True) -> None:
-        self.beta, self.horizon, self.use_up = beta, horizon, use_up
+    def __init__(
+        self, beta: float, horizon: int | None, *, use_up: bool = True, spare: bool = False
+    ) -> None:
+        self.beta, self.horizon, self.use_up, self.spare = beta, horizon, use_up, spare
         self.mean = 1.0  # expected cost of a candidate
         self.rate = beta  # share of the cost to spend next, in [0, 1]
         self._seen = 0
@@ -59,6 +65,7 @@ class BudgetPacer:
         self._squares = 0.0  # Σ e² of the expected costs
         self._settled = 0  # verifications whose cost is known
         self._expected = self._missed = 0.0  # of these, Σ e² and Σ (c - e)²
+        self._costliest = 0.0
         self._pending: dict[str, float] = {}  # id -> expected cost, latest last
         self._values = [0.0]  # of recent candidates, descending
         self._shares = [1.0]  # cumulative share of their cost
@@ -100,6 +107,7 @@ class BudgetPacer:
             expected = self._pending.pop(id_)
             more = cost - expected
             self._settled += 1
+            self._costliest = max(self._costliest, cost)
             self._expected += expected * expected
             self._missed += more * more
             self._spent += more
@@ -112,7 +120,7 @@ class BudgetPacer:
         account shows, or this verification costs more than expected: each refusal in a row
         subtracts twice as much as the one before, the first one the cost of one verification.
         """
-        off = left = self._left()
+        off = left = self._account() if self.spare else self._left()
         if self.horizon is not None:
             left += self.beta * self.mean * self._to_come()
             off = min(2.0 ** min(self._refusals, DOUBLINGS) * self.mean, left)
@@ -123,8 +131,14 @@ class BudgetPacer:
         assert self.horizon is not None
         return max(self.horizon - self._seen, 1)
 
+    def _account(self) -> float:
+        return self._allowed - self._withheld - self._spent
+
     def _left(self) -> float:
-        left = self._allowed - self._withheld - self._spent
+        left = self._account()
+        if self.spare:
+            to_come = inf if self.horizon is None else self.beta * self.mean * self._to_come()
+            return left - min(self._costliest + SPARE * self.mean, to_come)
         if self.horizon is None:
             return left + AHEAD * self._allowed + LEAD * self.mean
         if not self.use_up:
@@ -150,6 +164,7 @@ class BudgetPacer:
             "refusals": self._refusals,
             "account": [self._allowed, self._spent, self._withheld],
             "errors": [self._squares, self._settled, self._expected, self._missed],
+            "costliest": self._costliest,
             "pending": dict(self._pending),
             "values": list(self._values),
             "shares": list(self._shares),
@@ -160,6 +175,7 @@ class BudgetPacer:
         self._allowed, self._spent, self._withheld = state["account"]
         self._refusals = state["refusals"]
         self._squares, self._settled, self._expected, self._missed = state["errors"]
+        self._costliest = state["costliest"]
         self._pending = dict(state["pending"])
         self._values, self._shares = list(state["values"]), list(state["shares"])
 

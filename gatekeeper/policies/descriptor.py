@@ -13,6 +13,7 @@ A policy class may have these attributes; `PolicyDescriptor.of` fills in what it
     - "calibration": on how many candidates after those it calibrates
     - "labels": "partial" live, where only verified candidates have one; "full" in replay
     - "horizon": how many candidates there are, the warm-up included
+    - "unit": of the budget
     - "records": the evaluated records with their labels; such a policy exists in replay
 - `goal`: what it is for: "errors", to find wrong outputs (the default), or "score", to estimate the
   mean score of all outputs
@@ -35,7 +36,7 @@ __all__ = ["Goal", "Learns", "Need", "PolicyDescriptor"]
 
 Goal = Literal["errors", "score"]
 Learns = Literal["nothing", "warm-up", "labels"]
-Need = Literal["warmup", "calibration", "labels", "horizon", "records"]
+Need = Literal["warmup", "calibration", "labels", "horizon", "unit", "records"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
+from gatekeeper.budget import Unit
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies.calibrated import Calibrated
 from gatekeeper.policies.cst import CST
@@ -96,6 +97,7 @@ def make_policy(
     *,
     horizon: int | None = None,
     warmup: int = T0,
+    unit: Unit = "verifications",
     seed: int = 0,
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Policy:
@@ -113,6 +115,8 @@ def make_policy(
         paces its spending spends its budget by then.
     warmup
         How many candidates come first and are all verified, at least 1.
+    unit
+        The budget's.
     seed
         Seed of its draws, at least 0.
     options
@@ -132,7 +136,7 @@ def make_policy(
         raise BadInputError(
             f"policy {name!r} knows the labels beforehand: it exists in replay only"
         )
-    stream: dict[Need, Any] = {"warmup": warmup}
+    stream: dict[Need, Any] = {"warmup": warmup, "unit": unit}
     if horizon is not None:
         stream |= {"horizon": horizon, "calibration": max(horizon - warmup, 0) // 2}
     return policy.build(beta, seed=seed, stream=stream, options=options)

@@ -7,6 +7,8 @@ from math import floor
 from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_beta, check_count
+from gatekeeper.budget import Unit
+from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.policies.descriptor import Goal, Learns, Need
 from gatekeeper.stats.error_model import KNOWN, RECENT, raw_of
 from gatekeeper.stats.raw_table import Raw, RawTable
@@ -30,6 +32,10 @@ class Survey:
     The draws are spread over the stream, one from each unit of accumulated probability
     (`stats.sequential_draws`), so that a known horizon gets exactly its β.
 
+    That holds for a budget in verifications. In another unit the cost of a draw is known
+    afterwards, and a refusal would leave an output without a chance. There the probability follows
+    what was spent, and spending stays behind the cap (`BudgetPacer`, `spare`).
+
     `Decision.score` is the predicted standard deviation, relative to that of all.
 
     Parameters
@@ -38,6 +44,8 @@ class Survey:
         Share of the outputs to verify, in (0, 1).
     horizon
         Number of outputs to come, where it is known.
+    unit
+        The budget's.
     seed
         Seed of the draws, at least 0.
 
@@ -51,10 +59,17 @@ class Survey:
     label = "Survey"
     description = "draws for an estimate of the score"
     learns: ClassVar[Learns] = "labels"
-    needs: ClassVar[tuple[Need, ...]] = ("horizon",)
+    needs: ClassVar[tuple[Need, ...]] = ("horizon", "unit")
     goal: ClassVar[Goal] = "score"
 
-    def __init__(self, beta: float, *, horizon: int | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        beta: float,
+        *,
+        horizon: int | None = None,
+        unit: Unit = "verifications",
+        seed: int = 0,
+    ) -> None:
         self.beta = check_beta(beta)
         self.horizon = None if horizon is None else check_count("horizon", horizon)
         self.seed = check_count("seed", seed, least=0)
@@ -65,6 +80,9 @@ class Survey:
         self._next_fit = ENOUGH
         self._seen = self._labels = 0
         self._mass = 0.0  # Σ of the propensities so far
+        counted = unit == "verifications"
+        self._pacer = None if counted else BudgetPacer(self.beta, self.horizon, spare=True)
+        self._costs = [0.0, 0.0]  # of verifications settled: Σ ĉ, Σ c
 
     @property
     def phase(self) -> str:
@@ -78,7 +96,7 @@ class Survey:
             known, values = zip(*self._known, strict=True)
             self._model = SpreadModel.fit(RawTable.of(self._recent), RawTable.of(known), values)
         relative = 1.0 if self._model is None else self._model(raw)
-        p = self._propensity(relative)
+        p = self._propensity(relative) if self._pacer is None else self._paced(candidate, relative)
         self._seen += 1
         self._mass += p
         return Decision(
@@ -89,6 +107,10 @@ class Survey:
         """A verification forced by a caller takes one from the budget of the draws."""
         if decision.reason is Reason.FORCED:
             self._mass += 1.0
+        if self._pacer is not None and decision.verify:
+            self._pacer.charge(candidate.id, self._expected(candidate))
+        elif self._pacer is not None and decision.reason is Reason.BUDGET_EXHAUSTED:
+            self._pacer.refuse()
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.grade is None:
@@ -96,6 +118,11 @@ class Survey:
         self._labels += 1
         if decision.reason is not Reason.FORCED:
             self._known.append((raw_of(candidate), outcome.grade))
+        if self._pacer is not None and outcome.cost is not None:
+            self._costs[0] += candidate.cost_estimate
+            self._costs[1] += outcome.cost
+            self._pacer.mean = self._costs[1] / self._labels
+            self._pacer.settle(candidate.id, outcome.cost)
 
     def _propensity(self, relative: float) -> float:
         """The probability of the next output, whose standard deviation is `relative` to the mean.
@@ -115,12 +142,26 @@ class Survey:
         most = min(left / (1.0 + (to_come - 1) / 4.0), (1.0 + equal) / 2.0)
         return round(max(min(_tilted(equal, relative), most), 0.0), 12)
 
+    def _paced(self, candidate: Candidate, relative: float) -> float:
+        """The probability of the next output where costs vary."""
+        assert self._pacer is not None
+        self._pacer.price(self._expected(candidate))
+        rate = self._pacer.rate
+        return round(min(_tilted(rate, relative), (1.0 + rate) / 2.0), 12)
+
+    def _expected(self, candidate: Candidate) -> float:
+        """The cost in proportion to ĉ, as the ledger expects it."""
+        estimate, cost = self._costs
+        return candidate.cost_estimate * cost / estimate if estimate else 1.0
+
     def state(self) -> dict[str, Any]:
         return {
             "seen": self._seen,
             "labels": self._labels,
             "next_fit": self._next_fit,
             "mass": self._mass,
+            "costs": list(self._costs),
+            "pacer": None if self._pacer is None else self._pacer.state(),
             "draws": self._draws.state(),
             "model": None if self._model is None else self._model.state(),
             "recent": [[*raw[:5], dict(raw.features)] for raw in self._recent],
@@ -129,7 +170,9 @@ class Survey:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._labels, self._mass = state["seen"], state["labels"], state["mass"]
-        self._next_fit = state["next_fit"]
+        self._next_fit, self._costs = state["next_fit"], list(state["costs"])
+        if self._pacer is not None:
+            self._pacer.restore(state["pacer"])
         self._draws.restore(state["draws"])
         model = state["model"]
         self._model = None if model is None else SpreadModel.restored(model)

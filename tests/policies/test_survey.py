@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gatekeeper import Outcome, Reason, Verdict
+from gatekeeper import Budget, Generation, Outcome, Reason, Verdict, VerificationGate
 from gatekeeper.policies import Survey
 from gatekeeper.stats.sequential_draws import SequentialDraws
-from gatekeeper.testing import check_policy, make_candidates
+from gatekeeper.testing import check_policy, make_candidates, make_generation
 
 
 def test_each_output_is_drawn_with_its_probability() -> None:
@@ -79,3 +79,31 @@ def test_it_draws_more_where_values_vary_more() -> None:
             policy.update(candidate, decision, Outcome(Verdict.PASSED, value=value))
     assert np.mean(varied) > 1.3 * np.mean(steady)
     assert min(steady) > 0.3 / 3.0
+
+
+@pytest.mark.parametrize("horizon", [400, None])
+def test_costs_that_vary_rarely_leave_an_output_without_a_chance(horizon: int | None) -> None:
+    """And as many are verified as the propensities say. Without pacing by costs 7 % of the outputs
+    have no chance with a horizon, 15 % without."""
+    check_policy(lambda: Survey(0.2, horizon=horizon, unit="usd", seed=3), n=400)
+    outputs = [make_generation(f"c{i}", seed=i) for i in range(400)]
+    propensities, verified, used = [], 0, []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        costs = dict(zip((o.id for o in outputs), rng.lognormal(-0.35, 0.83, 400), strict=True))
+
+        def verify(output: Generation, task: object, costs: dict[str, float] = costs) -> Outcome:
+            return Outcome(Verdict.PASSED, cost=costs[output.id])
+
+        most = max(costs.values())
+        budget = Budget(fraction=0.2, unit="usd", max_cost=most, horizon=horizon)
+        with VerificationGate(goal="score", budget=budget, verifier=verify, seed=seed) as gate:
+            decisions = [gate.maybe_verify(output, None).decision for output in outputs]
+            assert gate.status().spent <= gate.status().cap
+            used.append(gate.status().spent / (0.2 * sum(costs.values())))
+        propensities += [d.propensity for d in decisions]
+        verified += sum(d.verify for d in decisions)
+    without = np.mean(np.array(propensities) == 0.0)
+    assert without < (0.01 if horizon else 0.06)
+    assert verified == pytest.approx(sum(propensities), rel=0.02)
+    assert np.mean(used) == pytest.approx(0.95, abs=0.1)
