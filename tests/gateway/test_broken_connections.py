@@ -24,6 +24,7 @@ from gatekeeper.gateway import upstream as connections
 from gatekeeper.types import Generation, Outcome
 
 PATIENCE = 60.0
+CALLERS = 20
 PATH = "/v1/chat/completions"
 TASK = {"kind": "math", "gold": "7"}
 WHOLE = json.dumps(completion("7")).encode()
@@ -270,39 +271,50 @@ def test_an_upstream_that_dies_and_comes_back() -> None:
     def script(request: Request) -> Any:
         if b'"stream"' in request.body:
             last = frame("7", "stop")
-            # long enough that some streams are under way when the upstream dies
-            return event_stream(frame("7"), 0.3, last, b"data: [DONE]\n\n")
+            if not dying.is_set():
+                return event_stream(frame("7"), 0.02, last, b"data: [DONE]\n\n")
+            held.append(request)
+            return event_stream(frame("7"), PATIENCE)
         return [reply(WHOLE)[:80], 0.02, reply(WHOLE)[80:]]
 
     async def load(url: str, found: Counter[str], stop: asyncio.Event) -> None:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-            async def one(streams: bool) -> None:
+            async def one(caller: int, *, streams: bool) -> None:
                 sent = json.loads(body_of(task=TASK)) | ({"stream": True} if streams else {})
                 while not stop.is_set():
                     try:
                         async with session.post(url, json=sent) as answer:
+                            if streams:
+                                under_way.add(caller)
                             text = await answer.read()
                             found[str(answer.status)] += 1
                             assert answer.status != 200 or not streams or b"[DONE]" in text
                     except aiohttp.ClientError:
                         found["cut"] += 1
+                    under_way.discard(caller)
 
-            await asyncio.gather(*(one(streams=i % 2 == 1) for i in range(20)))
+            await asyncio.gather(*(one(i, streams=i % 2 == 1) for i in range(CALLERS)))
 
     async def through(url: str, upstream: ScriptedUpstream, found: Counter[str]) -> None:
         stop = asyncio.Event()
         calls = asyncio.create_task(load(url, found, stop))
 
-        async def wait_for(name: str, more: int) -> None:
-            wanted = found[name] + more
+        async def wait_until(holds: Callable[[], bool]) -> None:
             deadline = time.monotonic() + PATIENCE
-            while found[name] < wanted:
+            while not holds():
                 assert time.monotonic() < deadline
                 await asyncio.sleep(0.005)
 
+        async def wait_for(status: str, more: int) -> None:
+            wanted = found[status] + more
+            await wait_until(lambda: found[status] >= wanted)
+
         await wait_for("200", 40)
+        dying.set()  # new streams are held, so that some are under way when the upstream dies
+        await wait_until(lambda: len(held) == len(under_way) == CALLERS // 2)
         await asyncio.to_thread(upstream.__exit__, None, None, None)
+        dying.clear()
         await wait_for("502", 20)
         with ScriptedUpstream(script, port=upstream.port):
             await wait_for("200", 40)
@@ -310,6 +322,7 @@ def test_an_upstream_that_dies_and_comes_back() -> None:
             await calls
 
     found: Counter[str] = Counter()
+    dying, held, under_way = threading.Event(), list[Request](), set[int]()
     upstream = ScriptedUpstream(script)
     upstream.__enter__()
     with running_gateway(upstream.url) as gateway:
