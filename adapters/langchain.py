@@ -289,7 +289,7 @@ class _Call:
             (result,) = self.observer.attachment.results
             metadata = {**output.response_metadata, "gatekeeper": _json_of(result)}
             output = output.model_copy(update={"response_metadata": metadata})
-            attach(output, self.observer.attachment)
+            attach(output, self.observer.gate, self.observer.attachment)
         return output
 
 

@@ -121,7 +121,7 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
             observer.attachment.results = (Undecided("", UndecidedState.SKIPPED),)
         else:
             await observer.adecide(observer.outputs_of(response))
-        attach(response, observer.attachment)
+        attach(response, self._gate, observer.attachment)
         response._hidden_params["gatekeeper"] = list(observer.attachment.results)
 
     async def async_post_call_failure_deployment_hook(

@@ -1,15 +1,24 @@
-"""The gate's results, attached to the object that the caller gets."""
+"""The gates' results, attached to the object that the caller gets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import GateResult, Undecided, UndecidedState
 
-__all__ = ["Attachment", "Result", "attach", "results_of"]
+__all__ = ["Attachment", "Result", "attach", "attached", "results_of"]
 
 Result = GateResult | Undecided
+
+_keys: WeakKeyDictionary[object, str] = WeakKeyDictionary()
+
+
+def _key_of(gate: object) -> str:
+    """A name for the gate: a copy or a pickle of a response cannot hold the gate itself."""
+    return _keys.get(gate) or _keys.setdefault(gate, uuid4().hex)
 
 
 @dataclass(slots=True)
@@ -19,27 +28,43 @@ class Attachment:
     results: tuple[Result, ...] = (Undecided("", UndecidedState.UNFINISHED),)
 
 
-def attach(thing: object, attachment: Attachment) -> None:
-    """Attach without pydantic's `__setattr__`, so that no dump of a response has it."""
+def attach(thing: object, gate: object, attachment: Attachment) -> None:
+    """Attach, beside those of other gates, what `gate` gave in a call.
+
+    Without pydantic's `__setattr__`, so that no dump of a response has it.
+    """
     try:
-        object.__setattr__(thing, "_gatekeeper", attachment)
+        object.__setattr__(thing, "_gatekeeper", {**attached(thing), _key_of(gate): attachment})
     except (AttributeError, TypeError):  # a bare string, from a server that sent no JSON
         return
 
 
-def results_of(response: object) -> list[Result]:
-    """The results of a response, a raw response, a stream or a parsing error.
+def attached(thing: object) -> dict[str, Attachment]:
+    """What gates have attached to an object."""
+    found = getattr(thing, "_gatekeeper", None)
+    return found if isinstance(found, dict) else {}
+
+
+def results_of(gate: object, response: object) -> list[Result]:
+    """The gate's results of a response, a raw response, a stream or a parsing error.
 
     Raises
     ------
     BadInputError
-        If `response` did not pass through a gate.
+        If `response` did not pass through this gate.
     """
+    others = False
     for thing in (response, getattr(response, "_raw_stream", None)):  # of the package's `.stream()`
-        attachment = getattr(thing, "_gatekeeper", None)
-        if isinstance(attachment, Attachment):
+        if attachment := attached(thing).get(_key_of(gate)):
             return list(attachment.results)
+        others = others or bool(attached(thing))
+    kind = type(response).__name__
+    if others:
+        raise BadInputError(
+            f"response of type {kind!r} passed through another gate: ask that one; where it was "
+            "of an earlier process, gate.find(id) has what is in the log"
+        )
     raise BadInputError(
-        f"response of type {type(response).__name__!r} did not pass through this gate: pass what "
-        "a wrapped client or observe_stream returned; for a stream that is the stream itself"
+        f"response of type {kind!r} did not pass through this gate: pass what a wrapped client or "
+        "observe_stream returned; for a stream that is the stream itself"
     )

@@ -145,9 +145,12 @@ class _Exchange:
         except Exception as error:  # if strict: `decide` raises it, after any parsing of the answer
             self._found = error
 
+    def _attach(self, thing: object) -> None:
+        attach(thing, self._gating.gate, self._attachment)
+
     def __call__(self, parsed: Any) -> Any:
         """The package's `post_parser`: called at once, or by `parse` of a raw response."""
-        attach(parsed, self._attachment)
+        self._attach(parsed)
         if self._stream and not self._decided:
             asynchronous = hasattr(parsed, "__aiter__")
             chunks = self._observer.achunks if asynchronous else self._observer.chunks
@@ -159,16 +162,16 @@ class _Exchange:
             try:
                 self._parsed = self._options.post_parser(parsed)
             except Exception as error:  # such as LengthFinishReasonError
-                attach(error, self._attachment)
+                self._attach(error)
                 raise
-            attach(self._parsed, self._attachment)
+            self._attach(self._parsed)
         return self._parsed
 
     def observe_raw(self, response: Any) -> None:
         """Observe a raw response, whose body may have been read already or be read later."""
         if response is self._parsed:
             return
-        attach(response, self._attachment)
+        self._attach(response)
         if isinstance(response, AsyncAPIResponse):
             response.parse = self._aparse_of(response.parse)  # type: ignore[method-assign]
         elif isinstance(response, APIResponse):

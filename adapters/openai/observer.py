@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from gatekeeper.adapters.fields import field as get
 from gatekeeper.adapters.openai.any_stream import AnyStream
-from gatekeeper.adapters.openai.attachment import Attachment, Result
+from gatekeeper.adapters.openai.attachment import Attachment, Result, attach, attached
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.adapters.openai.reader import generations_of
 from gatekeeper.errors import BadInputError, VerifierUnavailableError
@@ -228,7 +228,7 @@ class ObservedStream:
 
     def __init__(self, stream: Iterable[Any], observer: ResponseObserver) -> None:
         self._chunks = observer.chunks(stream)
-        self._gatekeeper = observer.attachment
+        attach(self, observer.gate, observer.attachment)
 
     def __iter__(self) -> Iterator[Any]:
         return self._chunks
@@ -242,7 +242,7 @@ class AsyncObservedStream:
 
     def __init__(self, stream: AsyncIterable[Any], observer: ResponseObserver) -> None:
         self._chunks = observer.achunks(stream)
-        self._gatekeeper = observer.attachment
+        attach(self, observer.gate, observer.attachment)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self._chunks
@@ -261,7 +261,7 @@ def observe_stream(
     BadInputError
         If `stream` passes through a gate already, or is not iterable.
     """
-    if isinstance(getattr(stream, "_gatekeeper", None), Attachment):
+    if attached(stream):
         raise BadInputError("stream passes through a gate already: iterate over it as it is")
     observer = ResponseObserver(gate, settings, strict)
     if hasattr(stream, "__aiter__"):

@@ -132,11 +132,11 @@ class ClientMethods:
         Raises
         ------
         BadInputError
-            For an object that did not come through a gate.
+            For an object that did not come through this gate.
         """
         from gatekeeper.adapters.openai.attachment import results_of
 
-        return results_of(response)
+        return results_of(self, response)
 
     def result_of(self, response: object) -> GateResult | Undecided:
         """`results_of` where there is one output."""

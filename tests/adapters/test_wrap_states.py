@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from gatekeeper import (
     VerificationGate,
     VerifierUnavailableError,
 )
+from gatekeeper.adapters.openai.attachment import Attachment, attach
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.types import Undecided, UndecidedState
@@ -318,6 +320,19 @@ def test_settings_of_a_call(server: Server, client: OpenAI) -> None:
         assert gate.status().seen == 5
         with pytest.raises(BadInputError, match="scope='text': choose one of content"):
             gate.task(scope="text")  # type: ignore[arg-type]
+
+
+def test_a_gate_gives_its_own_results_only(client: OpenAI, gate: VerificationGate) -> None:
+    """Two gates may see one response, and its copies; a third has no result of it."""
+    answer = chat_call(gate.wrap(client), "two gates")
+    result = gate.result_of(answer)
+    with make_gate() as other:
+        with pytest.raises(BadInputError, match="passed through another gate: ask that one"):
+            other.result_of(answer)
+        attach(answer, other, Attachment((Undecided("theirs", UndecidedState.SKIPPED),)))
+        for seen in (answer, pickle.loads(pickle.dumps(answer))):
+            assert other.result_of(seen).id == "theirs"
+            assert repr(gate.result_of(seen)) == repr(result)
 
 
 def test_what_did_not_come_through_a_gate(client: OpenAI, gate: VerificationGate) -> None:
