@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 from gatekeeper.adapters.harness.release import unusable
@@ -33,17 +35,23 @@ except (ImportError, AttributeError) as e:
     raise unusable("litellm", "1.106.2", extra="litellm", error=e) from e
 
 
-from gatekeeper.adapters.openai.attachment import attach
+from gatekeeper.adapters.openai.attachment import Result, attach, results_of
 from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
 from gatekeeper.adapters.openai.logprobs import for_chat, refuses_logprobs
 from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
-from gatekeeper.types import GateResult, Undecided, UndecidedState
+from gatekeeper.types import Undecided, UndecidedState
 
 __all__ = ["GatekeeperLogger"]
 
 _LOG = logging.getLogger("gatekeeper")
+
+# In the proxy: the responses of the models in the request at work, the last one at the end.
+_responses: ContextVar[list[Any] | None] = ContextVar("gatekeeper_responses", default=None)
+
+# The proxy asks only classes that define these themselves, and so not a class that inherits them.
+_OF_THE_PROXY = ("async_pre_call_hook", "async_post_call_response_headers_hook")
 
 
 class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it is not installed
@@ -87,6 +95,20 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
         self._refusing: set[str | None] = set()
         self._warned: set[str] = set()
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name in _OF_THE_PROXY:
+            setattr(cls, name, getattr(cls, name))
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
+    ) -> None:
+        """Begin a request of the proxy, in the context in which it asks for the headers.
+
+        Models are called in contexts copied from this one.
+        """
+        _responses.set([])
+
     async def async_pre_call_deployment_hook(
         self, kwargs: dict[str, Any], call_type: CallTypes | None
     ) -> dict[str, Any] | None:
@@ -123,6 +145,8 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
             await observer.adecide(observer.outputs_of(response))
         attach(response, self._gate, observer.attachment)
         response._hidden_params["gatekeeper"] = list(observer.attachment.results)
+        if (responses := _responses.get()) is not None:
+            responses.append(response)
 
     async def async_post_call_failure_deployment_hook(
         self,
@@ -142,12 +166,19 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
     async def async_post_call_response_headers_hook(
         self, data: Mapping[str, Any], user_api_key_dict: Any, response: Any, **more: Any
     ) -> dict[str, str] | None:
-        """The results in headers of the proxy's response; several in the order of the choices."""
-        params = getattr(response, "_hidden_params", None) or {}
-        results = params.get("gatekeeper") if isinstance(params, dict) else None
+        """The results in headers of the proxy's response; several in the order of the choices.
+
+        For `"model": "a,b"` the response is a list. One in the format of another route was made
+        from the last response of a model.
+        """
+        if response is None and not data.get("stream"):  # the request failed
+            return None
+        several = response if isinstance(response, list) else [response]
+        results = self._results(several) or self._results((_responses.get() or [])[-1:])
         if results:
             return _headers(results)
-        return {"x-gatekeeper-state": "not gated: a stream"} if data.get("stream") else None
+        stream = ": a stream" if data.get("stream") else ""
+        return {"x-gatekeeper-state": f"not gated{stream}"}
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:
         """The only hook before a call that LiteLLM has for `completion()` too."""
@@ -157,6 +188,14 @@ class GatekeeperLogger(CustomLogger):  # type: ignore[misc]  # untyped where it 
                 "hooks: use acompletion(), or logprobs=True, top_logprobs=5 and "
                 "gate.maybe_verify(response, task)"
             )
+
+    def _results(self, responses: list[Any]) -> list[Result]:
+        """This gate's results of those that it has decided on."""
+        found: list[Result] = []
+        for response in responses:
+            with suppress(BadInputError):
+                found += results_of(self._gate, response)
+        return found
 
     def _settings(self, kwargs: Mapping[str, Any]) -> tuple[CallSettings, BadInputError | None]:
         try:
@@ -216,7 +255,7 @@ def _supported(model: str | None, provider: str | None) -> bool:
     return names is None or "logprobs" in names
 
 
-def _headers(results: list[GateResult | Undecided]) -> dict[str, str]:
+def _headers(results: list[Result]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for result in results:
         line = {"id": result.id}

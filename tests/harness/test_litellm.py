@@ -288,6 +288,28 @@ def test_what_a_call_gets(
     ]
 
 
+def test_each_of_two_gates_has_its_own_result(
+    gate: VerificationGate, model: dict[str, Any]
+) -> None:
+    import litellm
+
+    from gatekeeper.adapters.litellm import GatekeeperLogger
+
+    async def calls() -> None:
+        task = {"gatekeeper": {"task": {"gold": "never"}}}
+        response = await litellm.acompletion(messages=QUESTION, metadata=task, **model)
+        for one, logger, verdict in zip(
+            (gate, other), litellm.callbacks, ("failed", "passed"), strict=True
+        ):
+            assert one.result_of(response).outcome.verdict == verdict
+            headers = await logger.async_post_call_response_headers_hook({}, None, response)
+            assert headers["x-gatekeeper-verdict"] == verdict
+
+    with VerificationGate("cst", budget=Budget(fraction=0.2), verifier=lambda *_: True) as other:
+        litellm.callbacks.append(GatekeeperLogger(other))
+        asyncio.run(calls())
+
+
 def test_a_call_with_fallbacks_is_one_output(gate: VerificationGate, model: dict[str, Any]) -> None:
     """LiteLLM calls its hooks for the call and for each model, of which one may refuse what was
     added for another."""
@@ -458,3 +480,42 @@ def test_the_proxy_trusts_no_client(
         assert tasks == [{"gold": "19/12"}]
         assert gate.status().seen == 1
     litellm.callbacks, litellm.input_callback = [], []
+
+
+def test_headers_on_the_proxys_other_routes(gate: VerificationGate, model: dict[str, Any]) -> None:
+    """`"model": "a,b"` and formats made of a model's response; from a class that inherits."""
+    import litellm
+
+    from gatekeeper.adapters.litellm import GatekeeperLogger
+
+    class Inheriting(GatekeeperLogger):
+        pass
+
+    # The proxy looks for hooks in `vars` of the callback's class.
+    assert {"async_pre_call_hook", "async_post_call_response_headers_hook"} <= vars(
+        Inheriting
+    ).keys()
+    callback = Inheriting(gate)
+    litellm.callbacks = [callback]
+
+    async def request(*calls: dict[str, Any]) -> list[Any]:
+        """Calls in tasks of their own, as in the proxy."""
+        await callback.async_pre_call_hook(None, None, {}, "agenerate_content")
+        inside = {"proxy_server_request": {}, "messages": QUESTION, **model}
+        return await asyncio.gather(*[litellm.acompletion(**{**inside, **call}) for call in calls])
+
+    async def headers(response: Any, **data: Any) -> Any:
+        return await callback.async_post_call_response_headers_hook(data, None, response)
+
+    async def calls() -> None:
+        both = await request({}, {"n": 2})
+        ids = [result.id for response in both for result in gate.results_of(response)]
+        assert len(ids) == 3
+        assert (await headers(both))["x-gatekeeper-id"] == ", ".join(ids)
+        (one,) = await request({})
+        assert (await headers({"candidates": []}))["x-gatekeeper-id"] == one.id
+        await request()
+        assert await headers({"object": "response"}) == {"x-gatekeeper-state": "not gated"}
+        assert await headers(None) is None
+
+    asyncio.run(calls())
