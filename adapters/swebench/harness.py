@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import inspect
+import os
 import re
 import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gatekeeper.adapters.harness.release import unusable
 from gatekeeper.adapters.swebench.predictions import Prediction
@@ -58,7 +61,8 @@ class Evaluation:
     ------
     BadInputError
         For a data set that cannot be loaded, or that lacks an instance; for a run id that no
-        container can have; and where the folder has reports of other patches.
+        container can have, or that another run on this machine has; and where the folder has
+        reports of other patches.
     SandboxUnavailableError
         No engine answers, or there is no command `docker`, by which SWE-bench stops containers.
     """
@@ -98,7 +102,12 @@ class Evaluation:
             raise SandboxUnavailableError(
                 "there is no command `docker` on the PATH: SWE-bench stops its containers by it"
             )
-        self._client = connect(seconds=ANSWER)
+        self._lock = _lock(run_id)
+        try:
+            self._client = connect(seconds=ANSWER)
+        except BaseException:
+            self._lock.close()
+            raise
         self._remove({p.instance for p in predictions})  # of a run that was killed
         self._stopped = threading.Event()
         self._running: set[str] = set()
@@ -141,8 +150,9 @@ class Evaluation:
         self._remove(set(self._running))
 
     def close(self) -> None:
-        """Close the connection to the engine."""
+        """Close the connection to the engine. Another run may then have the run id."""
         self._client.close()
+        self._lock.close()
 
     def _remove(self, instances: set[str]) -> None:
         """Remove the containers of these instances that are there, in this run's name."""
@@ -157,6 +167,29 @@ class Evaluation:
 
     def _place(self, prediction: Prediction) -> Path:
         return self._logs / prediction.folder / prediction.instance
+
+
+def _lock(run_id: str) -> BinaryIO:
+    """A file that is locked until it is closed, so that one run at a time has the run id.
+
+    Containers are named by instance and run id, not by folder, and those of this name are removed
+    before an instance is evaluated. Raises BadInputError while another run has it.
+    """
+    path = Path(tempfile.gettempdir(), f"gatekeeper-swebench-{run_id}.lock")
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL)
+        os.fchmod(descriptor, 0o444)  # for other users of the engine, whatever the umask
+        os.close(descriptor)
+    file = path.open("rb")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise BadInputError(
+            f"--run-id {run_id}: another run on this machine has it, and its containers have the "
+            "same names: give another --run-id, or wait for that run"
+        ) from None
+    return file
 
 
 def _known(run_instance: Any) -> Any:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +34,7 @@ from swebench.harness import run_evaluation
 from gatekeeper.adapters.swebench.harness import Evaluation
 from gatekeeper.adapters.swebench.predictions import read_predictions
 from gatekeeper.cli import main
-from gatekeeper.errors import GatekeeperError
+from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.types import Verdict
 
@@ -99,6 +100,13 @@ def command(**options: str) -> list[str]:
             words = [*words[: words.index(flag)], *words[words.index(flag) + 2 :]]
         words += [flag, value]
     return words
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks of run ids are in a folder of the test: others on this machine use the same ids."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # read the variable again
 
 
 @pytest.fixture(autouse=True)
@@ -257,6 +265,24 @@ def test_stopping_removes_the_containers(
     assert [outcome.verdict for outcome in found] == [Verdict.INFRA_ERROR] * 2
     assert not list(LOGS.rglob("report.json"))
     assert not client.containers.list(all=True, filters={"name": CONTAINERS})
+
+
+def test_one_run_at_a_time_has_a_run_id(
+    repository: own_instance.Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another folder too: a run begins by removing the containers that have its names."""
+    predictions, run_id = [], "twice"
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        write(Path(), repository, [repository.patch(own_instance.RIGHT)])
+        predictions = read_predictions("preds.jsonl")
+        if folder == "first":
+            first = Evaluation("data.json", "test", predictions, run_id=run_id, timeout=60)
+    with closing(first), pytest.raises(BadInputError, match=f"--run-id {run_id}: another run"):
+        Evaluation("data.json", "test", predictions, run_id=run_id, timeout=60)
+    with closing(Evaluation("data.json", "test", predictions, run_id=run_id, timeout=60)) as again:
+        assert again.check(predictions[0]).verdict is Verdict.PASSED
 
 
 @pytest.mark.parametrize(
