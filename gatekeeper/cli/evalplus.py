@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, redirect_stdout
 from functools import partial
@@ -117,9 +116,7 @@ def main(args: argparse.Namespace) -> int:
                 on_progress=lambda done: advance(done, ""),
             )
     samples = read_samples(args.samples, dataset)
-    started = time.monotonic()
     results = _gate(args, dataset, samples)
-    seconds = time.monotonic() - started
     report = report_of(results, args.gate_goal)
     scores = _scores(args, samples, results)
     if args.out is not None:
@@ -137,7 +134,7 @@ def main(args: argparse.Namespace) -> int:
             problems = len(dataset.problems)
             if absent := problems - len({sample.task_id for sample in samples}):
                 print(f"{absent} of {problems} problems have no sample and are not counted.")
-            _say_quick(seconds, results)
+            _say_quick(results, args.workers)
     return 1 if report.summary.could_not_tell else 0
 
 
@@ -227,14 +224,18 @@ def _print(
         print("No log was kept; --log FILE keeps one.")
 
 
-def _say_quick(seconds: float, results: Sequence[GateResult]) -> None:
-    """Print a note if checking everything would be quick, so that no estimate is needed."""
-    checked = sum(result.decision.verify for result in results)
-    if not checked or checked == len(results):
+def _say_quick(results: Sequence[GateResult], workers: int) -> None:
+    """Print a note if checking everything would be quick, so that no estimate is needed.
+
+    By the times of the checks in the log: this command may have made few of them, or none.
+    """
+    took = [result.outcome.seconds for result in results if result.outcome is not None]
+    if not took or len(took) == len(results):
         return
-    whole = seconds * len(results) / checked
+    seconds = sum(took) / workers
+    whole = seconds * len(results) / len(took)
     if whole <= QUICK:
         print(
-            f"The checks took {seconds:.0f} s; all samples would take about {whole:.0f} s, with "
-            "--budget 1 and another log."
+            f"The checks take {seconds:.0f} s with --workers {workers}; those of all samples would "
+            f"take about {whole:.0f} s, with --budget 1 and another log."
         )

@@ -178,6 +178,10 @@ def test_the_page_s_command_goes_on_after_kill_9(place: Path) -> None:
     assert 0 < found["low"] < found["point"] < found["high"] < 1
     whole = run(place, [word.replace("run.db", "other.db") for word in words])
     assert json.loads(whole.stdout) == reported
+    # A finished log says how long its checks took: the same as the command that made it.
+    told = [run(place, command(GATED.replace("run.db", "third.db"))).stdout for _ in range(2)]
+    assert told[0] == told[1]
+    assert re.search(r"The checks take \d+ s with --workers 2; those of all", told[0])
     # The page's table: the interval of the part holds the score of all.
     every = json.loads(run(place, [*command(WHOLE), "--json"]).stdout)["scores"]
     table = re.findall(r"tests \| ([\d.]+), ([\d.]+) – ([\d.]+) \| ([\d.]+) \|", PAGE)
