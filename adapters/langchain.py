@@ -20,7 +20,13 @@ try:
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.language_models import BaseChatModel, BaseLLM
     from langchain_core.messages import AIMessage
-    from langchain_core.runnables import Runnable, RunnableConfig, RunnableWithFallbacks
+    from langchain_core.runnables import (
+        Runnable,
+        RunnableConfig,
+        RunnableParallel,
+        RunnableSequence,
+        RunnableWithFallbacks,
+    )
     from langchain_core.runnables.base import RunnableBindingBase
     from langchain_core.runnables.config import ensure_config, merge_configs
 except (ImportError, AttributeError) as e:
@@ -82,14 +88,24 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
             What the model raises; with `strict`, of the gate too.
         """
         call = _Call(self, config)
-        output = self._asking.invoke(input, call.config, **kwargs)
+        try:
+            output = self._asking.invoke(input, call.config, **kwargs)
+        except Exception:
+            if call.answered:
+                call.observer.decide(call.outputs())
+            raise
         call.observer.decide(call.outputs())
         return call.annotated(output)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
         call = _Call(self, config)
-        output = await self._asking.ainvoke(input, call.config, **kwargs)
+        try:
+            output = await self._asking.ainvoke(input, call.config, **kwargs)
+        except Exception:
+            if call.answered:
+                await call.observer.adecide(call.outputs())
+            raise
         await call.observer.adecide(call.outputs())
         return call.annotated(output)
 
@@ -102,7 +118,12 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         come. A stream that breaks off or is not read to its end is not decided on.
         """
         call = _Call(self, config)
-        yield from call.held(self._asking.stream(input, call.config, **kwargs))
+        try:
+            yield from call.held(self._asking.stream(input, call.config, **kwargs))
+        except Exception:
+            if call.answered:
+                call.observer.decide(call.outputs())
+            raise
         call.observer.decide(call.outputs())
         yield call.annotated(call.last)
 
@@ -111,8 +132,13 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""
         call = _Call(self, config)
-        async for chunk in call.aheld(self._asking.astream(input, call.config, **kwargs)):
-            yield chunk
+        try:
+            async for chunk in call.aheld(self._asking.astream(input, call.config, **kwargs)):
+                yield chunk
+        except Exception:
+            if call.answered:
+                await call.observer.adecide(call.outputs())
+            raise
         await call.observer.adecide(call.outputs())
         yield call.annotated(call.last)
 
@@ -132,64 +158,78 @@ def _asking(model: Runnable[Any, Any]) -> Runnable[Any, Any]:
         return model.model_copy(
             update={"runnable": _asking(model.runnable), "fallbacks": fallbacks}
         )
+    if isinstance(model, RunnableSequence):  # such as `with_structured_output` returns
+        first, *middle, last = map(_asking, model.steps)
+        return model.model_copy(update={"first": first, "middle": middle, "last": last})
+    if isinstance(model, RunnableParallel):
+        steps = {name: _asking(step) for name, step in model.steps__.items()}
+        return model.model_copy(update={"steps__": steps})
+    if hasattr(model, "bind_tools"):  # a model that is made for each call, by its configuration
+        return _Asking(model)
     return model
 
 
 class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
-    """A model that requests log-probabilities, until its provider refuses them."""
+    """A model that requests log-probabilities, until its provider refuses them.
 
-    def __init__(self, model: BaseChatModel | BaseLLM) -> None:
+    A model that is made for each call, as `init_chat_model` can return one, shows no fields by
+    which to request them. It may take every key of `configurable` as a field, so it gets all but
+    the gate's.
+    """
+
+    def __init__(self, model: Runnable[Any, Any]) -> None:
         self._model = model
         self._refused = False
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        added = self._added(kwargs)
+        own, added = _own(config), self._added(kwargs)
         try:
-            return self._model.invoke(input, config, **{**kwargs, **added})
+            return self._model.invoke(input, own, **{**kwargs, **added})
         except Exception as error:
             self._without_logprobs(added, error)
-            return self._model.invoke(input, config, **kwargs)
+            return self._model.invoke(input, own, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        added = self._added(kwargs)
+        own, added = _own(config), self._added(kwargs)
         try:
-            return await self._model.ainvoke(input, config, **{**kwargs, **added})
+            return await self._model.ainvoke(input, own, **{**kwargs, **added})
         except Exception as error:
             self._without_logprobs(added, error)
-            return await self._model.ainvoke(input, config, **kwargs)
+            return await self._model.ainvoke(input, own, **kwargs)
 
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Any]:
-        added, begun = self._added(kwargs), False
+        own, added, begun = _own(config), self._added(kwargs), False
         try:
-            for chunk in self._model.stream(input, config, **{**kwargs, **added}):
+            for chunk in self._model.stream(input, own, **{**kwargs, **added}):
                 begun = True
                 yield chunk
         except Exception as error:
             if begun:
                 raise
             self._without_logprobs(added, error)
-            yield from self._model.stream(input, config, **kwargs)
+            yield from self._model.stream(input, own, **kwargs)
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        added, begun = self._added(kwargs), False
+        own, added, begun = _own(config), self._added(kwargs), False
         try:
-            async for chunk in self._model.astream(input, config, **{**kwargs, **added}):
+            async for chunk in self._model.astream(input, own, **{**kwargs, **added}):
                 begun = True
                 yield chunk
         except Exception as error:
             if begun:
                 raise
             self._without_logprobs(added, error)
-            async for chunk in self._model.astream(input, config, **kwargs):
+            async for chunk in self._model.astream(input, own, **kwargs):
                 yield chunk
 
     def _added(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that request log-probabilities; none where the model has no such fields."""
-        names = {"logprobs", "top_logprobs"} & type(self._model).model_fields.keys()
+        fields = getattr(type(self._model), "model_fields", {})
+        names = {"logprobs", "top_logprobs"} & fields.keys()
         given = {name: getattr(self._model, name) for name in names} | {**kwargs}
         if self._refused or "logprobs" not in names or given["logprobs"] is False:
             return {}
@@ -211,6 +251,13 @@ class _Asking(Runnable[Any, Any]):  # type: ignore[misc]
         )
 
 
+def _own(config: RunnableConfig | None) -> RunnableConfig:
+    """The configuration without the gate's settings."""
+    config = ensure_config(config)
+    configurable = {k: v for k, v in config.get("configurable", {}).items() if k != "gatekeeper"}
+    return {**config, "configurable": configurable}
+
+
 class _Kept(BaseCallbackHandler):  # type: ignore[misc]
     """Keeps the last result of a model: LangChain gives log-probabilities of text models here."""
 
@@ -218,6 +265,12 @@ class _Kept(BaseCallbackHandler):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.result: Any = None
+
+    def on_chat_model_start(self, *of: Any, **more: Any) -> None:
+        self.result = None
+
+    def on_llm_start(self, *of: Any, **more: Any) -> None:
+        self.result = None
 
     def on_llm_end(self, response: Any, **more: Any) -> None:
         self.result = response
@@ -241,6 +294,11 @@ class _Call:
             settings, self._error = CallSettings(), error
         self.observer = ResponseObserver(gated.gate, settings, gated.strict)
         self.config = merge_configs(config, {"callbacks": [self._kept]})
+
+    @property
+    def answered(self) -> bool:
+        """Whether the last model has answered: a parser after it may have failed."""
+        return self._kept.result is not None
 
     def held(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """All chunks but the last one; before an error, that one too."""
@@ -283,8 +341,11 @@ class _Call:
     def annotated(self, output: Any) -> Any:
         """A copy of a message, with the result; a text or an object of another kind as it is.
 
-        The message itself may also belong to another call, for example from LangChain's cache.
+        The message itself may also belong to another call, for example from LangChain's cache. With
+        `include_raw` it is in a dict.
         """
+        if isinstance(output, dict) and isinstance(output.get("raw"), AIMessage):
+            return {**output, "raw": self.annotated(output["raw"])}
         if isinstance(output, AIMessage):
             (result,) = self.observer.attachment.results
             metadata = {**output.response_metadata, "gatekeeper": _json_of(result)}

@@ -26,6 +26,7 @@ import pytest
 if find_spec("langchain_core") is None:
     pytest.skip("LangChain is not installed: run `make test-harness`", allow_module_level=True)
 
+from langchain.chat_models import init_chat_model
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.globals import set_llm_cache
@@ -33,8 +34,9 @@ from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_openai import ChatOpenAI, OpenAI
+from pydantic import BaseModel
 
 from gatekeeper import (
     BadInputError,
@@ -539,3 +541,74 @@ def test_kill_9_and_the_same_log_again(base_url: str, tmp_path: Path) -> None:
         *asked,
         before[-1],
     }
+
+
+class Answering(BaseChatModel):
+    """A chat model with the two fields, which answers with a fixed text."""
+
+    answer: str
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+
+    @property
+    def _llm_type(self) -> str:
+        return "answering"
+
+    def _generate(self, messages: Any, stop: Any = None, manager: Any = None, **given: Any) -> Any:
+        if not self.answer:
+            raise ConnectionError("the model is away")
+        top = [{"token": token, "logprob": value} for token, value in (("x", -0.1), ("y", -3.0))]
+        content = [{**top[0], "top_logprobs": top}] if given.get("logprobs") else None
+        message = AIMessage(self.answer, response_metadata={"logprobs": {"content": content}})
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+def test_a_parser_after_the_model(gate: VerificationGate, way: str) -> None:
+    """`with_structured_output` returns a chain: log-probabilities are requested in it, and an
+    answer that its parser refuses is an output all the same."""
+
+    async def last(chunks: Any) -> Any:
+        return [chunk async for chunk in chunks][-1]
+
+    def call(chain: Any, id_: str) -> Any:
+        found = getattr(Gated(chain, gate), way)(QUESTION, config(id_))
+        if way == "stream":
+            return list(found)[-1]
+        return asyncio.run(last(found) if way == "astream" else found) if way[0] == "a" else found
+
+    parser = StrOutputParser() | RunnableLambda(json.loads)
+    right, wrong = Answering(answer='{"sum": 15}'), Answering(answer="fifteen")
+    assert call(right | parser, "right") == {"sum": 15}
+    with pytest.raises(json.JSONDecodeError):
+        call(wrong | parser, "wrong")
+    both = call(RunnableParallel(raw=right), "raw")
+    assert both["raw"].response_metadata["gatekeeper"]["id"] == "raw"
+    assert gate.result_of(both["raw"]).id == "raw"
+    with pytest.raises(ConnectionError, match="the model is away"):
+        call(right | StrOutputParser() | Answering(answer=""), "no answer of the last model")
+    answers = {"right": right.answer, "wrong": wrong.answer, "raw": right.answer}
+    assert gate.verifier.given == answers
+    assert {gate.find(id_).signals.state for id_ in answers} == {"ok"}
+
+
+class Sum(BaseModel):
+    """What a model is to return."""
+
+    sum: int
+
+
+def test_structured_output_and_a_model_made_for_each_call(
+    gate: VerificationGate, model: dict[str, Any], base_url: str
+) -> None:
+    """`init_chat_model` without a model takes every key of the configuration as its own field."""
+    chat = ChatOpenAI(**model)
+    structured = chat.with_structured_output(Sum, method="json_mode", include_raw=True)
+    found = Gated(structured, gate).invoke(QUESTION, config("structured"))
+    assert gate.result_of(found["raw"]).signals.state == "ok"
+    made = init_chat_model(base_url=base_url, api_key="none", logprobs=True, top_logprobs=5)
+    given = config("made")
+    given["configurable"]["model"] = "openai:gatekeeper-bundled"
+    message = Gated(made, gate).invoke(QUESTION, given)
+    assert gate.result_of(message).signals.state == "ok"
+    assert message.text == gate.verifier.given["made"]
