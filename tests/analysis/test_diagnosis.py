@@ -152,6 +152,19 @@ def partly(table: RecordTable) -> RecordTable:
     return replace(table, error=error)
 
 
+def test_an_error_rate_is_within_what_the_labels_show() -> None:
+    """Where a policy finds many errors, the weighted rate alone may be below their share."""
+    table = records(90)
+    wrong, right = np.ones(90), np.zeros(90)
+    for error, end in ((wrong, 30 / 40), (right, 10 / 40)):
+        share = np.full(90, 0.05)
+        share[:80] = 1.0  # 30 that were certain to be verified, and the warm-up
+        known = np.where(share == 1.0, error, nan)
+        known[-1] = 1 - error[-1]  # one drawn by chance weighs as much as 20 of these
+        found = diagnose(replace(table, error=known, propensity=share), orders=1)
+        assert found.overall.error_rate == pytest.approx(end)
+
+
 def test_labels_weigh_by_propensity() -> None:
     """Errors are verified thrice as often: unweighted rates would be far off."""
     table = records(20_000, rates=RATES)

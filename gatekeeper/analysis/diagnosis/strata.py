@@ -48,16 +48,20 @@ def stratum_figures(
     s, y, w = s[known], table.error[known], w[known]
     n = float(w.sum() ** 2 / (w**2).sum()) if w.size else 0.0
     rho = variance = p_value = nan
-    wrong = int(y.sum())
-    if min(wrong, y.size - wrong) >= 2:
+    of, wrong = int(mine.sum()), int(y.sum())
+    right = y.size - wrong
+    if min(wrong, right) >= 2:
         rho, variance = correlation(s, y, w, n)
         free = max(n - 2, 1.0)
         p_value = float(2 * student.sf(abs(rho) * sqrt(free / (1 - rho**2)), free))
+    rate = nan
+    if y.size:  # labels that were chosen may weigh less than what they show for certain
+        rate = min(max(float(np.average(y, weights=w)), wrong / of), (of - right) / of)
     return StratumFigures(
-        n=int(mine.sum()),
+        n=of,
         labelled=y.size,
         weight=n,
-        error_rate=float(np.average(y, weights=w)) if y.size else nan,
+        error_rate=rate,
         mean_cost=float(table.cost_estimate[mine].mean()) if mine.any() else nan,
         rho=rho,
         p_value=p_value,
