@@ -128,6 +128,6 @@ class GateStatus:
             ("reserved", self.reserved),
             ("selected, no verdict", self.unresolved),
             ("without log-probabilities", self.missing_signal),
-            ("policy health", f"{self.health}{': ' if self.drift else ''}{self.drift}"),
+            ("policy health", f"{self.health}{'; last drift: ' if self.drift else ''}{self.drift}"),
         ]
         return as_html("gate", rows, notes=self.notes)

@@ -207,6 +207,7 @@ def test_another_model_is_drift_at_once(policy: str) -> None:
     assert verified == T0
     status = gate.status()
     assert (status.health, status.drift) == (PolicyHealth.VALID, "model 'b' instead of 'a'")
+    assert "valid; last drift: model " in status._repr_html_()
     assert (status.warmup_seen, status.warmup_verified) == (T0, T0)
     assert said(log) == [
         ("fingerprint", []),
