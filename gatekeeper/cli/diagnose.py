@@ -176,7 +176,8 @@ def _features(worth: list[FeatureWorth], beta: float) -> Table:
         table.add_column(column, justify="right" if column else "left")
     for w in worth:
         name = w.features[0] if len(w.features) == 1 else "all together"
-        table.add_row(name, f"{w.present:.0%}", _points(w.beside_signals), _points(w.beside_all))
+        gains = _points(w.beside_signals), _points(w.beside_all)
+        table.add_row(Text(name), f"{w.present:.0%}", *gains)
     return table
 
 

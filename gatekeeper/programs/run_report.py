@@ -94,7 +94,8 @@ class RunReport:
         if summary.could_not_tell:
             console.print("The same command tries those without a verdict again.")
         if status.drift and options.goal == "errors":
-            console.print(f"The outputs drifted: {status.drift}. {_after_drift(status, options)}")
+            line = f"The outputs drifted: {status.drift}. {_after_drift(status, options)}"
+            console.print(line, markup=False)
         lines = [] if options.goal == "score" else show(self.rate)
         if self.score is not None and (options.goal == "score" or self.rate.weighted is None):
             lines += show_score(self.score)

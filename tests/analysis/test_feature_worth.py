@@ -60,12 +60,14 @@ def test_diagnose_of_a_log_prints_it(tmp_path: Path, capsys: pytest.CaptureFixtu
         "random", budget=Budget(fraction=0.3), verifier=ScriptedVerifier(labels), log=path
     ) as gate:
         for id_, y in labels.items():
-            features = {"f": float(rng.standard_normal() + 2.0 * y)}
+            features = {"f[/x]": float(rng.standard_normal() + 2.0 * y)}
             gate.maybe_verify(Generation(id_, "x", features=features))
     main(["diagnose", str(path), "--json"])
     (found,) = json.loads(capsys.readouterr().out)["features"]
-    assert found["features"] == ["f"]
+    assert found["features"] == ["f[/x]"]
     assert found["beside_signals"]["low"] > 0.1
     assert found["beside_all"] is None
     main(["diagnose", str(path)])
-    assert "points of recall that calibrated gains" in " ".join(capsys.readouterr().out.split())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "points of recall that calibrated gains" in shown
+    assert "f[/x]" in shown

@@ -148,7 +148,7 @@ def test_labels_from_before_a_drift_teach_nothing_after_it() -> None:
 # -- what a gate does about it ---------------------------------------------------------------------
 
 
-def outputs(n: int, models: str = "a") -> list[Generation]:
+def outputs(n: int, models: Sequence[str] = "a") -> list[Generation]:
     """Outputs of one model after the other, in parts of equal size."""
     rng = np.random.default_rng(1)
     return [
@@ -413,7 +413,7 @@ def test_run_says_when_it_drifts(
     ]
     path = tmp_path / "tasks.jsonl"
     path.write_text("".join(json.dumps(task) + "\n" for task in tasks))
-    answers = {output.id: output for output in outputs(n, "ab")}
+    answers = {output.id: output for output in outputs(n, ("a", "b[/x]"))}
 
     def make(options: object) -> object:
         return lambda: lambda prompts, ids: map(answers.get, ids)
@@ -427,12 +427,12 @@ def test_run_says_when_it_drifts(
     assert cli(["run", str(path), "--log", str(log), *how]) == 0
     out, err = capsys.readouterr()
     _, drifted = err.splitlines()  # after what will be verified
-    assert drifted == "gatekeeper: drifted by output 192: model 'b' instead of 'a'"
+    assert drifted == "gatekeeper: drifted by output 192: model 'b[/x]' instead of 'a'"
     now = "learned again" if on_drift == "relearn" else "kept what it had learned"
-    assert "outputs drifted: model 'b' instead of 'a'." in " ".join(out.split())
+    assert "outputs drifted: model 'b[/x]' instead of 'a'." in " ".join(out.split())
     assert now in " ".join(out.split())
 
     assert cli(["run", str(path), "--log", str(log), *how, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["drift"] == "model 'b' instead of 'a'"
+    assert shown["drift"] == "model 'b[/x]' instead of 'a'"
     assert shown["health"] == ("valid" if on_drift == "relearn" else "drifted")
