@@ -36,6 +36,7 @@ _MODULES = (
     "signatures",
     "handles",
     "guard",
+    "kinds",
     "standins",
     "forwarders",
     "classes",

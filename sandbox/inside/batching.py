@@ -18,8 +18,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from gatekeeper.sandbox.inside.kinds import Trust, mark
 from gatekeeper.sandbox.inside.nodes import walk
-from gatekeeper.sandbox.inside.standins import Remote, Trust, mark
+from gatekeeper.sandbox.inside.standins import Remote
 
 __all__ = ["BATCHER", "Batcher", "batched"]
 

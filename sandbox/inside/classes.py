@@ -7,8 +7,9 @@ from typing import Any
 from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES
+from gatekeeper.sandbox.inside.kinds import Inner, Kind, RemoteClass, kind_of
 from gatekeeper.sandbox.inside.operations import importable
-from gatekeeper.sandbox.inside.standins import Inner, Kind, Remote, RemoteClass, Value, kind_of
+from gatekeeper.sandbox.inside.standins import Remote, Value
 
 __all__ = ["candidate_class", "instance", "library_class"]
 
@@ -49,7 +50,7 @@ def candidate_class(
     forwarders = VALUES if value else FORWARDERS
     made = _new_class(name, tuple(roots), {n: forwarders[n] for n in names & forwarders.keys()})
     kind = Kind(known, names, shown=made)
-    kind.ancestors, kind.plain = frozenset(ancestors), plain
+    kind.ancestors, kind.plain, kind.value = frozenset(ancestors), plain, value
     kind.hashable = not more.get("unhashable")
     kind.evasive = bool(more.get("getattr"))
     type.__setattr__(made, "__gatekeeper__", kind)

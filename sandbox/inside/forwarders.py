@@ -12,19 +12,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gatekeeper.sandbox.inside.operations import (
-    BINARY,
-    BITWISE,
-    CONVERSIONS,
-    INPLACE,
-    ORDERINGS,
-    UNARY,
-)
-from gatekeeper.sandbox.inside.standins import (
-    REFUSED,
-    Remote,
+from gatekeeper.sandbox.inside.kinds import (
     Trust,
-    Value,
     ask,
     believed,
     given,
@@ -34,6 +23,15 @@ from gatekeeper.sandbox.inside.standins import (
     mark,
     theirs,
 )
+from gatekeeper.sandbox.inside.operations import (
+    BINARY,
+    BITWISE,
+    CONVERSIONS,
+    INPLACE,
+    ORDERINGS,
+    UNARY,
+)
+from gatekeeper.sandbox.inside.standins import REFUSED, Remote, Value
 from gatekeeper.sandbox.inside.tasks import Waiting
 
 __all__ = ["FORWARDERS", "VALUES"]

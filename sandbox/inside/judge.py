@@ -27,10 +27,10 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import batching, collect, counting
 from gatekeeper.sandbox.inside.guard import Guard
+from gatekeeper.sandbox.inside.kinds import RemoteClass, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
-from gatekeeper.sandbox.inside.standins import RemoteClass, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.surroundings import Observer
 from gatekeeper.sandbox.inside.unseen import Unseen
 

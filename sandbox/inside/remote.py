@@ -13,17 +13,11 @@ from typing import Any
 from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
+from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
 from gatekeeper.sandbox.inside.references import EXCEPTION, original, reference
-from gatekeeper.sandbox.inside.standins import (
-    Inner,
-    RemoteClass,
-    Value,
-    inner,
-    is_stand_in,
-    kind_of,
-)
+from gatekeeper.sandbox.inside.standins import Value
 from gatekeeper.sandbox.inside.surroundings import Observer, repeat
 from gatekeeper.sandbox.inside.tasks import Tasks, as_coroutine
 from gatekeeper.sandbox.inside.wire import Parts, TooLargeError

@@ -1,0 +1,229 @@
+"""What the tests' process knows of a stand-in: its class, its origin, and whom to ask about it.
+
+`standins.py` has the objects themselves, and which of their answers are accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from gatekeeper.sandbox.inside import signatures
+from gatekeeper.sandbox.inside.peer import Peer
+
+__all__ = [
+    "READABLE",
+    "Inner",
+    "Kind",
+    "RemoteClass",
+    "Trust",
+    "ask",
+    "believed",
+    "given",
+    "has",
+    "inner",
+    "is_stand_in",
+    "kind_of",
+    "mark",
+    "special",
+    "theirs",
+]
+
+READABLE = frozenset(  # special attributes that are data, or functions
+    f"__{name}__"
+    for name in """
+    doc name qualname module dict wrapped annotations defaults kwdefaults func self
+    members slots version author all abstractmethods match_args
+    """.split()  # noqa: SIM905
+)
+
+
+class Trust:
+    """The origin of an object.
+
+    RETURNED by a function; INSTANCE of a class under test, made by the tests or returned by such an
+    object; INFORMED: made by an operator from such an object and data of the tests, so that it may
+    know the expected value.
+    """
+
+    RETURNED, INSTANCE, INFORMED = range(3)
+
+
+class Inner(NamedTuple):
+    """The data of a stand-in.
+
+    Attributes
+    ----------
+    peer, number
+        The peer to ask, and the object's number there.
+    trust
+        Its `Trust`; None if that is not yet known.
+    made
+        Whether the tests made it themselves, of a class under test.
+    """
+
+    peer: Any
+    number: int
+    trust: int | None = None
+    made: bool = False
+
+
+class Kind:
+    """The data of a class of stand-ins about the class that it stands for (`facts.py`)."""
+
+    __slots__ = (
+        *("ancestors", "evasive", "hashable", "inner"),
+        *("plain", "shown", "special", "tested", "value"),
+    )
+
+    def __init__(self, inner: Inner | None, special: frozenset[str], *, shown: type) -> None:
+        self.inner = inner  # None: a class of the standard library, which both sides have
+        self.special = special  # names of the special methods that it defines or inherits
+        self.shown = shown  # the value of `__class__`
+        self.ancestors: frozenset[type] = frozenset()
+        self.plain: type | None = None  # the plain type that it extends, such as list
+        self.value = False  # whether its objects have their value here (`standins.Value`)
+        self.hashable = True
+        self.evasive = False  # whether it has `__getattr__`, and so maybe every attribute
+        self.tested = False  # whether the tests use it as a class: see `Trust`
+
+
+def kind_of(item: type) -> Kind:
+    found: Kind = type.__getattribute__(item, "__gatekeeper__")
+    return found
+
+
+def is_stand_in(item: object) -> bool:
+    """Whether an object, or a class, stands for one of the candidate's."""
+    # Not `isinstance`, which would use the `__class__` that a stand-in shows.
+    kind = type(item)
+    return issubclass(kind, RemoteClass) or issubclass(type(kind), RemoteClass)
+
+
+def inner(item: Any) -> Inner:
+    if issubclass(type(item), RemoteClass):
+        known = kind_of(item).inner
+        assert known is not None
+        return known
+    found: Inner = object.__getattribute__(item, "__dict__")["gatekeeper"]
+    return found
+
+
+def mark(item: Any, trust: int, *, made: bool = False) -> None:
+    """Set the origin of an object, unless it is known."""
+    stands_in = issubclass(type(type(item)), RemoteClass)
+    if stands_in and (known := inner(item)).trust is None:
+        known = known._replace(trust=trust, made=made)
+        object.__getattribute__(item, "__dict__")["gatekeeper"] = known
+
+
+def theirs(peer: Peer, item: object) -> bool:
+    """Whether an object is the candidate's, so that a question about it gives no information."""
+    kind = type(item)
+    if issubclass(kind, RemoteClass):
+        return True
+    if not issubclass(type(kind), RemoteClass) or kind_of(kind).value:
+        return False
+    return inner(item).peer is peer
+
+
+def has(kind: type, name: str) -> bool:
+    """Whether the candidate's class defines that special method, itself or by inheritance."""
+    return isinstance(kind, RemoteClass) and name in kind_of(kind).special
+
+
+def ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+    return inner(item).peer.ask(operation, item, *arguments, **keywords)
+
+
+def given(giver: Any, item: Any) -> Any:
+    """A result of an object, with the origin of that object."""
+    trust = inner(giver).trust
+    for part in item if type(item) in (list, tuple) else (item,):
+        mark(part, Trust.RETURNED if trust is None else trust)
+    return item
+
+
+def believed(item: Any, operation: str, other: Any) -> bool:
+    """Whether the object answers True about `other`, but not about `stranger`, too."""
+    peer = inner(item).peer
+    if peer.ask(operation, item, other) is not True:
+        return False
+    try:
+        return peer.ask(operation, item, peer.stranger) is not True
+    except Exception:  # an honest object may raise for an object of another type
+        return True
+
+
+def special(name: str) -> bool:
+    return name[:2] == "__" and name[-2:] == "__"
+
+
+class RemoteClass(type):
+    """Stands for a class of the candidate; its instances stand for instances of that class."""
+
+    def __call__(cls, /, *arguments: Any, **keywords: Any) -> Any:
+        peer = inner(cls).peer
+        made = peer.ask("call", cls, *arguments, **keywords)
+        if kind_of(cls).tested:
+            peer.evidence = True
+            mark(made, Trust.INSTANCE, made=True)
+        return made
+
+    def __getattr__(cls, name: str) -> Any:
+        peer = inner(cls).peer
+        if name == "__signature__":
+            return signatures.signature(peer.ask("signature", cls))
+        if special(name) and name not in READABLE:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        found = peer.ask("get", cls, name)
+        if kind_of(cls).tested:
+            mark(found, Trust.INSTANCE)
+        return found
+
+    @property
+    def __mro__(cls) -> tuple[type, ...]:
+        return tuple(c for c in type.__getattribute__(cls, "mro")() if not _ours(c))
+
+    @property
+    def __bases__(cls) -> tuple[type, ...]:  # type: ignore[override]
+        found: tuple[type, ...] = type.__dict__["__bases__"].__get__(cls)
+        return tuple(base for base in found if not _ours(base)) or (object,)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        ask(cls, "set", name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        ask(cls, "delete", name)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return other is cls or (isinstance(other, RemoteClass) and cls in kind_of(other).ancestors)
+
+    def __instancecheck__(cls, item: object) -> bool:
+        return cls.__subclasscheck__(type(item))
+
+    def __dir__(cls) -> Any:
+        return ask(cls, "dir")
+
+    def __iter__(cls) -> Iterator[Any]:
+        return iter(ask(cls, "iter"))
+
+    def __len__(cls) -> int:
+        return int(ask(cls, "len"))
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __getitem__(cls, key: Any) -> Any:
+        return ask(cls, "getitem", key)
+
+    def __contains__(cls, item: Any) -> bool:
+        return any(item is found or item == found for found in cls)
+
+
+def _ours(kind: type) -> bool:
+    """Whether a class is `Remote` or `Value`, which the tests do not see."""
+    return not issubclass(type(kind), RemoteClass) and kind.__module__ == _STANDINS
+
+
+_STANDINS = f"{__name__.rpartition('.')[0]}.standins"
