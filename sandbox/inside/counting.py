@@ -9,10 +9,11 @@ import ast
 import contextlib
 import functools
 import inspect
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.guard import EXCUSED
+from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED
 from gatekeeper.sandbox.inside.nodes import children, walk
 
 __all__ = ["COUNTER", "Count", "asserts", "counted", "swallows"]
@@ -35,6 +36,7 @@ class Count:
     def __init__(self) -> None:
         self.reached = 0
         self.bodies: dict[str, bool] = {}
+        self._failed: BaseException | None = None
 
     def __call__(self) -> None:
         self.reached += 1
@@ -64,11 +66,37 @@ class Count:
 
         return noted
 
+    def caught(self, kinds: Any) -> tuple[Any, ...]:
+        """The candidate's classes of an `except`: none where an assertion of the tests failed.
+
+        `TooSmall = AssertionError` would else catch the `assert False` of a test that expects it.
+        """
+        if _failed(sys.exc_info()[1]):
+            return ()
+        return kinds if isinstance(kinds, tuple) else (kinds,)
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Record an assertion that fails where a class of the candidate's may swallow it."""
+        try:
+            yield
+        except AssertionError as error:
+            if _failed(error):
+                self._failed = error
+            raise
+
     def check(self) -> None:
-        """Raises AssertionError if a decorated test did not run to its end."""
+        """Raises AssertionError if an assertion failed, or a decorated test was not ended."""
+        if self._failed is not None:
+            raise self._failed
         for name, ended in self.bodies.items():
             if not ended:
                 raise AssertionError(f"{name}: the candidate's decorator kept it from ending")
+
+
+def _failed(error: BaseException | None) -> bool:
+    """Whether an error is a failed assertion of the tests, not an exception of the candidate."""
+    return type(error) is AssertionError and RAISED not in vars(error)
 
 
 @contextlib.contextmanager
@@ -135,7 +163,7 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     A call of the counter is put behind the first statement of a block that asserts by itself: a
     candidate could keep the statement from ending, in a thread or task that the tests do not wait
     for. A run that reaches a later one has passed there. The end of test functions that are
-    decorated with names of `theirs` is recorded.
+    decorated with names of `theirs` is recorded, and exceptions of `theirs` catch no assertion.
     """
     for node in nodes:
         if isinstance(node, ast.Lambda):
@@ -149,6 +177,8 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
             for field in ("body", "orelse", "finalbody"):
                 expected = isinstance(node, ast.Try) and field == "body"
                 _count_in(getattr(node, field, []), expected)
+    for node in nodes:
+        _keep(node, theirs)
 
 
 _BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # nodes that contain statements
@@ -162,14 +192,43 @@ def _counting(node: ast.expr | ast.stmt) -> ast.Call:
     return ast.copy_location(ast.Call(name, [], []), node)
 
 
+def _method(name: str, node: ast.expr | ast.stmt) -> ast.expr:
+    """A method of the counter, with the position of a node."""
+    found = ast.Attribute(ast.Name(COUNTER, ast.Load()), name, ast.Load())
+    return ast.fix_missing_locations(ast.copy_location(found, node))
+
+
+def _mentions(nodes: Iterable[ast.AST], names: frozenset[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for node in nodes for n in walk(node))
+
+
 def _note_end(node: ast.AST, theirs: frozenset[str]) -> None:
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return
-    names = {n.id for d in node.decorator_list for n in walk(d) if isinstance(n, ast.Name)}
-    if node.name.startswith(("test", "check")) and names & theirs:
-        note = ast.Attribute(ast.Name(COUNTER, ast.Load()), "body", ast.Load())
-        node.decorator_list.append(ast.copy_location(note, node))
-        ast.fix_missing_locations(node)
+    if node.name.startswith(("test", "check")) and _mentions(node.decorator_list, theirs):
+        node.decorator_list.append(_method("body", node))
+
+
+def _keep(node: ast.AST, theirs: frozenset[str]) -> None:
+    """Let no class of the candidate's catch a failed assertion: in `except`, or in `raises(…)`."""
+    if isinstance(node, ast.ExceptHandler) and node.type is not None:
+        kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        if _mentions(kinds, theirs):
+            at = node.type
+            caught = [
+                ast.Starred(ast.Call(_method("caught", k), [k], []), ast.Load())
+                if _mentions([k], theirs)
+                else k
+                for k in kinds
+            ]
+            node.type = ast.copy_location(ast.Tuple(caught, ast.Load()), at)
+            ast.fix_missing_locations(node)
+    elif isinstance(node, ast.With | ast.AsyncWith):
+        calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
+        if _mentions([part for call in calls for part in call.args], theirs):
+            item = ast.withitem(ast.Call(_method("kept", node), [], []))
+            node.body = [ast.copy_location(ast.With([item], node.body), node.body[0])]
+            ast.fix_missing_locations(node)
 
 
 def _count_in(block: list[ast.stmt], expected: bool) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import types
 from typing import Any
 
-__all__ = ["EXCUSED", "Guard", "RefusedError"]
+__all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError"]
 
 EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions that may be tried again
+RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 
 _TEXTS = {
     "str": ("__str__", "__repr__"),

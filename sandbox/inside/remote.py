@@ -12,7 +12,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
-from gatekeeper.sandbox.inside.guard import EXCUSED, Guard, RefusedError
+from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
@@ -25,7 +25,6 @@ from gatekeeper.sandbox.inside.wire import Parts, TooLargeError
 __all__ = ["JudgePeer"]
 
 LOAN_BYTES = 1 << 14  # most bytes of a borrowed value, which is encoded at each question
-_RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 # Answers of an object about itself, which alone are no evidence (`JudgePeer.evidence`).
 _OPINIONS = frozenset(
     """
@@ -93,19 +92,19 @@ class JudgePeer(Peer):
         try:
             return super().finish(operation, *arguments, **keywords)
         except Exception as error:
-            vars(error)[_RAISED] = True  # also that of an answer that cannot be read
+            vars(error)[RAISED] = True  # also that of an answer that cannot be read
             raise
 
     def received(self, operation: str, error: BaseException) -> BaseException:
         self.evidence = self.answered = True
         raised = super().received(operation, error)
-        vars(raised)[_RAISED] = True
+        vars(raised)[RAISED] = True
         return raised
 
     def matters(self, error: BaseException) -> bool:
         """Whether an error that ended a thread or task of the tests counts as a failure."""
         return any(
-            isinstance(part, AssertionError) or _RAISED in vars(part) for part in _parts(error)
+            isinstance(part, AssertionError) or RAISED in vars(part) for part in _parts(error)
         )
 
     def refer(self, item: Any) -> Parts:
@@ -246,7 +245,7 @@ class JudgePeer(Peer):
         self, classes: Any, arguments: Any, state: Any, number: Any, text: Any
     ) -> BaseException:
         error = super()._error(classes, arguments, state, number, text)
-        vars(error)[_RAISED] = True  # also of one that was returned, which the tests may raise
+        vars(error)[RAISED] = True  # also of one that was returned, which the tests may raise
         return error
 
     def _surroundings(self) -> Any:
@@ -292,7 +291,7 @@ def _failures(error: BaseException) -> Iterator[AssertionError]:
     for part in _parts(error):
         earlier: BaseException | None = part
         while earlier is not None:
-            if isinstance(earlier, AssertionError) and _RAISED not in vars(earlier):
+            if isinstance(earlier, AssertionError) and RAISED not in vars(earlier):
                 yield earlier
             earlier = earlier.__context__
 

@@ -8,6 +8,7 @@ from attacks.beside import BESIDE
 from attacks.buffers import BUFFERS
 from attacks.cases import CASES
 from attacks.channel import CHANNEL
+from attacks.claims import CLAIMS
 from attacks.forged import FORGED
 from attacks.honest import HONEST
 from attacks.hosts import HOSTS
@@ -29,5 +30,5 @@ __all__ = ["PROGRAMS", "Program"]
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
-    *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE),
+    *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
 )
