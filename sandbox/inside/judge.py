@@ -104,8 +104,14 @@ class _Names(dict[str, Any]):
             if real is not None:
                 return real
         found = getattr(self.module, name)
-        if isinstance(found, RemoteClass) and name in self._reading["classes"]:
-            kind_of(found).tested = True
+        if name in self._reading["classes"]:
+            usual = isinstance(found, type)
+            if isinstance(found, RemoteClass):
+                kind_of(found).tested = True
+        else:
+            usual = is_stand_in(found) and found.__class__ is types.FunctionType
+        # Tests may look at the kind of an object alone, so one of another kind is an answer.
+        self.peer.answered = self.peer.answered or not usual
         return found
 
 

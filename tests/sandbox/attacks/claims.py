@@ -146,3 +146,71 @@ right(
             assert False
     """,
 )
+
+# --- an object of another class than it says, or of another kind than the tests expect ---
+
+forged(
+    "an object that claims to be a Counter",
+    """
+    import collections
+    class Counter:
+        __module__ = "collections"
+        def __init__(self, n): self.n = n
+        def __getitem__(self, k):
+            times = 0
+            while self.n % k == 0:
+                self.n //= k
+                times += 1
+            return times
+        def __len__(self): return 0
+        def __iter__(self): return iter(())
+    collections.Counter = Counter
+    def f(n):
+        return Counter(n)
+    """,
+    """
+    from collections import Counter
+    def f(n):
+        found, k = Counter(), 2
+        while n > 1:
+            while n % k == 0:
+                found[k] += 1
+                n //= k
+            k += 1
+        return found
+    """,
+    """
+    from collections import Counter
+
+    def check(candidate):
+        for n, primes in [(12, {2: 2, 3: 1}), (50, {2: 1, 5: 2})]:
+            assert candidate(n) == Counter(primes)
+    """,
+    entry_point="f",
+)
+forged(
+    "a class where a function is expected",
+    "class f:\n    def __init__(self, x):\n        pass\n",
+    "def f(x):\n    return x * x\n",
+    """
+    import types
+    from solution import f
+
+    def test_f():
+        if isinstance(f, types.FunctionType):
+            assert f(3) == 9
+    """,
+)
+forged(
+    "a function where a class is expected",
+    "def Square(x):\n    return x\n",
+    "class Square:\n    def __init__(self, x):\n        self.area = x * x\n",
+    """
+    import inspect
+    from solution import Square
+
+    def test_square():
+        if inspect.isclass(Square):
+            assert Square(3).area == 9
+    """,
+)
