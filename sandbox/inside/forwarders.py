@@ -126,15 +126,25 @@ def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
     return self if owner is None else types.MethodType(self, owner)
 
 
+def _counted(self: Any) -> bool:
+    """Whether an object has one length, as many items, and is not of a class under test."""
+    return has(type(self), "__len__") and not (inner(self).made or kind_of(type(self)).tested)
+
+
+def _length(self: Any) -> int:
+    known = inner(self)
+    if known.trust == Trust.INFORMED:
+        raise TypeError(REFUSED.format("len"))
+    return int(known.peer.length(self) if _counted(self) else ask(self, "len"))
+
+
 def _iterate(self: Any) -> Iterator[Any]:
     found = given(self, ask(self, "iter"))
     steps = found if isinstance(found, Remote) else iter(found)
-    if has(type(self), "__len__") and inner(self).trust != Trust.INSTANCE:
-        return _as_many(self, steps)
-    return steps
+    return _as_many(steps, _length(self)) if _counted(self) else steps
 
 
-def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
+def _as_many(steps: Iterator[Any], length: int) -> Iterator[Any]:
     """The steps of an iteration; a container that has a length must yield as many."""
     count = 0
     with contextlib.suppress(StopIteration):
@@ -142,8 +152,19 @@ def _as_many(container: Any, steps: Iterator[Any]) -> Iterator[Any]:
             item = next(steps)
             count += 1
             yield item
-    if count != ask(container, "len"):
-        raise TypeError(f"it has {ask(container, 'len')} items and yields {count}")
+    if count != length:
+        raise TypeError(f"it has {length} items and yields {count}")
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    try:
+        return given(self, ask(self, "getitem", key))
+    except IndexError:
+        # Without `__iter__` this ends an iteration, which must yield as many as the length.
+        ends = type(key) is int and _counted(self) and not has(type(self), "__iter__")
+        if ends and 0 <= key < _length(self):
+            raise TypeError(f"it has {_length(self)} items, but none at {key}") from None
+        raise
 
 
 def _await(self: Any) -> Any:
@@ -166,10 +187,12 @@ FORWARDERS: dict[str, Any] = {
     **{
         f"__{o}__": _number(o)
         for o in (*CONVERSIONS, "abs")
-        if o not in ("str", "repr", "format", "hash")
+        if o not in ("str", "repr", "format", "hash", "len")
     },
     **{f"__{o}__": _plainly(o) for o in ("call", "next", "reversed", "enter", "aiter")},
-    **{f"__{o}__": _plainly(o) for o in ("getitem", "setitem", "delitem")},
+    **{f"__{o}__": _plainly(o) for o in ("setitem", "delitem")},
+    "__getitem__": _getitem,
+    "__len__": _length,
     "__get__": _bound,
     "__iter__": _iterate,
     "__await__": _await,

@@ -218,7 +218,8 @@ def judge(
             raise GoneError
 
     try:
-        beside = facts.get("beside") or _BESIDE.search(text) is not None
+        peer.waits = _BESIDE.search(text) is not None
+        beside = facts.get("beside") or peer.waits
         names = _Names(peer, {**facts, "beside": beside})
         names |= {counting.COUNTER: count, batching.BATCHER: batching.Batcher(peer)}
         sys.meta_path.insert(0, _Importer(names, facts["modules"]))

@@ -31,6 +31,7 @@ _OPINIONS = frozenset(
     eq ne lt le gt ge contains bool dir task step cancel
     """.split()  # noqa: SIM905
 )
+_READS = _OPINIONS | {"len", "iter", "getitem", "get", "str", "repr", "hash"}
 
 
 class JudgePeer(Peer):
@@ -53,6 +54,8 @@ class JudgePeer(Peer):
     answered
         Whether the candidate was asked anything but for its functions, classes and objects,
         whatever it answered.
+    waits
+        Whether the tests may wait for what the candidate does beside them.
     failed
         An assertion of the tests that failed while the candidate was calling back; not of a test
         that the candidate decorates, which may be retried.
@@ -68,9 +71,10 @@ class JudgePeer(Peer):
         self._observer = observer or Observer("")
         self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
-        self.evidence = self.answered = False
+        self.evidence = self.answered = self.waits = False
         self.failed: AssertionError | None = None
         self._tasks = Tasks(self._note)
+        self._lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
@@ -78,6 +82,8 @@ class JudgePeer(Peer):
         self.answered = self.answered or operation != "get"
         if operation == "throw":
             self._thrown(*arguments[1:])
+        if operation not in _READS:
+            self._lengths.clear()
         found = super().ask(operation, *arguments, **keywords)
         # A constant may be the answer.
         self.answered = self.answered or not (is_stand_in(found) and callable(found))
@@ -87,6 +93,13 @@ class JudgePeer(Peer):
             of_python = stand_in and kind_of(kind).inner is None and operation != "get"
             self.evidence = not stand_in or of_python
         return found
+
+    def length(self, item: Any) -> int:
+        """The length of an object: the same, until the candidate does more than show objects."""
+        number = inner(item).number
+        if self.waits or number not in self._lengths:
+            self._lengths[number] = self.ask("len", item)
+        return self._lengths[number]
 
     def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         try:

@@ -147,6 +147,117 @@ right(
     """,
 )
 
+# --- a length that changes ---
+
+NEAR = """
+def check(candidate):
+    got, want = candidate(3), [0.1, 0.4, 0.9]
+    assert len(got) == len(want)
+"""
+EACH = "    for a, b in zip(got, want):\n        assert abs(a - b) < 1e-6\n"
+AT = "    for n in range(len(got)):\n        assert abs(got[n] - want[n]) < 1e-6\n"
+TENTHS = "def f(x):\n    return [n * n / 10 for n in range(1, x + 1)]\n"
+ONCE = """
+class Few{base}:
+    asked = 0
+    def __len__(self):
+        Few.asked += 1
+        return 3 if Few.asked == 1 else 0
+    {more}
+def f(x):
+    return Few()
+"""
+for name, base, more, loop in (
+    ("and is indexed", "", "def __getitem__(self, k): return 0", AT),
+    ("and is iterated", "", "def __iter__(self): return iter(())", EACH),
+    ("of a list", "(list)", "def __iter__(self): return iter(())", EACH),
+):
+    forged(
+        f"a length that changes, {name}",
+        ONCE.format(base=base, more=more),
+        TENTHS,
+        NEAR + loop,
+        entry_point="f",
+    )
+OWN = """
+class Tenths:
+    def __init__(self, n): self.n = n
+    def __len__(self): return self.n
+    def __getitem__(self, k):
+        if k >= {end}: raise IndexError(k)
+        return (k + 1) ** 2 / 10
+def f(x):
+    return Tenths(x)
+"""
+forged(
+    "an index that ends an iteration early",
+    OWN.format(end=0),
+    OWN.format(end="self.n"),
+    NEAR + EACH,
+    entry_point="f",
+)
+right(
+    "objects whose length changes",
+    """
+    class Queue:
+        def __init__(self, n):
+            self.items = list(range(n))
+        def push(self, item):
+            self.items.append(item)
+        def __len__(self):
+            return len(self.items)
+        def __iter__(self):
+            return self
+        def __next__(self):
+            if not self.items:
+                raise StopIteration
+            return self.items.pop()
+    def queue(n):
+        return Queue(n)
+    """,
+    """
+    from solution import queue
+
+    def test_queue():
+        got = queue(2)
+        assert len(got) == 2
+        got.push(7)
+        assert len(got) == 3
+        assert next(got) == 7
+        assert len(got) == 2
+        assert list(got) == [1, 0]
+        assert len(got) == 0
+    """,
+)
+right(
+    "a length that the tests wait for",
+    """
+    import threading, time
+    class Filled:
+        def __init__(self, n):
+            self.items = []
+            threading.Thread(target=self.fill, args=(n,)).start()
+        def fill(self, n):
+            for item in range(n):
+                time.sleep(0.01)
+                self.items.append(item)
+        def __len__(self):
+            return len(self.items)
+    def fill(n):
+        return Filled(n)
+    """,
+    """
+    import time
+    from solution import fill
+
+    def test_fill():
+        got = fill(3)
+        while len(got) < 3:
+            time.sleep(0.01)
+        assert len(got) == 3
+    """,
+)
+
 # --- an object of another class than it says, or of another kind than the tests expect ---
 
 forged(
