@@ -34,11 +34,11 @@ FORWARDED = frozenset(
     f"__{name}__"
     for name in """
     call len iter next reversed contains getitem setitem delitem enter exit await aiter
-    anext aenter aexit bool int float complex index round hash str repr format eq ne lt le
-    gt ge neg pos invert abs divmod rdivmod add sub mul truediv floordiv mod pow matmul
-    lshift rshift and or xor radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rlshift
-    rrshift rand ror rxor iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift
-    irshift iand ior ixor
+    anext aenter aexit bool int float complex index round floor ceil trunc bytes fspath
+    hash str repr format eq ne lt le gt ge neg pos invert abs divmod rdivmod add sub mul
+    truediv floordiv mod pow matmul lshift rshift and or xor radd rsub rmul rtruediv
+    rfloordiv rmod rpow rmatmul rlshift rrshift rand ror rxor iadd isub imul itruediv
+    ifloordiv imod ipow imatmul ilshift irshift iand ior ixor
     """.split()  # noqa: SIM905
 )
 IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> makes the same value of exactly this type

@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 import collections
 import importlib
+import math
 import operator
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -46,6 +48,11 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "format": format,
     "index": operator.index,
     "round": round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "bytes": bytes,
+    "fspath": os.fspath,
 }
 
 

@@ -325,3 +325,30 @@ forged(
             assert Square(3).area == 9
     """,
 )
+
+# --- conversions ---
+
+right(
+    "conversions to bytes, a path and whole numbers",
+    """
+    import math
+    class Price:
+        def __init__(self, value): self.value = value
+        def __bytes__(self): return bytes([int(self.value)])
+        def __fspath__(self): return f"/{self.value}"
+        def __floor__(self): return math.floor(self.value)
+        def __ceil__(self): return math.ceil(self.value)
+        def __trunc__(self): return math.trunc(self.value)
+    """,
+    """
+    import math, os
+    from solution import Price
+
+    def test_price():
+        price = Price(2.5)
+        assert bytes(price) == b"\\x02"
+        assert os.path.join(price, "a") == "/2.5/a"
+        assert (math.floor(price), math.ceil(price), math.trunc(price)) == (2, 3, 2)
+        assert isinstance(price, os.PathLike)
+    """,
+)
