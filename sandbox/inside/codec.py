@@ -8,6 +8,7 @@ Values are written in prefix order; n is 4 bytes, little endian, a count of byte
     k n name, then a tuple: a value of the standard library, from its parts (`library_values.py`)
     o n anything else: 1 byte of truth value, name of its type
     h id (8 bytes), then its description: an object that stays where it is (`remote.py`)
+    r n: the list, set or dict whose tag is byte n, once more (never to the host)
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import collections
 import itertools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import library_values
@@ -64,6 +65,7 @@ def encode(
     instance: Callable[[Any], Parts | None] = lambda item: None,
     max_hashed: int = MAX_HASHED,
     max_items: int = MAX_ITEMS,
+    shared: bool = False,
 ) -> bytes:
     """Plain data as bytes; instances of subclasses as their nearest base that is plain.
 
@@ -82,6 +84,8 @@ def encode(
         May write an instance of a subclass in another way; None: as its nearest plain base.
     max_hashed, max_items
         Most entries of sets and dicts, and most items.
+    shared
+        Whether a list, set or dict that is at two places is one for the reader, too.
 
     Raises
     ------
@@ -90,10 +94,14 @@ def encode(
     """
     out = bytearray()
     hashed = items = 0
+    seen: dict[int, tuple[int, Any]] = {}  # by id: where it is written, and it (an id ends with it)
     stack: list[tuple[Any, int]] = [(value, 0)]
     while stack:
         item, depth = stack.pop()
         kind = type(item)
+        if seen and id(item) in seen:
+            out += head(b"r", seen[id(item)][0])
+            continue
         write = _WRITERS.get(kind)
         if write is not None:
             tag, parts = write(item) if kind not in _SIZED or len(item) <= limit else _too_large()
@@ -110,6 +118,8 @@ def encode(
         if parts and depth >= MAX_DEPTH and other is not opaque:
             out += _whole(item, other)  # this item and all below it stay here
             continue
+        if shared and kind in _SHARED:
+            seen[id(item)] = len(out), item
         out += tag
         if parts:
             hashed += _ENTRIES.get(tag[:1], 0) * len(parts) // 2
@@ -163,6 +173,7 @@ def _listing(tag: bytes, base: type) -> Callable[[Any], Parts]:
 
 
 _ENTRIES = {b"d": 1, b"S": 2, b"Z": 2}  # half entries per part: a key, a value, or an element
+_SHARED = {list, set, dict}
 _SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}  # refused before a copy
 _CONSTANTS = {None: b"N", True: b"T", False: b"F", Ellipsis: b"."}
 _WRITERS: dict[type, Callable[[Any], Parts]] = {
@@ -235,6 +246,7 @@ class _Reader:
         max_items: int,
     ) -> None:
         self._data, self._at, self.other = data, 0, other
+        self._shared: dict[int, Any] = {}  # lists, sets and dicts, by the places of their tags
         self._hashed, self._items_left = max_hashed, max_items
         # If entries are not limited, only the sender's own time is at risk.
         self._compared = MAX_COMPARED if max_hashed <= MAX_HASHED else None
@@ -271,8 +283,31 @@ class _Reader:
         self._at = at + 1
         return read(self, depth)
 
-    def items(self, depth: int) -> list[Any]:
-        return list(map(self.item, itertools.repeat(depth + 1, self._number())))
+    def items(self, depth: int) -> Iterator[Any]:
+        return map(self.item, itertools.repeat(depth + 1, self._number()))
+
+    def read_list(self, depth: int) -> list[Any]:
+        made: list[Any] = []
+        self._shared[self._at - 1] = made  # before its items, of which one may be this list
+        made += self.items(depth)
+        return made
+
+    def read_set(self, depth: int) -> set[Any]:
+        at = self._at - 1
+        made = self._shared[at] = set(self.entries(depth))
+        return made
+
+    def read_dict(self, depth: int) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        self._shared[self._at - 1] = made
+        entries = self.entries(depth, each=2)
+        made.update(zip(entries[::2], entries[1::2], strict=True))
+        return made
+
+    def read_again(self, depth: int) -> Any:
+        if self.other is None:  # a small one could take the host endless time
+            raise MalformedError("a list, set or dict that is at two places")
+        return self._shared[int.from_bytes(self.take(4), "little")]
 
     def entries(self, depth: int, each: int = 1) -> list[Any]:
         """The entries of a set; with `each` 2, the keys and values of a dict."""
@@ -296,11 +331,6 @@ class _Reader:
         if n * each > len(self._data) or self._items_left < 0:
             raise MalformedError("too many items")
         return n
-
-
-def _read_dict(reader: _Reader, depth: int) -> dict[Any, Any]:
-    entries = reader.entries(depth, each=2)
-    return dict(zip(entries[::2], entries[1::2], strict=True))
 
 
 def _read_known(reader: _Reader, depth: int) -> Any:
@@ -337,11 +367,12 @@ _READERS: dict[bytes, Callable[[_Reader, int], Any]] = {
     b"c": lambda reader, depth: complex(*struct.unpack("<dd", reader.take(16))),
     b"s": lambda reader, depth: reader.sized().decode("utf-8", "surrogatepass"),
     b"b": lambda reader, depth: reader.sized(),
-    b"l": _Reader.items,
+    b"l": _Reader.read_list,
     b"t": lambda reader, depth: tuple(reader.items(depth)),
-    b"S": lambda reader, depth: set(reader.entries(depth)),
+    b"S": _Reader.read_set,
     b"Z": lambda reader, depth: frozenset(reader.entries(depth)),
-    b"d": _read_dict,
+    b"d": _Reader.read_dict,
+    b"r": _Reader.read_again,
     b"k": _read_known,
     b"o": _read_opaque,
     b"h": _read_handle,

@@ -110,6 +110,9 @@ class CandidatePeer(Peer):
 
     def _lend(self, value: Any) -> int:
         with self._lock:
+            for number, lent in enumerate(self._lent, self._lendings - len(self._lent) + 1):
+                if lent is value:
+                    return number
             self._lent.append(value)
             self._lendings += 1
             return self._lendings

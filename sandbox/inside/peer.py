@@ -95,11 +95,12 @@ class Peer(References):
         """Write here the text that the other side wrote while it answered."""
 
     def _lend(self, value: Any) -> int:
-        """The number under which a mutable value may be changed from the other side; 0: none."""
+        """The number under which the other side knows and may change a value; 0: none."""
         return 0
 
-    def _borrow(self, number: int, value: Any) -> None:
-        """Record a value that the other side has lent."""
+    def _borrow(self, number: int, value: Any) -> Any:
+        """Record a value that the other side has lent; the one that stands here for it."""
+        return value
 
     def _loans(self) -> tuple[list[tuple[int, Any]], list[int]] | None:
         """The borrowed values that have changed, and the numbers of all that are still in use.
@@ -148,7 +149,7 @@ class Peer(References):
                 if kind == b"A":
                     value, same, loan, kept = answer
                     if loan:
-                        self._borrow(loan, value)
+                        value = self._borrow(loan, value)
                     for number, loan in kept or ():
                         self._borrow(loan, given[number])
                     return value if same is None else given[same]

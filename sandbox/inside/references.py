@@ -112,7 +112,8 @@ class References:
 
     def _encode(self, item: object, limit: int = LIMIT, *, sent: bool = False) -> bytes:
         """An item as bytes; `sent`: which the other side will receive."""
-        return encode(item, limit, other=self.refer, instance=self._instance, **UNBOUNDED)
+        writers = {"other": self.refer, "instance": self._instance}
+        return encode(item, limit, **writers, **UNBOUNDED, shared=True)  # type: ignore[arg-type]
 
     # Exceptions
 

@@ -200,9 +200,15 @@ class JudgePeer(Peer):
         self.guard.check(operation, target, arguments)
         return operations[operation](target, *arguments, **keywords)
 
-    def _borrow(self, number: int, value: Any) -> None:
+    def _borrow(self, number: int, value: Any) -> Any:
+        for known, mine, _ in self._borrowed:
+            if known == number and type(mine) is type(value):
+                if mine is not value:
+                    self._changed([(number, value)])
+                return mine
         if type(value) in MUTABLE and (written := self._written(value)):
             self._borrowed.append((number, value, written))
+        return value
 
     def _loans(self) -> tuple[list[tuple[int, Any]], list[int]] | None:
         if not self._borrowed:

@@ -83,6 +83,24 @@ def test_traps(value: Any) -> None:
     assert short_repr(decoded) == short_repr(value)
 
 
+def test_what_is_at_two_places_is_one_for_a_peer_alone() -> None:
+    row, pairs = [1], {2: {3}}
+    rows: list[Any] = [row, (row, pairs), [[]] * 2, pairs, [pairs[2]]]
+    rows.append(rows)
+    data = encode(rows, other=lambda item: (b"N", ()), shared=True)
+    got = decode(data, other=lambda number, description: None)
+    assert got[5] is got
+    assert (got[:5], got[0], got[3]) == (rows[:5], got[1][0], got[1][1])
+    assert got[0] is got[1][0]
+    assert got[2][0] is got[2][1]
+    assert got[3] is got[1][1]
+    assert got[4][0] is got[3][2]
+    with pytest.raises(MalformedError, match="at two places"):
+        decode(data)
+    with pytest.raises(MalformedError):  # no list, set or dict begins there
+        decode(b"l\1\0\0\0r\1\0\0\0", other=lambda number, description: None)
+
+
 def test_negative_zero_and_nan_keep_their_signs() -> None:
     assert math.copysign(1, decode(encode(-0.0))) == -1
     assert math.isnan(decode(encode(math.nan)))

@@ -352,3 +352,112 @@ right(
         assert isinstance(price, os.PathLike)
     """,
 )
+
+# --- one list, or two that are equal ---
+
+BOARD = """
+class Board:
+    def __init__(self, n):
+        self.rows = {rows}
+def board(n):
+    return {rows}
+"""
+ALIASED, APART = "[[0] * n] * n", "[[0] * n for _ in range(n)]"
+for name, test in {
+    "returned": "rows = board(2)",
+    "of an object": "rows = Board(2).rows",
+}.items():
+    forged(
+        f"rows that are one list, {name}",
+        BOARD.format(rows=ALIASED),
+        BOARD.format(rows=APART),
+        f"""
+        from solution import Board, board
+
+        def test_rows():
+            {test}
+            rows[0][1] = 5
+            assert rows == [[0, 5], [0, 0]]
+        """,
+    )
+forged(
+    "empty lists that are one",
+    "def buckets(n):\n    return dict.fromkeys(range(n), [])\n",
+    "def buckets(n):\n    return {k: [] for k in range(n)}\n",
+    """
+    from solution import buckets
+
+    def test_buckets():
+        got = buckets(3)
+        got[1].append("x")
+        assert got == {0: [], 1: ["x"], 2: []}
+    """,
+)
+right(
+    "lists, dicts and sets that are the same",
+    """
+    import copy, functools
+    def deep(x):
+        return copy.deepcopy(x)
+    def cycle():
+        items = [1]
+        items.append({"up": items})
+        return items
+    def memoize(function):
+        return functools.lru_cache(function)
+    class Box:
+        def __init__(self, content):
+            self.content = content
+        def put(self, key, value):
+            self.content[key] = value
+    @functools.lru_cache
+    def settings(name):
+        return {"name": name, "seen": set()}
+    def both(one, other):
+        one.append(1)
+        return one is other
+    """,
+    """
+    from solution import Box, both, cycle, deep, memoize, settings
+
+    def test_deep():
+        one = [1]
+        got = deep([one, one, {2}])
+        assert got == [[1], [1], {2}] and got[0] is got[1] and got[0] is not one
+
+    def test_cycle():
+        items = cycle()
+        assert items[1]["up"] is items and items[1]["up"][0] == 1
+
+    def test_memoize():
+        @memoize
+        def row(n):
+            return [n]
+        first = row(1)
+        assert row(1) is first and row(2) is not first
+        first.append(5)
+        assert row(1) == [1, 5]
+
+    def test_box():
+        content = {}
+        box = Box(content)
+        assert box.content is content
+        box.put("a", 1)
+        box.put("b", 2)
+        assert content == {"a": 1, "b": 2} and box.content is content
+        other = {"c": 3}
+        box.content = other
+        assert box.content is other and content == {"a": 1, "b": 2}
+
+    def test_settings():
+        assert settings("a") is settings("a")
+        assert settings("a") is not settings("b")
+        settings("a")["seen"].add(1)
+        assert settings("a") == {"name": "a", "seen": {1}}
+
+    def test_both():
+        items = []
+        assert both(items, items) and items == [1]
+        assert not both([], [])
+    """,
+)
