@@ -52,6 +52,7 @@ def shrunk_fit(
     *,
     flipped: float = FLIPPED,
     start: FloatArray | None = None,
+    count: FloatArray | None = None,
 ) -> Fit:
     """Fit coefficients to a design and responses. Deterministic; at most 20 rounds of O(n d²).
 
@@ -68,6 +69,8 @@ def shrunk_fit(
         has the effect of a flatter slope.
     start
         First coefficients, (d,); default: the prior means.
+    count
+        How many labels each row stands for, (n,), for "logistic"; default: one.
 
     Returns
     -------
@@ -84,12 +87,13 @@ def shrunk_fit(
     variance, w = guess.copy(), mean.copy() if start is None else start[columns]
     noise = max(float(y.var()), LEAST_NOISE) if y.size else 1.0
     gram, xy = products.of_columns(x, x), x.T @ y
-    at = _Point(w, *probabilities(x, w, flipped))
+    labels = _Labels(x, y, flipped, 1.0 if count is None else count)
+    at = labels.at(w)
     for _ in range(ROUNDS):
         if family == "logistic":
             _, p, seen = at
             slope = (1.0 - 2.0 * flipped) * p * (1.0 - p)  # d seen / d log odds
-            per = slope / (seen * (1.0 - seen))
+            per = labels.times * slope / (seen * (1.0 - seen))
             weighted = x * np.sqrt(slope * per)[:, None]
             # Fisher's; symmetric, so half the products
             precision = products.of_columns(weighted, weighted)
@@ -100,7 +104,7 @@ def shrunk_fit(
         covariance = np.linalg.inv(precision + np.diag(prior))
         before, w = w, covariance @ (right + prior * mean)
         if family == "logistic":
-            at = _ascend(x, y, at, w, mean, prior, flipped)
+            at = _ascend(labels, at, w, mean, prior)
             w = at.w
         spread = np.bincount(member, weights=(w - mean) ** 2 + np.diag(covariance))
         variance = np.where(fixed, guess, (spread + weight * guess) / (size + weight))
@@ -137,14 +141,20 @@ class _Point(NamedTuple):
     seen: FloatArray
 
 
+class _Labels(NamedTuple):
+    """What a logistic fit is made to."""
+
+    x: FloatArray
+    y: FloatArray
+    flipped: float
+    times: FloatArray | float  # how many labels each row stands for
+
+    def at(self, w: FloatArray) -> _Point:
+        return _Point(w, *probabilities(self.x, w, self.flipped))
+
+
 def _ascend(
-    x: FloatArray,
-    y: FloatArray,
-    at: _Point,
-    to: FloatArray,
-    mean: FloatArray,
-    prior: FloatArray,
-    flipped: float,
+    labels: _Labels, at: _Point, to: FloatArray, mean: FloatArray, prior: FloatArray
 ) -> _Point:
     """`to`, or a point between it and `at`, where the posterior density is no lower than at `at`.
 
@@ -153,12 +163,13 @@ def _ascend(
     """
 
     def log_density(point: _Point) -> float:
-        likelihood = np.log(np.where(y == 1.0, point.seen, 1.0 - point.seen)).sum()
+        seen = np.where(labels.y == 1.0, point.seen, 1.0 - point.seen)
+        likelihood = (labels.times * np.log(seen)).sum()
         return float(likelihood - 0.5 * (prior * (point.w - mean) ** 2).sum())
 
     least = log_density(at) - SLACK
     for _ in range(HALVINGS):
-        there = _Point(to, *probabilities(x, to, flipped))
+        there = labels.at(to)
         if log_density(there) >= least:
             return there
         to = 0.5 * (at.w + to)

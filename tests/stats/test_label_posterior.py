@@ -88,3 +88,56 @@ def test_memory_does_not_grow_with_the_parts_of_all_outputs() -> None:
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert used < 10 * predicted.nbytes
+
+
+@pytest.mark.parametrize("resample", [False, True])
+@pytest.mark.parametrize("known", [0.15, 1.0])
+def test_cells_draw_what_single_outputs_do(
+    resample: bool, known: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums over the cells of many outputs have the distribution of sums over single labels: with
+    parts, parts without an effect, outputs that do not count, and weights of any kind and sign."""
+    odds, label = stream()
+    rng = np.random.default_rng(3)
+    partitions = [rng.integers(0, 3, N), np.where(rng.random(N) < 0.2, -1, rng.integers(0, 2, N))]
+    share = rng.random(N)
+    seen = np.where(rng.random(N) < known, label, np.nan)
+    weights = np.column_stack([np.ones(N), (odds > 0.5) - 0.7 * (share > 0.5), share])
+    weights[share > 0.9] = 0.0
+
+    def sums() -> FloatArray:
+        found = LabelPosterior(seen, odds, partitions).totals(weights, resample=resample)
+        return np.hstack(found)
+
+    each = sums()
+    monkeypatch.setattr("gatekeeper.stats.label_posterior.EACH", 0)
+    monkeypatch.setattr("gatekeeper.stats.label_posterior.BLOCK", 700)
+    cells = sums()
+    spread = each.std(axis=0)
+    assert (np.abs(cells.mean(axis=0) - each.mean(axis=0)) <= 0.15 * spread + 1e-9).all()
+    assert cells.std(axis=0) == pytest.approx(spread, rel=0.12, abs=1e-9)
+    vary = spread > 1e-9
+    if vary.sum() > 1:
+        found, expected = (np.corrcoef(draws[:, vary].T) for draws in (cells, each))
+        assert found == pytest.approx(expected, abs=0.12)
+
+
+def test_few_cells_stand_for_many_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many outputs there are: else long logs take hours."""
+    odds, label = stream()
+    monkeypatch.setattr("gatekeeper.stats.label_posterior.EACH", 0)
+    sizes = []
+    for times in (1, 20):
+        seen = np.tile(np.where(np.arange(N) % 7 == 0, label, np.nan), times)
+        posterior = LabelPosterior(seen, np.tile(odds, times), [np.tile(np.arange(N) % 2, times)])
+        asked: list[int] = []
+        probabilities = posterior._probabilities
+
+        def counted(rows, predicted, off, probabilities=probabilities, asked=asked):  # type: ignore[no-untyped-def]
+            asked.append(rows.size)
+            return probabilities(rows, predicted, off)
+
+        monkeypatch.setattr(posterior, "_probabilities", counted)
+        posterior.totals(np.ones((seen.size, 1)))
+        sizes.append(sum(asked))
+    assert sizes[0] == sizes[1] < N / 5
