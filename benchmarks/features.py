@@ -138,7 +138,7 @@ def offline(table: RecordTable) -> FloatArray:
     raw = raw_of_records(table)
     by_features = []
     for used in (raw, raw.only(())):
-        odds = cross_fitted(used, everything, table.error)
+        odds = cross_fitted(used.take, everything, table.error)
         order = np.argsort(-1.0 / (1.0 + np.exp(-odds)) / table.cost_estimate, kind="stable")
         spent = table.cost[order].cumsum() / table.cost.sum()
         found = table.error[order].cumsum() / table.error.sum()

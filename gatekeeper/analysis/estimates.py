@@ -92,9 +92,10 @@ def estimate(outputs: Iterable[Record | GateResult]) -> Estimates:
     if found.weighted is None or np.isfinite(label).all():
         return found
     covered = p > 0.0
-    raw = table.raw.take(covered)
+    at = np.flatnonzero(covered)
     p, label, drawn = p[covered], label[covered], drawn[covered]
-    return replace(found, assisted=rate_of_all(p, drawn, label, cross_fitted(raw, drawn, label)))
+    log_odds = cross_fitted(lambda some: table.raw(at[some]), drawn, label)
+    return replace(found, assisted=rate_of_all(p, drawn, label, log_odds))
 
 
 def estimate_weighted(

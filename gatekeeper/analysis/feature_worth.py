@@ -114,7 +114,7 @@ class _Chooser:
 
     def share(self, used: Collection[str]) -> FloatArray:
         """1 for the outputs after the warm-up that are chosen, else 0, (n,)."""
-        odds = cross_fitted(self._raw.only(used), self._drawn, self._label)
+        odds = cross_fitted(self._raw.only(used).take, self._drawn, self._label)
         value = (1.0 / (1.0 + np.exp(-odds)) / self._estimate)[T0:]
         order = np.argsort(-value, kind="stable")
         chosen = np.zeros(value.size)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import nan
 
 import numpy as np
@@ -112,7 +112,7 @@ class Evidence:
     def _predicted(self) -> FloatArray:
         """Log odds of an error (N,), predicted from the verdicts."""
         t = self._table
-        return log_odds_of(raw_of_records(t), self._drawn, t.error)
+        return log_odds_of(partial(raw_of_records, t), self._drawn, t.error)
 
     def shares(self, policy: Contender | str, beta: float) -> FloatArray:
         """The probability with which the policy verifies each output, given the log's verdicts.

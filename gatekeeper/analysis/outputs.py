@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import log, log1p, nan
 from typing import NamedTuple
 
@@ -18,13 +19,15 @@ from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
 __all__ = ["OutputTable", "raw_of_records"]
 
 Flags = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+ALL = slice(None)
 
 
 class OutputTable(NamedTuple):
     """Outputs, as estimates need them; arrays of shape (N,)."""
 
     ids: Sequence[str]
-    raw: RawTable  # what predictions are made from
+    raw: Callable[[Indices | Flags], RawTable]  # what predictions are made from, of some outputs
     propensity: FloatArray  # NaN unknown
     selected: Flags  # as far as that is known
     drawn: Flags  # the label, if there is one, is the gate's own
@@ -52,14 +55,15 @@ class OutputTable(NamedTuple):
         return table
 
 
-def raw_of_records(table: RecordTable) -> RawTable:
-    """What predictions are made from, of records: they keep no numbers of positions."""
-    sizes = [log(cost) for cost in table.cost_estimate.tolist()]  # numpy's differs in the last bit
-    none = np.zeros((len(table), 0))
+def raw_of_records(table: RecordTable, which: Indices | Flags | slice = ALL) -> RawTable:
+    """What predictions are made from, of some records: they keep no numbers of positions."""
+    costs = table.cost_estimate[which].tolist()
+    sizes = [log(cost) for cost in costs]  # numpy's differs in the last bit
+    none = np.zeros((len(costs), 0))
     names = tuple(sorted(table.features or {}))
-    columns = [] if table.features is None else [table.features[name] for name in names]
+    columns = [] if table.features is None else [table.features[name][which] for name in names]
     return RawTable(
-        np.column_stack((table.h, sizes, np.zeros(len(table)))),
+        np.column_stack((table.h[which], sizes, np.zeros(len(costs)))),
         names,
         np.column_stack((none, *columns)),
     )
@@ -75,7 +79,7 @@ def _of_records(table: RecordTable) -> OutputTable:
     right = 1.0 - table.error
     return OutputTable(
         table.ids,
-        raw_of_records(table),
+        partial(raw_of_records, table),
         p,
         drawn | (p == 1.0),  # as in `_row_of_record`
         drawn,
@@ -103,7 +107,7 @@ class _Row(NamedTuple):
 def _of_rows(rows: Sequence[_Row]) -> OutputTable:
     return OutputTable(
         [row.id for row in rows],
-        RawTable.of([row.raw for row in rows]),
+        RawTable.of([row.raw for row in rows]).take,
         np.array([row.propensity for row in rows], dtype=np.float64),
         np.array([row.selected for row in rows], dtype=np.bool_),
         np.array([row.drawn for row in rows], dtype=np.bool_),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,15 +17,18 @@ FOLDS = 5  # predictions for a fifth of the outputs come from the verdicts on th
 REFERENCE = 500  # outputs, at most, whose signals set the scale of predictions
 SURE = 1e-6  # no prediction is closer to 0 or 1
 AT_ONCE = 100_000  # outputs that are predicted at a time: memory
+MOST = 100_000  # labels that a fit takes, of all parts of the run: more would not improve it
+
+Source = Callable[[NDArray[np.intp]], RawTable]
 
 
-def log_odds_of(raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+def log_odds_of(raw: Source, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
     """Predicted log odds of an error.
 
     Parameters
     ----------
     raw
-        What is known of each of the N outputs before verification.
+        What is known before verification, of the outputs at some of the N places.
     drawn
         Which of them have a label, shape (N,).
     label
@@ -38,7 +43,7 @@ def log_odds_of(raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray) -> F
     return _log_odds(raw, drawn, label, everything)
 
 
-def cross_fitted(raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
+def cross_fitted(raw: Source, drawn: NDArray[np.bool_], label: FloatArray) -> FloatArray:
     """`log_odds_of` by cross-fitting: no prediction uses the output's own label.
 
     Parameters and return value are those of `log_odds_of`.
@@ -51,13 +56,15 @@ def cross_fitted(raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray) -> 
 
 
 def _log_odds(
-    raw: RawTable, drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
+    raw: Source, drawn: NDArray[np.bool_], label: FloatArray, of: NDArray[np.bool_]
 ) -> FloatArray:
     at = np.flatnonzero(drawn)
-    known = KnownTable(raw.take(at), label[at], np.full(at.size, np.nan))
-    model = ErrorModel.fit(raw.take(slice(None, None, -(-label.size // REFERENCE))), known)
+    if at.size > MOST:
+        at = at[np.arange(MOST) * at.size // MOST]
+    known = KnownTable(raw(at), label[at], np.full(at.size, np.nan))
+    model = ErrorModel.fit(raw(np.arange(0, label.size, -(-label.size // REFERENCE))), known)
     asked = np.flatnonzero(of)
     parts = np.array_split(asked, max(-(-asked.size // AT_ONCE), 1))
-    p = np.concatenate([model.of_rows(raw.take(part))[0] for part in parts])
+    p = np.concatenate([model.of_rows(raw(part))[0] for part in parts])
     p = p.clip(SURE, 1.0 - SURE)
     return np.asarray(np.log(p) - np.log1p(-p))

@@ -313,7 +313,7 @@ class _Sample:
                 f"{self.without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
                 "for any values of theirs. With the goal “score” every output has a chance."
             )
-        table = self._table.raw.take(self._chance)
+        table = self._table.raw(self._chance)
         columns = None if self._complete else Design.of(table).of_rows(table)
         found = mean_of_all(self.drawn, columns)
         if found is not None and self.without:

@@ -44,17 +44,19 @@ def a_table(seed: int) -> RecordTable:
 def test_a_table_is_its_records(seed: int) -> None:
     records = a_table(seed)
     table, one_by_one = OutputTable.of(records), OutputTable.of(list(records))
+    everything = np.arange(len(table.ids))
+    raw, other = table.raw(everything), one_by_one.raw(everything)
     assert table.ids == one_by_one.ids
     for name in ("propensity", "selected", "drawn", "label", "value"):
         found, expected = getattr(table, name), getattr(one_by_one, name)
         assert found.dtype == expected.dtype
         assert np.array_equal(found, expected, equal_nan=found.dtype == np.float64), name
-    assert np.array_equal(table.raw.rows, one_by_one.raw.rows, equal_nan=True)
-    seen = table.raw.only(one_by_one.raw.names)
-    assert seen.names == one_by_one.raw.names
-    assert np.array_equal(seen.features, one_by_one.raw.features, equal_nan=True)
-    left_out = set(table.raw.names) - set(seen.names)
-    assert np.isnan(table.raw.only(left_out).features).all()
+    assert np.array_equal(raw.rows, other.rows, equal_nan=True)
+    seen = raw.only(other.names)
+    assert seen.names == other.names
+    assert np.array_equal(seen.features, other.features, equal_nan=True)
+    left_out = set(raw.names) - set(seen.names)
+    assert np.isnan(raw.only(left_out).features).all()
 
 
 @pytest.mark.parametrize(
