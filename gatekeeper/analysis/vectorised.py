@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,8 @@ __all__ = [
     "strata_of",
     "stratified_thresholds",
 ]
+
+AT_ONCE = 100_000  # costs that are Python's floats at a time: memory
 
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -119,7 +122,9 @@ class Stream:
         self.observed = error if observed is None else observed
         self.warmup = warmup
         self.first = evaluation_start(len(h), warmup=warmup, evaluate=evaluate)
-        self._whole: float = sum(cost[self.first :].tolist())
+        parts = range(self.first, len(cost), AT_ONCE)
+        costs = chain.from_iterable(cost[start : start + AT_ONCE].tolist() for start in parts)
+        self._whole: float = sum(costs)
         fitted = _fitted(h, cost_estimate, self.observed, warmup)
         self.learners = LearnerStream(
             fitted, h, cost_estimate, cost, self.observed, warmup, self.first

@@ -17,6 +17,7 @@ from gatekeeper.types import Candidate, FloatArray, Signals
 __all__ = ["T0", "WarmupScore", "weighted_mean"]
 
 T0 = 50  # candidates of the warm-up
+AT_ONCE = 100_000  # rows that are scored at a time: memory
 LATE_LABELS = 1000  # candidates after the warm-up during which its late labels still count
 
 Seen = tuple[float, float, float, float]  # h1, h2, h3, ĉ
@@ -104,7 +105,11 @@ class WarmupScore:
         return self._score((a, b, c))
 
     def score_array(self, h: FloatArray) -> FloatArray:
-        """`score` of every row of h (N, 3) at once, equal to the last bit: (N,)."""
+        """`score` of every row of h (N, 3), equal to the last bit: (N,)."""
+        parts = range(0, max(len(h), 1), AT_ONCE)
+        return np.concatenate([self._score_rows(h[start : start + AT_ONCE]) for start in parts])
+
+    def _score_rows(self, h: FloatArray) -> FloatArray:
         s, weight, plain, count = (np.zeros(len(h)) for _ in range(4))
         for x, w in zip(self.scaled_array(h).T, self._w, strict=True):
             has = ~np.isnan(x)

@@ -15,6 +15,8 @@ from scipy.stats import chi2_contingency, pearsonr
 
 from gatekeeper import CST, BadInputError, Budget, Threshold, VerificationGate
 from gatekeeper.analysis.diagnosis import SWEEP, Diagnosis, Thresholds, diagnose
+from gatekeeper.analysis.diagnosis.odds import odds_of
+from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.replay import replay
 from gatekeeper.cli import main
 from gatekeeper.io.records import RecordTable, write_records
@@ -324,6 +326,22 @@ def test_the_odds_are_those_of_the_better_policy() -> None:
         assert found is not None
         assert (found.cst > 0.95) == (found.gain.value > 0.0) == cst
         assert (found.threshold > 0.95) == (not cst)
+
+
+def test_the_odds_of_a_long_file_are_from_all_parts_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warm-up, and as many later outputs as are taken, evenly spaced."""
+    taken: list[list[str]] = []
+
+    class Noted(Evidence):
+        def __init__(self, table: RecordTable) -> None:
+            taken.append(list(table.ids))
+            super().__init__(table)
+
+    monkeypatch.setattr("gatekeeper.analysis.diagnosis.odds.MOST", 400)
+    monkeypatch.setattr("gatekeeper.analysis.diagnosis.odds.Evidence", Noted)
+    table = records(1650)
+    assert odds_of(table, 0.2, 4) is not None
+    assert taken == [[*table.ids[:50], *table.ids[50::4]]]
 
 
 def test_uncertain_comparisons_give_odds() -> None:

@@ -20,6 +20,7 @@ from gatekeeper.stats.interval import Interval
 
 __all__ = ["WORTH", "odds_of"]
 
+MOST = 1_000_000  # outputs: more only take memory, the interval is far narrower than `WORTH`
 WORTH = 0.01  # of recall: a difference below a point does not matter
 
 
@@ -35,11 +36,16 @@ def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
     strata
         Number of strata of CST.
 
+    Of more than `MOST` outputs those of the warm-up count, and as many others, evenly spaced.
+
     Returns
     -------
     Odds or None
         None where the records do not represent all outputs, or have too few labels.
     """
+    if len(table) > MOST:
+        later = len(table) - T0
+        table = table.take(np.append(np.arange(T0), T0 + np.arange(MOST) * later // MOST))
     try:
         evidence = Evidence(table)
     except BadInputError:
