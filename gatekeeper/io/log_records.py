@@ -12,12 +12,12 @@ __all__ = ["table_of_run"]
 
 def table_of_run(run: RunTable) -> RecordTable:
     """One record per output, in the order of the decisions."""
-    paid = (run.cost > 0.0) & (run.cost < np.inf)  # 0 is not the cost of a verification
+    unpaid = (run.cost <= 0.0) | (run.cost == np.inf)  # 0 is not the cost of a verification
     return RecordTable(
         run.ids,
         run.h,
         run.cost_estimate,
-        np.where(paid, run.cost, np.nan),
+        np.where(unpaid, np.nan, run.cost) if unpaid.any() else run.cost,  # memory
         run.error,
         run.stratum if (run.stratum >= 0).any() else None,
         propensity=run.propensity,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from math import nan
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordTable:
-    """Records as columns: lists of length N and arrays of shape (N,), except `h`.
+    """Records as columns: sequences of length N and arrays of shape (N,), except `h`.
 
     An optional column is None if no record has it. Iterating yields `Record`s.
     """
 
-    ids: list[str]
+    ids: Sequence[str]
     h: FloatArray  # (N, 3): h1, h2, h3; NaN where missing
     cost_estimate: FloatArray  # ĉ > 0
     cost: FloatArray  # c > 0; NaN where not verified
@@ -218,7 +218,7 @@ def _label(value: float) -> Label | None:
     return 1 if value else 0
 
 
-def _pick(column: list[T], index: NDArray[np.intp]) -> list[T]:
+def _pick(column: Sequence[T], index: NDArray[np.intp]) -> list[T]:
     return [column[i] for i in index.tolist()]
 
 

@@ -177,11 +177,15 @@ class LogState:
             self.outputs[candidate.id] = Output(
                 candidate, decision, event.phase, reserved=decision.verify
             )
-        self.decisions[decision.reason] += 1
-        self.warmup_seen += event.warmup
-        self.budget_exhausted += decision.reason is Reason.BUDGET_EXHAUSTED
         signals = candidate.signals  # nearly all have h1, and `state` takes longer
         missing = signals.h1 != signals.h1 and signals.state is SignalState.MISSING
+        self._count(decision.reason, decision.score, warmup=event.warmup, missing=missing)
+
+    def _count(self, reason: Reason, score: float, *, warmup: bool, missing: bool) -> None:
+        """Count a decision; `missing`: on an output without any signal."""
+        self.decisions[reason] += 1
+        self.warmup_seen += warmup
+        self.budget_exhausted += reason is Reason.BUDGET_EXHAUSTED
         self.missing_signal += missing
-        if not event.warmup and decision.score != decision.score:
-            self.unscored += missing or decision.reason is Reason.MISSING_SIGNAL
+        if not warmup and score != score:
+            self.unscored += missing or reason is Reason.MISSING_SIGNAL

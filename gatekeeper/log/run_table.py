@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import nan
+from operator import itemgetter
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.budget import Ledger, Unit
+from gatekeeper.errors import LogError
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -23,12 +27,14 @@ from gatekeeper.log.events import (
     FingerprintChanged,
     HealthChanged,
     Settled,
+    decode,
 )
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.log.opening import open_log
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.rows import row_of
 from gatekeeper.log.run import HealthChange, fresh_ledger
+from gatekeeper.log.texts import Texts
 from gatekeeper.types import FloatArray, Outcome, Reason, SignalState, Verdict
 
 if TYPE_CHECKING:
@@ -39,6 +45,19 @@ __all__ = ["NO_VERDICT", "RunTable", "read_table"]
 
 NO_VERDICT = -1
 _REASON = {reason: i for i, reason in enumerate(Reason)}
+_REASON_OF = {reason.value: reason for reason in Reason}
+# The fields of a plain decision with their types; first those that its columns are made of.
+_COUNT: set[type] = {int, NoneType}
+_TEXT: set[type] = {str, NoneType}
+_TYPES: dict[str, set[type]] = {
+    "h1": {float}, "h2": {float}, "h3": {float}, "score": {float}, "cost_estimate": {float},
+    "propensity": {float}, "verify": {bool}, "warmup": {bool}, "stratum": _COUNT, "reason": {str},
+    "threshold": {float, NoneType}, "token_coverage": {float}, "forced": {bool}, "phase": {str},
+    "n_tokens": {int}, "n_margins": {int}, "k_seen": {int}, "version": {int},
+    "prompt_tokens": _COUNT, "output_tokens": _COUNT, "model": _TEXT, "finish_reason": _TEXT,
+    "text": {str},
+}  # fmt: skip
+_fields_of = itemgetter(*_TYPES)
 _VERDICT = {verdict: i for i, verdict in enumerate(Verdict)}
 
 Flags = NDArray[np.bool_]
@@ -94,7 +113,7 @@ class RunTable:
     fingerprint: FingerprintChanged | None
     health_changes: tuple[HealthChange, ...]
     warmups: int
-    ids: list[str]
+    ids: Sequence[str]
     h: FloatArray
     cost_estimate: FloatArray
     propensity: FloatArray
@@ -149,7 +168,13 @@ def read_table(path: str | Path | PostgresRun, *, wrong_rows: int = 0) -> RunTab
     with open_log(path, read_only=True) as log:
         settings = log.settings()
         state = _TableState(fresh_ledger(settings, path))
-        for event in log.events():
+        for kind, id_, data in log.rows():
+            if kind == Decided.kind and state.take_unselected(id_, data):
+                continue
+            try:
+                event = decode(kind, id_, data)
+            except LogError as e:
+                raise LogError(f"log {str(path)!r} cannot be read: {e}") from e
             state.apply(event)
         table = state.table(settings)
         first = np.flatnonzero(table.wrong)[:wrong_rows].tolist()
@@ -177,7 +202,7 @@ class _TableState(LogState):
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
         self._changes: list[HealthChange] = []
-        self._ids: list[str] = []
+        self._ids = Texts()
         self._h, self._costs, self._propensities = array("d"), array("d"), array("d")
         self._codes, self._strata = array("b"), array("q")
         # Of verdicts, which only some outputs have: the output's place, and its values.
@@ -200,6 +225,34 @@ class _TableState(LogState):
                 self._external[event.id] = event.outcome
             case HealthChanged():
                 self._changes.append(HealthChange(self.ledger.seen, event.health, event.why))
+
+    def take_unselected(self, id_: str, data: Mapping[str, Any]) -> bool:
+        """Apply the stored data of a decision not to verify, without the objects of an event; False
+        if that has to be done with them.
+
+        Most events of a log are such decisions, and `apply` takes several times as long
+        (benchmarks/big_log.py). tests/log/test_run_table.py holds the result beside that of the
+        plain fold.
+        """
+        try:
+            fields = _fields_of(data)
+        except (KeyError, TypeError):
+            return False
+        h1, h2, h3, score, estimate, share, verify, warmup, stratum, name = fields[:10]
+        if verify is not False or not _are_plain(tuple(map(type, fields))):
+            return False
+        reason = _REASON_OF.get(name)
+        if reason is None or h1 != h1 or score != score or "features" in data or "groups" in data:
+            return False
+        self.ledger.see(estimate, warmup=warmup)
+        self._count(reason, score, warmup=warmup, missing=False)
+        self._ids.append(id_)
+        self._h.extend((h1, h2, h3))
+        self._costs.append(estimate)
+        self._propensities.append(share)
+        self._codes.extend((_REASON[reason], False, True, False))
+        self._strata.append(-1 if stratum is None else stratum)
+        return True
 
     def _append(self, event: Decided) -> None:
         candidate, decision, place = event.candidate, event.decision, len(self._ids)
@@ -246,9 +299,9 @@ class _TableState(LogState):
         reason, selected, scored, missing = _columns(self._codes, 4).copy()
         verdict, external = np.full((2, n), [[NO_VERDICT], [False]], dtype=np.int8)
         verdict[self._verdict_places], external[self._verdict_places] = _columns(self._verdicts, 2)
-        error, value, cost = np.full((3, n), nan)
-        for column, values in zip((error, value, cost), _columns(self._labels, 3), strict=True):
-            column[self._label_places] = values
+        error, value, cost = (
+            _placed(values, self._label_places, n) for values in _columns(self._labels, 3)
+        )
         return RunTable(
             settings,
             self.ledger,
@@ -274,6 +327,11 @@ class _TableState(LogState):
         )
 
 
+@lru_cache
+def _are_plain(types: tuple[type, ...]) -> bool:
+    return all(type_ in of for type_, of in zip(types, _TYPES.values(), strict=True))
+
+
 def _number(value: float | None) -> float:
     return nan if value is None else value
 
@@ -281,6 +339,15 @@ def _number(value: float | None) -> float:
 def _columns(rows: array[Any], width: int) -> NDArray[Any]:
     """Columns (width, n) of rows that stand one after another."""
     return np.asarray(rows).reshape(-1, width).T
+
+
+def _placed(values: FloatArray, places: array[int], n: int) -> FloatArray:
+    """A column of n values, NaN where there is none; few logs have any of a metric."""
+    if np.isnan(values).all():
+        return np.broadcast_to(nan, n)
+    column = np.full(n, nan)
+    column[places] = values
+    return column
 
 
 def _filled(column: array[float], n: int) -> FloatArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
+import sqlite3
 import tempfile
 from collections import Counter
 from dataclasses import asdict
@@ -22,7 +24,7 @@ from row_by_row import stored, wanted
 from gatekeeper import Budget, Generation, Outcome, Reason, Signals, Verdict, VerificationGate
 from gatekeeper.analysis.summary import summarise
 from gatekeeper.budget import Unit
-from gatekeeper.errors import BadInputError
+from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.io.records import records_of_log
 from gatekeeper.log import (
@@ -266,6 +268,38 @@ def test_captured_logs(packed: Path, tmp_path: Path) -> None:
     run = read_data(path, beta=None, skip_bad=False, on_bad=print, command="").run
     assert run is not None
     assert run.summary == summarise(read_run(path).results.values())
+
+
+def test_a_damaged_decision_is_reported_as_by_the_fold(tmp_path: Path) -> None:
+    """Any field of a decision not to verify, absent or of another type."""
+    path, passes = tmp_path / "run.db", Outcome(Verdict.PASSED)
+    with VerificationGate(
+        CST(0.1, warmup=4),
+        verifier=lambda output, task: passes,
+        log=path,
+        budget=Budget(fraction=0.1),
+    ) as gate:
+        for output in OUTPUTS[:40]:
+            gate.maybe_verify(output)
+    with sqlite3.connect(path) as db:
+        seq, text = db.execute(
+            "SELECT seq, data FROM events WHERE json_extract(data, '$.verify') = 0"
+            " AND json_extract(data, '$.score') > 0 LIMIT 1"
+        ).fetchone()
+        data, reported = json.loads(text), 0
+        damaged = [{k: v for k, v in data.items() if k != name} for name in data]
+        odd = (None, [], "x", 1, 2.5, True)
+        damaged += [data | {name: value} for name in data if name != "warmup" for value in odd]
+        for other in damaged:
+            db.execute("UPDATE events SET data = ? WHERE seq = ?", (json.dumps(other), seq))
+            db.commit()
+            try:
+                read_run(path)
+            except LogError as error:
+                reported += 1
+                with pytest.raises(LogError, match=re.escape(str(error))):
+                    read_table(path)
+    assert reported > 40
 
 
 def test_a_run_of_several_processes(postgres: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -375,11 +375,11 @@ def test_the_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     count(jsonl, "_open")
     count(sqlite3, "connect")
-    count(SQLiteLog, "events")
+    count(SQLiteLog, "rows")
     report(lines)
     assert calls == {"_open": 1}
     report(tmp_path / "run.db")
-    assert calls == {"_open": 1, "connect": 1, "events": 1}
+    assert calls == {"_open": 1, "connect": 1, "rows": 1}
 
 
 def test_external_verdicts_are_kept_apart(tmp_path: Path) -> None:
