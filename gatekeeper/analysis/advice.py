@@ -193,8 +193,8 @@ def _recalls(
 def _odds(policy: str, rival: Rival) -> str:
     low, high, at = (100 * v for v in (rival.less.low, rival.less.high, rival.less.value))
     return (
-        f"in the next run {policy} finds {low:+.0f} to {high:+.0f} points of recall more than "
-        f"{rival.policy} (95 % interval; estimate {at:+.1f}), over a point more with probability "
+        f"in the next run {policy} finds {low:+z.0f} to {high:+z.0f} points of recall more than "
+        f"{rival.policy} (95 % interval; estimate {at:+z.1f}), over a point more with probability "
         f"{rival.ahead:.0%}, over a point less with {rival.behind:.0%}"
     )
 

@@ -184,7 +184,7 @@ def _features(worth: list[FeatureWorth], beta: float) -> Table:
 def _points(gain: Interval | None) -> str:
     if gain is None:
         return ""
-    return f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+    return f"{100 * gain.value:+z.1f} [{100 * gain.low:+z.1f}, {100 * gain.high:+z.1f}]"
 
 
 def _strata(d: Diagnosis, name: str) -> Table:
@@ -243,7 +243,7 @@ def _number(value: float, digits: int = 3) -> str:
 def _difference(gain: Interval) -> str:
     if isnan(gain.value):
         return "–"
-    return "" if gain.value == gain.margin == 0.0 else f"{gain.value:+.3f} ± {gain.margin:.3f}"
+    return "" if gain.value == gain.margin == 0.0 else f"{gain.value:+z.3f} ± {gain.margin:.3f}"
 
 
 def _p(value: float, absent: str = "too few labels to test") -> str:

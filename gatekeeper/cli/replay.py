@@ -250,7 +250,7 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
         ]
         pays = f"significantly more than random: {', '.join(sure)}" if sure else "no policy pays"
         return (
-            f"{text} ({lead.value:+.1%} ± {lead.margin:.1%} against random): {less}; {pays} at "
+            f"{text} ({lead.value:+z.1%} ± {lead.margin:.1%} against random): {less}; {pays} at "
             "this budget."
         )
     if lead.margin != lead.margin:
@@ -262,7 +262,7 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
         beside = f"; no significant difference from it: {', '.join(level)}"
     else:
         beside = ", ahead of all others" if len(ranked) > 1 else ""
-    return f"{text} ({lead.value:+.1%} ± {lead.margin:.1%} against random){beside}."
+    return f"{text} ({lead.value:+z.1%} ± {lead.margin:.1%} against random){beside}."
 
 
 def _cell(estimate: Interval, *, sign: bool = False, rate: bool = True) -> str:

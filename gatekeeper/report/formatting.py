@@ -60,8 +60,8 @@ def rate_interval(value: Interval | None) -> str:
 def count_interval(value: Interval) -> str:
     """A difference of counts as text: the interval, then the estimate."""
     if value.high - value.low < TINY:
-        return f"{value.value:+.0f}".replace("-", "−")
-    return f"{value.low:+.0f} to {value.high:+.0f} ({value.value:+.0f})".replace("-", "−")
+        return f"{value.value:+z.0f}".replace("-", "−")
+    return f"{value.low:+z.0f} to {value.high:+z.0f} ({value.value:+z.0f})".replace("-", "−")
 
 
 def points_interval(value: Interval) -> str:
@@ -78,7 +78,7 @@ def difference(gain: Interval) -> str:
     """Percentage points with their interval; empty for a comparison with itself."""
     if isnan(gain.value) or gain.value == gain.margin == 0.0:
         return "–" if isnan(gain.value) else ""
-    return f"{100 * gain.value:+.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
+    return f"{100 * gain.value:+z.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
 
 
 def p_value(value: float) -> str:

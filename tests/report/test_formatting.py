@@ -26,6 +26,7 @@ def test_a_rate(rate: Interval | None, text: str) -> None:
 def test_a_difference_of_counts() -> None:
     assert count_interval(Interval(-1.2, -22.4, 19.0)) == "−22 to +19 (−1)"
     assert count_interval(Interval(7.0, 7.0, 7.0)) == "+7"
+    assert count_interval(Interval(0.2, -0.4, 1.0)) == "+0 to +1 (+0)"
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def odds(found: Odds) -> str:
     """The odds of the next run, as a clause."""
     gain = found.gain
     return (
-        f"in the next run cst finds {100 * gain.low:+.0f} to {100 * gain.high:+.0f} points of "
-        f"recall more than threshold (95 % interval; estimate {100 * gain.value:+.1f}), over a "
+        f"in the next run cst finds {100 * gain.low:+z.0f} to {100 * gain.high:+z.0f} points of "
+        f"recall more than threshold (95 % interval; estimate {100 * gain.value:+z.1f}), over a "
         f"point more with probability {found.cst:.0%}, over a point less with {found.threshold:.0%}"
     )
 
@@ -120,7 +120,7 @@ def _by(threshold: PartitionResult, cst: PartitionResult) -> str:
 
 
 def _gain(gain: Interval) -> str:
-    return f"{gain.value:+.3f} ± {gain.margin:.3f} in hit rate"
+    return f"{gain.value:+z.3f} ± {gain.margin:.3f} in hit rate"
 
 
 def _about(n: float) -> str:

@@ -81,7 +81,7 @@ def gain_figure(panels: Sequence[GainPanel]) -> Figure:
                         axes,
                         x,
                         y,
-                        f"{gain.policy} at {x:g} %: {y:+.1f} pp, {low:+.1f} to {high:+.1f}",
+                        f"{gain.policy} at {x:g} %: {y:+z.1f} pp, {low:+z.1f} to {high:+z.1f}",
                     )
             axes.set_title(panel.setting)
             axes.set_xlabel("budget β, %")

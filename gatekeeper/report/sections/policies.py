@@ -144,7 +144,7 @@ def _gain_values(panel: figures.GainPanel) -> Markup:
             (
                 gain.policy,
                 *(
-                    "–" if mean != mean else f"{mean:+.1f} ({low:+.1f} … {high:+.1f})"
+                    "–" if mean != mean else f"{mean:+z.1f} ({low:+z.1f} … {high:+z.1f})"
                     for mean, low, high in zip(gain.mean, gain.low, gain.high, strict=True)
                 ),
             )
