@@ -36,6 +36,7 @@ from gatekeeper.log.run import read_run  # noqa: E402
 from gatekeeper.ray import RayGenerator, RayVerifier, VerifyRows  # noqa: E402
 from gatekeeper.sandbox import LocalSandbox  # noqa: E402
 
+PATIENCE = 300.0  # seconds: only against hanging for ever, on a loaded machine
 CODE = {"kind": "code", "entry_point": "double", "tests": ["assert double(2) == 4"]}
 
 
@@ -113,7 +114,7 @@ def outputs(texts: list[str]) -> list[tuple[Generation, Any]]:
 
 def on_both_nodes(pool: RayVerifier) -> None:
     """Wait until each node has an actor."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while list(pool.nodes.values()) != [1, 1]:
         assert time.monotonic() < deadline, pool.nodes
         time.sleep(0.05)
@@ -121,7 +122,7 @@ def on_both_nodes(pool: RayVerifier) -> None:
 
 def forgotten() -> None:
     """Wait until Ray knows that a node is gone: until then it starts actors there."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while sum(node["Alive"] for node in ray.nodes()) > 2:  # the head and the other one
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -213,7 +214,7 @@ def test_a_node_dies_and_each_verification_ends_elsewhere_charged_once(
         while not notes.exists() or len(notes.read_text().splitlines()) < 6:
             time.sleep(0.01)
         cluster.remove_node(sorted(cluster.worker_nodes, key=id)[0], allow_graceful=False)
-        found = results.result(timeout=60)
+        found = results.result(timeout=PATIENCE)
         status = gate.status()
         assert len(pool.nodes) == 1
     assert [r.outcome.verdict for r in found] == [Verdict.PASSED, Verdict.FAILED] * (count // 2)
@@ -263,7 +264,7 @@ def test_a_closed_generator_leaves_no_call_waiting(cluster: Cluster, tmp_path: P
     with ThreadPoolExecutor(4) as threads:
         with RayGenerator(partial(Model, str(tmp_path / "notes")), gpus=0) as generate:
             calls = [threads.submit(generate, ["right"], ["a"]) for _ in range(4)]
-            wait(calls, timeout=60, return_when=FIRST_COMPLETED)
+            wait(calls, timeout=PATIENCE, return_when=FIRST_COMPLETED)
         ended = [call.exception(60) for call in calls]
     found = [error for error in ended if error is not None]
     assert len(found) >= 2  # one was answered, and one may have been at work
@@ -313,7 +314,7 @@ def test_the_driver_is_killed_and_goes_on(cluster: Cluster, tmp_path: Path) -> N
         while not notes.exists() or len(notes.read_text().splitlines()) < 20:
             assert first.poll() is None
             time.sleep(0.01)
-    subprocess.run(command, stdout=subprocess.DEVNULL, timeout=90, check=True)
+    subprocess.run(command, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
     assert figures.read_text().split() == ["60", "60.0", "30"]
     tried = Counter(line.split()[0] for line in notes.read_text().splitlines())
     assert len(tried) == 60
@@ -336,7 +337,7 @@ def test_sigterm_ends_a_run_on_the_cluster_as_any_other(cluster: Cluster, tmp_pa
             assert process.poll() is None
             time.sleep(0.05)
         process.terminate()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (143, b"")
     last = err.decode().splitlines()[-1]
     assert re.match(r"gatekeeper: interrupted by SIGTERM after \d+ of 96 outputs; the same", last)
@@ -352,7 +353,7 @@ def test_a_run_on_the_cluster_is_killed_and_goes_on(cluster: Cluster, tmp_path: 
             assert first.poll() is None
             time.sleep(0.05)
     for one in (on_ray, command("here.db")):
-        subprocess.run(one, stdout=subprocess.DEVNULL, timeout=90, check=True)
+        subprocess.run(one, stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
     verdicts = [
         {
             name: result.outcome and result.outcome.verdict
