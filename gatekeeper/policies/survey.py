@@ -121,7 +121,8 @@ class Survey:
         if self._pacer is not None and outcome.cost is not None:
             self._costs[0] += candidate.cost_estimate
             self._costs[1] += outcome.cost
-            self._pacer.mean = self._costs[1] / self._labels
+            # where all so far cost nothing, the account is 0 in any unit
+            self._pacer.mean = self._costs[1] / self._labels or 1.0
             self._pacer.settle(candidate.id, outcome.cost)
 
     def _propensity(self, relative: float) -> float:
@@ -150,9 +151,9 @@ class Survey:
         return round(min(_tilted(rate, relative), (1.0 + rate) / 2.0), 12)
 
     def _expected(self, candidate: Candidate) -> float:
-        """The cost in proportion to ĉ, as the ledger expects it."""
+        """The cost in proportion to ĉ, as the ledger expects it: 0 while none is known."""
         estimate, cost = self._costs
-        return candidate.cost_estimate * cost / estimate if estimate else 1.0
+        return candidate.cost_estimate * cost / estimate if estimate else 0.0
 
     def state(self) -> dict[str, Any]:
         return {

@@ -10,7 +10,12 @@ import pytest
 from gatekeeper import Budget, Generation, Outcome, Reason, Verdict, VerificationGate
 from gatekeeper.policies import Survey
 from gatekeeper.stats.sequential_draws import SequentialDraws
-from gatekeeper.testing import check_policy, make_candidates, make_generation
+from gatekeeper.testing import (
+    ScriptedVerifier,
+    check_policy,
+    make_candidates,
+    make_generation,
+)
 
 
 def test_each_output_is_drawn_with_its_probability() -> None:
@@ -90,7 +95,8 @@ def test_costs_that_vary_rarely_leave_an_output_without_a_chance(horizon: int | 
     propensities, verified, used = [], 0, []
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        costs = dict(zip((o.id for o in outputs), rng.lognormal(-0.35, 0.83, 400), strict=True))
+        drawn = rng.lognormal(-0.35, 0.83, 400) * 10.0 ** (-4 * (seed % 2))  # in any currency
+        costs = dict(zip((o.id for o in outputs), drawn, strict=True))
 
         def verify(output: Generation, task: object, costs: dict[str, float] = costs) -> Outcome:
             return Outcome(Verdict.PASSED, cost=costs[output.id])
@@ -107,3 +113,12 @@ def test_costs_that_vary_rarely_leave_an_output_without_a_chance(horizon: int | 
     assert without < (0.01 if horizon else 0.06)
     assert verified == pytest.approx(sum(propensities), rel=0.02)
     assert np.mean(used) == pytest.approx(0.95, abs=0.1)
+
+
+def test_verifications_may_cost_nothing() -> None:
+    budget = Budget(fraction=0.2, unit="usd", max_cost=1.0, horizon=200)
+    outputs = [make_generation(f"c{i}", seed=i) for i in range(200)]
+    free = ScriptedVerifier(cost=0.0)
+    with VerificationGate(goal="score", budget=budget, verifier=free) as gate:
+        decisions = [gate.maybe_verify(output, None).decision for output in outputs]
+    assert 20 < sum(d.verify for d in decisions) < 60
