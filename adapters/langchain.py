@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from gatekeeper.adapters.harness.release import unusable
@@ -88,25 +89,15 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
             What the model raises; with `strict`, of the gate too.
         """
         call = _Call(self, config)
-        try:
+        with call.decided():
             output = self._asking.invoke(input, call.config, **kwargs)
-        except Exception:
-            if call.answered:
-                call.observer.decide(call.outputs())
-            raise
-        call.observer.decide(call.outputs())
         return call.annotated(output)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """`invoke` for asyncio."""
         call = _Call(self, config)
-        try:
+        async with call.adecided():
             output = await self._asking.ainvoke(input, call.config, **kwargs)
-        except Exception:
-            if call.answered:
-                await call.observer.adecide(call.outputs())
-            raise
-        await call.observer.adecide(call.outputs())
         return call.annotated(output)
 
     def stream(
@@ -118,13 +109,8 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
         come. A stream that breaks off or is not read to its end is not decided on.
         """
         call = _Call(self, config)
-        try:
+        with call.decided():
             yield from call.held(self._asking.stream(input, call.config, **kwargs))
-        except Exception:
-            if call.answered:
-                call.observer.decide(call.outputs())
-            raise
-        call.observer.decide(call.outputs())
         yield call.annotated(call.last)
 
     async def astream(
@@ -132,14 +118,9 @@ class Gated(Runnable[Any, Any]):  # type: ignore[misc]  # untyped where it is no
     ) -> AsyncIterator[Any]:
         """`stream` for asyncio."""
         call = _Call(self, config)
-        try:
+        async with call.adecided():
             async for chunk in call.aheld(self._asking.astream(input, call.config, **kwargs)):
                 yield chunk
-        except Exception:
-            if call.answered:
-                await call.observer.adecide(call.outputs())
-            raise
-        await call.observer.adecide(call.outputs())
         yield call.annotated(call.last)
 
 
@@ -295,10 +276,29 @@ class _Call:
         self.observer = ResponseObserver(gated.gate, settings, gated.strict)
         self.config = merge_configs(config, {"callbacks": [self._kept]})
 
-    @property
-    def answered(self) -> bool:
-        """Whether the last model has answered: a parser after it may have failed."""
-        return self._kept.result is not None
+    @contextmanager
+    def decided(self) -> Iterator[None]:
+        """Let the gate decide at the end; after an error too, if the last model has answered: a
+        parser after it failed.
+        """
+        try:
+            yield
+        except Exception:
+            if self._kept.result is not None:
+                self.observer.decide(self.outputs())
+            raise
+        self.observer.decide(self.outputs())
+
+    @asynccontextmanager
+    async def adecided(self) -> AsyncIterator[None]:
+        """`decided` for asyncio."""
+        try:
+            yield
+        except Exception:
+            if self._kept.result is not None:
+                await self.observer.adecide(self.outputs())
+            raise
+        await self.observer.adecide(self.outputs())
 
     def held(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """All chunks but the last one; before an error, that one too."""
