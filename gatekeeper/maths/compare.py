@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from gatekeeper.maths import exact, units
 from gatekeeper.maths.structure import Kind, Node, read, split
@@ -18,6 +18,7 @@ from gatekeeper.maths.structure import Kind, Node, read, split
 __all__ = ["MAX_PAIRS", "AnswerComparer"]
 
 MAX_PAIRS = 400  # element comparisons between two unordered collections
+MAX_RATIO = 8  # parts of a ratio
 
 _RULES = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
 _UNORDERED = (Kind.LIST, Kind.SET)
@@ -40,8 +41,11 @@ _BASE = re.compile(r"\(?([0-9][0-9A-Za-z]*)\)?_\{\(?(\d+)\)?\}")
 _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
+_EQUALS = frozenset("=")
+_COLON = frozenset(":")
 _EQUAL_SIGNS = frozenset(("=", r"\approx"))
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable, not of a command
+_NOT_A_SYMBOL = re.compile(r"\(|\\frac")
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 
 Symbolic = Callable[[str, str], bool]
@@ -102,10 +106,13 @@ class AnswerComparer:
         return self._algebra(gold.text, answer.text)
 
     def _differently_named(self, gold: Node, answer: Node) -> bool | None:
-        """x=5 is not y=5, but y=2x may be x=y/2."""
+        """x=5 is not y=5, but y=2x may be x=y/2, and b<a is a>b."""
         self._used("structure")
+        if _NOT_A_SYMBOL.search(f"{gold.name} {answer.name}"):
+            return False  # f(x)=2x is not g(x)=2x
         constant = exact.value(gold.text) is not None or exact.value(answer.text) is not None
-        if constant or gold.kind is not Kind.SCALAR or answer.kind is not Kind.SCALAR:
+        bounds = gold.kind is answer.kind is Kind.TUPLE and str(gold.name) in answer.text
+        if constant or not (bounds or gold.kind is answer.kind is Kind.SCALAR):
             return False
         return self._algebra(gold.whole, answer.whole)
 
@@ -219,12 +226,12 @@ class AnswerComparer:
             if "=" in x and "=" not in y and not gold.name:
                 self._used("structure")
                 return False  # the line x + y = 5 is not 5
-            if "=" in y and "=" not in x:  # a + b = 5 equals 5, but an equation does not equal 0
-                left, _, y = y.rpartition("=")
+            if "=" not in x and len(sides := split(y, _EQUALS)) > 1:
+                *_, left, y = sides  # a + b = 5 equals 5, but an equation does not equal 0
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self._used("structure")
                     return False
-        for decide in (self._text, self._base, self._points):
+        for decide in (self._text, self._base, self._points, self._ratio):
             verdict = decide(x, y)
             if verdict is not None:
                 return verdict
@@ -281,8 +288,23 @@ class AnswerComparer:
         spellings = (given[2], given[2][::-1]) if wanted[1] and given[1] else (given[2],)
         return wanted[2] in spellings
 
+    def _ratio(self, gold: str, answer: str) -> bool | None:
+        """1:2:3 is 2:4:6; two parts are a fraction."""
+        x, y = split(gold, _COLON), split(answer, _COLON)
+        if max(len(x), len(y)) < 3:
+            return None
+        self._used("structure")
+        if len(x) != len(y) or len(x) > MAX_RATIO:
+            return False
+        return _every(
+            self._values(rf"({a})\cdot({d})", rf"({b})\cdot({c})")
+            for (a, c), (b, d) in combinations(zip(x, y, strict=True), 2)
+        )
+
     def _quantities(self, gold: str, answer: str) -> bool | None:
         (x, unit_x), (y, unit_y) = units.split(gold), units.split(answer)
+        if unit_x is None or unit_y is None:  # 12\text{ m} shows what the letter in 12m is
+            x, y = units.without(unit_y, x), units.without(unit_x, y)
         radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
         if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
             return self._algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
@@ -324,8 +346,9 @@ def _letter(match: re.Match[str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    words = re.findall(r"[^\W_]+", text.lower())
-    kept = [word.removesuffix("s") for word in words if word not in _FILLER_WORDS]
+    words = re.findall(r"[^\W_]+|[<>/]", text.lower())
+    articles = [word in _FILLER_WORDS for word in words[:-1]] + [False]  # but player A
+    kept = [w.removesuffix("s") for w, article in zip(words, articles, strict=False) if not article]
     return kept if any(len(word) > 1 for word in kept) else words  # "b, a" has no article
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 import sympy
 from math_verify import LatexExtractionConfig, parse, verify
+from math_verify.parser import NormalizationConfig
 from sympy.core.relational import Relational
 
 from gatekeeper.maths import exact
@@ -24,7 +26,14 @@ MAX_DIGITS = 1_000  # of one number
 MAX_FACTORIAL = 10_000
 
 # Only the whole box: math-verify would read a fraction inside a text that it cannot read.
-_LATEX = [LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)]
+# Without its normalisation: the text is canonical, and it would take the t of 2t for a unit.
+_LATEX = [
+    LatexExtractionConfig(
+        boxed_match_priority=0,
+        try_extract_without_anchor=False,
+        normalization_config=NormalizationConfig(basic_latex=False),
+    )
+]
 _FORBIDDEN = re.compile(
     r"__|\*\*|!!|!\^|[\d)}]_\{|\\(?:int|iint|oint|sum|prod|lim|det|dots|begin\{[vV]matrix)(?![a-z])"
     r"|\\(?:gcd|lcm)[^a-zA-Z)]*[a-zA-Z]"  # 1 of any two variables
@@ -36,8 +45,9 @@ _BINOMIAL = re.compile(r"\\binom\{[^{}]*\d{4}")
 _LETTER = re.compile(r"\\[a-zA-Z]+(?:\{[a-zA-Z]+\})?|[A-Za-z]")
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\frac\{\w+\}\{\w+\})\^\{\\circ\}")
 _DECIMAL = re.compile(r"(\d+)\.(\d+)")
-_PRIMED = re.compile(r"\w'+")
-_WORDS = re.compile(r"\\text\{[^{}]*\}")
+_PRIMED = re.compile(r"[\w)}]'+")
+_WORDS = re.compile(r"(\\text\{[^{}]*\})")
+_DERIVATIVE = re.compile(r"\\frac\{d[^{}]?\}\{d[a-zA-Z]\}")
 _DIGITS = 30  # of the numerical second check
 
 
@@ -55,9 +65,14 @@ def equal(gold: str, answer: str) -> bool:
     """
     for text in (gold, answer):
         _guard(text)
-    for ignored in (_PRIMED, _WORDS):  # by math-verify: f' is f to it, "5 or more" is 5
-        if sorted(ignored.findall(gold)) != sorted(ignored.findall(answer)):
+    # math-verify ignores primes and words: to it f' is f, and "x if y" is "y if x".
+    if sorted(_PRIMED.findall(gold)) != sorted(_PRIMED.findall(answer)):
+        return False
+    if _WORDS.search(gold + answer):
+        pairs = list(zip_longest(_WORDS.split(gold), _WORDS.split(answer), fillvalue=""))
+        if any(x != y for x, y in pairs[1::2]):
             return False
+        return all(x == y or (x != "" and y != "" and equal(x, y)) for x, y in pairs[::2])
     halves = exact.half_unit(gold), exact.half_unit(answer)
     gold, answer = _separate_cases(gold, answer)
     x, y = _parse(gold), _parse(answer)
@@ -83,13 +98,17 @@ def near(exactly: str, nearly: str) -> bool:
 
 
 def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
-    """Give capitals another letter where both cases occur: math-verify reads R as r."""
+    """Give capitals another letter where both cases occur: math-verify reads R as r.
+
+    The same for d where there is no derivative: math-verify reads d m as a differential.
+    """
     letters = {m[0] for text in (gold, answer) for m in _LETTER.finditer(text)}
     free = (c for c in "qwzkhsuvtabcfgjlmnoprxy" if c not in letters and c.upper() not in letters)
+    special = "EI" if _DERIVATIVE.search(gold + answer) else "EId"
     renamed = {
-        capital: next(free, capital)
-        for capital in sorted(letters)
-        if capital in ("E", "I") or (capital != capital.lower() and capital.lower() in letters)
+        letter: next(free, letter)
+        for letter in sorted(letters)
+        if letter in special or (letter != letter.lower() and letter.lower() in letters)
     }
 
     def rename(match: re.Match[str]) -> str:

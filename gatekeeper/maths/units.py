@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from gatekeeper.maths import exact
 
-__all__ = ["DEGREE", "PERCENT", "RADIAN", "Quantity", "Unit", "split"]
+__all__ = ["DEGREE", "PERCENT", "RADIAN", "Quantity", "Unit", "split", "without"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,12 @@ _SCALES = {
     "millionth": "10^{-6}", "billionth": "10^{-9}", "lakh": "10^{5}", "crore": "10^{7}",
 }  # fmt: skip
 _SCALED = re.compile(rf"\\text\{{({'|'.join(_SCALES)})s?(?: (?=\w)|(?=\}}))")  # million, million cm
-# 5 or more, 5 and a half, 5 minus one: not 5 of anything
+# 5 or more, 5 and a half, 5 thirds, 5 minus one, 5 but maybe six: not 5 of anything
 _CHANGED = re.compile(
-    r"\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
-    r"|at (?:least|most)|is|not)\b"
+    r"\\text\{[^{}]*\b(?:but|not|maybe|perhaps|possibly|unless|wrong|incorrect)\b"
+    r"|\\text\{(?:third|fourth|fifth|sixth|seventh|eighth|ninth|ten)s\}"
+    r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
+    r"|at (?:least|most)|is)\b"
 )
 _FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
@@ -91,13 +93,19 @@ def split(text: str) -> Quantity:
     if not match or not _VALUE_END.search(text[: match.start()]) or _CHANGED.match(match[0]):
         return text, None
     value, suffix = text[: match.start()], match[0]
-    if scale := _SCALED.match(suffix):
+    while scale := _SCALED.match(suffix):  # 5 hundred thousand
         value = rf"({value})\cdot{_SCALES[scale[1]]}"
         suffix = rf"\text{{{suffix[scale.end() :]}"
     if suffix.startswith("^"):  # but sin 30° is not an angle
         unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {suffix[-2:].lower()}")
         return (text, None) if _FUNCTION.search(value) else (value, unit)
     return value, PERCENT if suffix == r"\%" else _parse(suffix)
+
+
+def without(unit: Unit | None, text: str) -> str:
+    """The text without this unit, where its letters stand at the end as if for variables."""
+    word = "".join(unit.words) if unit and unit.dimension and len(unit.words) == 1 else ""
+    return text.removesuffix(word) if word and re.search(rf"[\d}}]{word}$", text) else text
 
 
 def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
