@@ -58,12 +58,17 @@ _BARRED = re.compile(r"(\d\.\d*)\\(?:bar|dot)\s?\{?(\d+)(?:\}|(?!\d))")
 _ABOUT = re.compile(r"(?:\\approx|\\text\{(?:about|approximately)\}|=)+\s?(?=[\d\\-])")
 _NEGATIVE = re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])")
 _WORDLIKE = re.compile(  # short runs of letters are products of variables, except these
-    r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|red|men|min|hrs|mph|mm|cm|km"
-    r"|kg|ft|lbs?)"
+    r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|per|day|red|men|min|hrs"
+    r"|mph|mm|cm|km|kg|ft|lbs?)"
 )
 _LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
-_RAISED_UNIT = re.compile(r"([A-Za-z ]+)\^\{?(\d)\}?")
-_MATHS_IN_TEXT = re.compile(r"[\d\\^=+]")
+_RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
+_EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
+_RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
+_ORDINAL = re.compile(  # 17th, but not 2th
+    r"\s*(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\s*"
+)
+_MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
 
 
 def normalise(text: str) -> str | None:
@@ -84,6 +89,7 @@ def normalise(text: str) -> str | None:
     text = _CONTINUED.sub(_continue, _BARRED.sub(r"\1\\overline{\2}", _characters(text)))
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
+    text = _ORDINAL.sub(r"\1\\text{th}", text) if _ORDINAL.fullmatch(text) else text
     text = _join_commas(_GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text))
     text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
     tokens = _without_ends(_TOKEN.findall(_SCIENTIFIC.sub(r"\1\3\\cdot10^{\2\4}", text)))
@@ -281,7 +287,8 @@ class _Speller:
         if token[0] == "\\" and len(token) > 1:
             return self.command(token[1:])
         if token in ("^", "**"):
-            return f"^{{{self.argument(whole_number=True)}}}"
+            power = self.argument(whole_number=True)
+            return r"\text{th}" if power in _RAISED_ORDINALS else f"^{{{power}}}"
         if token == "_":
             return f"_{{{self.argument(whole_number=True)}}}"
         if token.isspace() or token in ("~", '"'):
@@ -390,6 +397,8 @@ def _merge_text(items: list[str]) -> list[str]:
             out[-1] = f"\\text{{{out[-1]} {item[6:-1]}}}"
         elif out and out[-1].startswith(r"\text{") and item.startswith(r"\text{"):
             out[-1] = f"{out[-1][:-1]} {item[6:-1]}}}"
-        else:
+        elif out and out[-1] == "," and item in (",", r"\lor"):
+            out[-1] = item  # "1, 2, and 3"
+        elif item != "!" or not out or not _EXCLAIMED.fullmatch(out[-1]):
             out.append(item)
     return out

@@ -43,11 +43,19 @@ _SEPARATORS = frozenset((",", ";", r"\lor"))
 _VARIABLE = r"(?:[A-Za-z]|\\[a-z]+)"
 _SYMBOL = rf"{_VARIABLE}(?:_\{{[^{{}}=]*\}})?'?"
 _NAME = re.compile(
-    rf"({_SYMBOL}|[A-Za-z]'?\({_SYMBOL}(?:,{_SYMBOL})*\)|\({_SYMBOL}(?:,{_SYMBOL})*\)"
+    rf"({_SYMBOL}|[A-Za-z](?:'{{1,3}}|\^\{{-1\}})?\({_SYMBOL}(?:,{_SYMBOL})*\)"
+    rf"|\({_SYMBOL}(?:,{_SYMBOL})*\)|[f-hA-Z]\(-?\d+\)"
+    rf"|P\((?:[A-Z](?:=|<|>|\\[gl]eq\s?)\d+|\\text\{{[^{{}}]*\}})\)"
+    rf"|\\frac\{{d[a-z]\}}\{{d[a-z]\}}|m\\angle\s?[A-Z]{{1,3}}|[A-Za-z]'{{2,3}}"
     rf"|\|?[A-Z]{{2,3}}\|?|\\(?:overline|angle)\s?\{{?[A-Z]{{1,3}}\}}?|\\text\{{[^{{}}]*\}}[A-Z]*"
     rf")(?:=|\\in(?![a-z]))"
 )
-_MATRIX = re.compile(r"\\begin\{(?:pmatrix|array)\}(.*)\\end\{(?:pmatrix|array)\}", re.DOTALL)
+_MATRIX = re.compile(
+    r"(?P<bracket>[(\[])?\\begin\{(?:pmatrix|array)\}(?P<inside>.*)\\end\{(?:pmatrix|array)\}"
+    r"(?(bracket)[)\]])",
+    re.DOTALL,
+)
+_SYSTEM = re.compile(r"\\begin\{(cases|aligned|gathered)\}(.*)\\end\{\1\}", re.DOTALL)
 _RELATION = re.compile(r"(<|>|\\leq(?![a-z])|\\geq(?![a-z]))\s?")
 _BUILDER = re.compile(rf"({_VARIABLE})(?:\\in\s?\\mathbb\{{R\}})?[|:](.+)", re.DOTALL)
 _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
@@ -55,6 +63,11 @@ _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
 
 def read(text: str) -> Node:
     """The structure of a canonical answer. Linear for each level of nesting, which is bounded."""
+    system = _SYSTEM.fullmatch(text)
+    if system and r"\begin" not in system[2] and (system[1] != "cases" or "&" not in system[2]):
+        lines = system[2].replace("&", "").removesuffix(r"\\").split(r"\\")
+        joined = ",".join(line.strip().rstrip(",. ") for line in lines)
+        return read(joined.replace(",=", "="))  # a chain of steps
     parts = split(text, _SEPARATORS)
     if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
         return _single(text)
@@ -96,8 +109,8 @@ def _single(text: str) -> Node:
 
 def _unnamed(text: str) -> Node:
     matrix = _MATRIX.fullmatch(text)
-    if matrix and r"\begin" not in matrix[1]:
-        return _matrix(text, matrix[1].removesuffix(r"\\"))
+    if matrix and r"\begin" not in matrix["inside"]:
+        return _matrix(text, matrix["inside"].removesuffix(r"\\"))
     union = split(text, frozenset((r"\cup",)))
     if len(union) > 1:
         return Node(Kind.UNION, text, text, tuple(_single(part) for part in union))

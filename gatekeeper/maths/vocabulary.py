@@ -40,7 +40,7 @@ GLYPHS = str.maketrans(
         "×": r"\cdot ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "√": r"\sqrt ",
         "∞": r"\infty ", "°": r"^\circ ", "º": r"^\circ ", "≤": r"\leq ", "≥": r"\geq ",
         "≠": r"\neq ", "∪": r"\cup ", "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ",
-        "∈": r"\in ", "∅": r"\emptyset ",
+        "∈": r"\in ", "∅": r"\emptyset ", "∛": r"\sqrt[3] ",
         "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℚ": r"\mathbb{Q} ", "…": r"\dots ",
         "⟨": r"\langle ", "⟩": r"\rangle ", "∠": r"\angle ", "′": "'",
         "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ",
@@ -56,7 +56,8 @@ SAME = {
     "rvert": "|", "vert": "|", "mid": "|", "varnothing": r"\emptyset", "degree": r"^{\circ}",
     "varphi": r"\phi", "varepsilon": r"\epsilon", "ldots": r"\dots", "cdots": r"\dots",
     "dotsc": r"\dots", "dotsb": r"\dots", "land": ",", "vee": r"\lor", "imath": "i",
-    "colon": ":", "infin": r"\infty", "|": "|",
+    "colon": ":", "infin": r"\infty", "|": "|", "backslash": r"\setminus",
+    "smallsetminus": r"\setminus", "&": ",",
 }  # fmt: skip
 # Horizontal space: nothing is printed.
 SPACING = frozenset(
@@ -75,7 +76,7 @@ DROPPED = SPACING | frozenset(
     _words(
         "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
         "displaystyle textstyle scriptstyle limits mathbf boldsymbol bm vec boxed fbox mathit "
-        "mathsf mathnormal bf it rm"
+        "mathsf mathnormal bf it rm underline checkmark"
     )
 )
 # Commands whose argument is words.
