@@ -26,17 +26,19 @@ FILLER = re.compile(
     r"\\[()\[\]]|\\(?:q?quad|(?:thin|med|thick|en)?space)(?![a-z])|\\[hm]space\*?\{[^{}]*\}|\\text"
     r"|\\[,;:!> ]|[\s~$&{}]|[A-Za-z]\s*="
 )
-JOINT = re.compile(r",?(?:and|or)|[,;]", re.IGNORECASE)
+JOINT = re.compile(r",?(?:and|or)(?:maybe|perhaps|possibly)?|[,;/]", re.IGNORECASE)
 CUE = re.compile(
-    r"(?<!cannot )(?<!can't )(?<!no )(?<!not )answers?\**\s{0,3}"
-    r"(?:(?:is|are|=)\b\**\s{0,3}:?|[:=])\**|####"
+    r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|correct (?:option|choice))\**\s{0,3}"
+    r"(?:(?:is|are|=)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
     r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
 _FORMULA = r"(?:\$\$[^$]+\$\$|\$[^$]+\$|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\))"
 FORMULAS = re.compile(rf"{_FORMULA}(?:\s*(?:,|,?\s?and|,?\s?or)\s*{_FORMULA})*")
 SENTENCE_END = re.compile(
-    r"\.(?=\s|$)|[\r\n]|,?\s(?:because|since|so|as|for|which)\b|,\s(?!and\b|or\b)(?=[a-z]{2,}\b)"
+    r"\.(?=\s|$)|</answer>|[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
+    r"|,\s(?!and\b|or\b|(?:but|though)\b.{0,20}\b(?:could|might|may)\b)"
+    r"(?=[a-z]{2,}\b)"
 )
 WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 REFUSAL = re.compile(
