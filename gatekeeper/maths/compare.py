@@ -145,7 +145,8 @@ class AnswerComparer:
             return self._ordered(gold.parts, answer.parts)
         if collection.kind is Kind.SET and other.kind is Kind.UNION:
             return self._algebra(gold.text, answer.text)
-        if collection.kind is Kind.SET and other.kind is not Kind.SCALAR:
+        is_one = other.kind is Kind.SCALAR and other.text != r"\emptyset"
+        if collection.kind is Kind.SET and not is_one:
             self._used("structure")
             return False
         mine, its = (gold.parts or (gold,)), (answer.parts or (answer,))

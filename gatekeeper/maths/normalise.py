@@ -64,6 +64,7 @@ _WORDLIKE = re.compile(  # short runs of letters are products of variables, exce
 _LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
 _RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
 _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
+_TWO_POINTS = re.compile(r"[A-Z]{2}")
 _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _ORDINAL = re.compile(  # 17th, but not 2th
     r"\s*(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\s*"
@@ -323,6 +324,11 @@ class _Speller:
             return self.argument() if self.peek() == "{" else ""
         if name in TEXT:
             return self.text()
+        if name in ("vec", "overrightarrow"):
+            vector = self.argument()
+            if _TWO_POINTS.fullmatch(vector):
+                return rf"\overrightarrow{{{vector}}}"  # AB is not BA
+            return vector if len(vector) < 2 else f"{{{vector}}}"
         name = SAME.get(name, "\\" + name)
         if name in (r"\frac", r"\binom"):
             return f"{name}{{{self.argument()}}}{{{self.argument()}}}"

@@ -55,6 +55,9 @@ _MATRIX = re.compile(
     r"(?(bracket)[)\]])",
     re.DOTALL,
 )
+_POINT = re.compile(  # A(1,2), but not the binomial coefficient C(5,2)
+    r"[ABD-Z]\((?:[^A-Za-z,()]|\\[a-z]+)+(?:,(?:[^A-Za-z,()]|\\[a-z]+)+)+\)"
+)
 _SYSTEM = re.compile(r"\\begin\{(cases|aligned|gathered)\}(.*)\\end\{\1\}", re.DOTALL)
 _RELATION = re.compile(r"(<|>|\\leq(?![a-z])|\\geq(?![a-z]))\s?")
 _BUILDER = re.compile(rf"({_VARIABLE})(?:\\in\s?\\mathbb\{{R\}})?[|:](.+)", re.DOTALL)
@@ -101,6 +104,8 @@ def _single(text: str) -> Node:
     if match and match.end() < len(text):
         name = match[1]
         text = split(text[match.end() :], frozenset("="))[-1]
+    elif _POINT.fullmatch(text):
+        name, text = text[0], text[1:]
     node = _unnamed(text)
     return Node(
         node.kind, node.text, whole, node.parts, node.brackets, node.name if name is None else name

@@ -121,7 +121,7 @@ def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
 def _parse(text: str) -> Any:
     """The SymPy object, with real variables; None for a text that math-verify cannot read."""
     latex = _DEGREES.sub(r"(\1\\cdot\\frac{\\pi}{180})", text)
-    latex = _DECIMAL.sub(_fraction, latex)
+    latex = _DECIMAL.sub(_fraction, latex).replace(r"\overrightarrow", "v_")
     found = parse(
         rf"\boxed{{{latex}}}",
         _LATEX,

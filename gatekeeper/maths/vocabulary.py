@@ -75,8 +75,9 @@ BREAKS = frozenset(_words("\\ newline linebreak par smallskip medskip bigskip cr
 DROPPED = SPACING | frozenset(
     _words(
         "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
-        "displaystyle textstyle scriptstyle limits mathbf boldsymbol bm vec boxed fbox mathit "
-        "mathsf mathnormal bf it rm underline checkmark"
+        "displaystyle textstyle scriptstyle limits mathbf boldsymbol bm boxed fbox mathit mathsf "
+        "mathnormal bf it rm underline checkmark therefore blacksquare ensuremath tiny scriptsize "
+        "footnotesize small normalsize large Large LARGE huge Huge"
     )
 )
 # Commands whose argument is words.

@@ -544,4 +544,16 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("spellings", r"\sqrt[3]{2}", "∛2", True),
     ("spellings", r"\text{A > B}", "A > B", True),
     ("spellings", r"\mathbb{R}\setminus\{2\}", r"\mathbb{R}\backslash\{2\}", True),
+    # points, vectors and sizes
+    ("points", "(1,2)", "P(1,2)", True),
+    ("points", "A(1,2)", "(1,2)", True),
+    ("points", "A(1,2)", "B(1,2)", False),
+    ("points", "(5,2)", "C(5,2)", False),
+    ("points", r"\vec{AB}", r"\vec{BA}", False),
+    ("points", r"\vec{AB}", r"\overrightarrow{AB}", True),
+    ("points", r"\vec{AB}+2\vec{BC}", r"2\vec{BC}+\vec{AB}", True),
+    ("points", r"\vec{a}+\vec{b}", r"\mathbf{b}+\mathbf{a}", True),
+    ("points", r"\vec{a}+\vec{b}", r"\vec{a}-\vec{b}", False),
+    ("points", r"\emptyset", r"\{\emptyset\}", False),
+    ("points", "5", r"\Large{5}", True),
 ]  # fmt: skip
