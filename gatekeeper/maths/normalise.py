@@ -55,7 +55,7 @@ _DOTS = r"(?:\.{3,}|\\[lc]?dots(?![a-z]))"
 _CONTINUED = re.compile(rf"(?<![\d.])(\d*)\.(\d+){_DOTS}(?!\s*\d)")  # 0.1666..., 3.14159...
 _PERIOD = re.compile(r"(\d{0,9}?)(?:(\d)\2{2,}|(\d{2,9}?)\3+)")
 _BARRED = re.compile(r"(\d\.\d*)\\(?:bar|dot)\s?\{?(\d+)(?:\}|(?!\d))")
-_ABOUT = re.compile(r"(?:\\approx|\\text\{(?:about|approximately)\}|=)+\s?(?=[\d\\-])")
+_ABOUT = re.compile(r"(?:\\approx|\\sim|\\text\{(?:about|approximately)\}|=)+\s?(?=[\d\\-])")
 _NEGATIVE = re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])")
 _WORDLIKE = re.compile(  # short runs of letters are products of variables, except these
     r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|per|day|red|men|min|hrs"

@@ -544,6 +544,9 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("spellings", r"\sqrt[3]{2}", "∛2", True),
     ("spellings", r"\text{A > B}", "A > B", True),
     ("spellings", r"\mathbb{R}\setminus\{2\}", r"\mathbb{R}\backslash\{2\}", True),
+    ("spellings", r"\tan\theta=\frac34", r"\frac34", True),
+    ("spellings", r"\tan\theta=\frac34", r"\sin\theta=\frac34", False),
+    ("spellings", "100", r"\sim 100", True),
     # points, vectors and sizes
     ("points", "(1,2)", "P(1,2)", True),
     ("points", "A(1,2)", "(1,2)", True),
