@@ -111,7 +111,7 @@ class ScoreSink(ABC):
     ----------
     sent, dropped, failed, without_span : int
         Numbers of scores: sent; dropped because the queue was full, or at the end; failed five
-        times; of outputs outside of any span.
+        times; of outputs outside of any span, or in one that the tracer does not sample.
     """
 
     def __init__(
@@ -127,6 +127,7 @@ class ScoreSink(ABC):
         self._changed = Condition()
         self._closed = False
         self._warned = False
+        self._error: BaseException | None = None  # of the last try that failed
         self._thread: Thread | None = None
 
     @abstractmethod
@@ -178,6 +179,14 @@ class ScoreSink(ABC):
         with self._changed:
             self._closed = True
             self.dropped += len(self._waiting)
+            # Its thread may not live long enough to count and report the batch that it is sending.
+            if unsent := len(self._waiting) + self._sending:
+                _LOG.warning(
+                    "gatekeeper: %s was closed before %d scores were sent%s",
+                    type(self).__name__,
+                    unsent,
+                    f": {type(self._error).__name__}: {self._error}" if self._error else "",
+                )
             self._waiting.clear()
             self._changed.notify_all()
         atexit.unregister(self.close)
@@ -211,11 +220,13 @@ class ScoreSink(ABC):
             error: BaseException
             try:
                 self.send(batch)
+                self._error = None
                 return 0
             except UnsentError as some:
                 batch, error = some.scores, some.__cause__ or some
             except Exception as caught:
                 error = caught
+            self._error = error
             if not waits:
                 self._warn(error)
                 return len(batch)
@@ -265,10 +276,10 @@ class ClientSink(ScoreSink):
         self._client = client
 
     def place(self) -> Place | None:
-        """OpenTelemetry's current span."""
+        """OpenTelemetry's current span; None for one that is not sampled, as no tool gets it."""
         from opentelemetry import trace
 
         about = trace.get_current_span().get_span_context()
-        if not about.is_valid:
+        if not (about.is_valid and about.trace_flags.sampled):
             return None
         return Place(trace.format_trace_id(about.trace_id), trace.format_span_id(about.span_id))

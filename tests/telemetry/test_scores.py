@@ -15,7 +15,7 @@ import pytest
 from gatekeeper import BadInputError, Budget, Outcome, Verdict, VerificationGate
 from gatekeeper.telemetry import scores as module
 from gatekeeper.telemetry.mlflow import MLflowFeedback
-from gatekeeper.telemetry.scores import Place, Score, ScoreSink
+from gatekeeper.telemetry.scores import ClientSink, Place, Score, ScoreSink
 from gatekeeper.testing import ScriptedVerifier, make_generation
 
 PATIENCE = 60.0
@@ -107,6 +107,39 @@ def test_a_tool_that_is_away_costs_a_bounded_queue(caplog: pytest.LogCaptureFixt
     for most in (0, True, 1.5):
         with pytest.raises(BadInputError, match="most="):
             Tool(most=most)  # type: ignore[arg-type]
+
+
+def test_scores_that_the_end_of_the_process_loses_are_reported(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAITS", (PATIENCE,))
+    tool = Tool(failures=10**9)
+    tool.go.set()
+    hand_in(tool, 3)
+    tool.close(0.5)
+    assert tool._thread is not None
+    tool._thread.join(PATIENCE)
+    assert tool.dropped + tool.failed == 2
+    (found,) = [r.getMessage() for r in caplog.records if "Tool" in r.getMessage()]
+    assert found == (
+        "gatekeeper: Tool was closed before 2 scores were sent: ConnectionError: no route"
+    )
+
+
+class Spans(ClientSink):
+    def send(self, scores: Sequence[Score]) -> None:
+        pass
+
+
+def test_a_span_that_is_not_sampled_is_none() -> None:
+    """The tool never gets it: a score of it would be lost, and counted as sent."""
+    trace = pytest.importorskip("opentelemetry.trace")
+    sink = Spans(client=None)
+    for flags, kept in ((0, None), (1, Place(f"{1:032x}", f"{2:016x}"))):
+        about = trace.SpanContext(1, 2, is_remote=True, trace_flags=trace.TraceFlags(flags))
+        with trace.use_span(trace.NonRecordingSpan(about)):
+            assert sink.place() == kept
+    assert sink.place() is None
 
 
 class UnknownError(Exception):
