@@ -98,7 +98,9 @@ class _Help(argparse.HelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
-        absent = action.default in (None, False, argparse.SUPPRESS) or action.default == []
+        # `in` would take 0 for False.
+        absent = action.default is None or action.default is False
+        absent = absent or action.default in (argparse.SUPPRESS, "", [])
         if absent or not action.option_strings or "default" in text:
             return text
         return f"{text} (default: %(default)s)".strip()

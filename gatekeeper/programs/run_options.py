@@ -270,8 +270,9 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         "--budget-groups",
         default=usual.budget_groups,
         metavar="CAPS",
-        help="caps of groups beside the budget, in --unit: tenant=50 for each value of the tasks' "
-        "field 'tenant', tenant=a:50,tenant=b:100 for some; 'model' is the outputs' model",
+        help="caps of groups beside the budget, in --unit (default: none): tenant=50 for each "
+        "value of the tasks' field 'tenant', tenant=a:50,tenant=b:100 for some; 'model' is the "
+        "outputs' model",
     )
     add(
         "--warmup",

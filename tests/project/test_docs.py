@@ -246,6 +246,19 @@ def test_the_page_on_the_command_line_has_every_option(capsys: pytest.CaptureFix
                 assert f"`{choice}`" in sections[name], f"{name}: {choice}"
 
 
+def test_the_help_has_every_default() -> None:
+    """Also one that is 0."""
+    for name, one in parsers():
+        shown = one._get_formatter()
+        for action in one._actions:
+            if action.option_strings and action.default not in (None, argparse.SUPPRESS, "", []):
+                is_flag = isinstance(action.default, bool)
+                assert is_flag or "default" in (shown._get_help_string(action) or ""), (
+                    name,
+                    action,
+                )
+
+
 def test_the_page_on_architecture_names_every_room() -> None:
     """Every folder and module of the package, and no other, in a table of its own."""
     text = (DOCS / "architecture.md").read_text()
