@@ -93,7 +93,7 @@ def _block(row: Mapping[str, Any], unit: str, *, whole: bool) -> Iterator[str]:
         numbers.append(f"score {row['score']:.3g}")
     yield _field("signals", ", ".join(numbers) or "none: no log-probabilities came", whole)
     spent = "nothing charged" if row["cost"] is None else f"{row['cost']:g} {unit}"
-    yield _field("cost", f"{spent}; expected {row['cost_estimate']:.4g}", whole)
+    yield _field("cost", f"{spent}; ex-ante cost {row['cost_estimate']:.4g}", whole)
     yield _field("text", row["text"], whole)
 
 
