@@ -88,7 +88,11 @@ def describe_policy(name: str) -> PolicyDescriptor:
             return PolicyDescriptor.of(name, policy)
     for entry in entry_points(group=GROUP, name=name):
         return PolicyDescriptor.of(name, entry.load())
-    raise BadInputError(f"policy {name!r} is unknown: choose one of {', '.join(replay_names())}")
+    only = {policy.name for policy in built_in() if policy.replay_only}
+    live = ", ".join(known for known in replay_names() if known not in only)
+    raise BadInputError(
+        f"policy {name!r} is unknown: choose one of {live}; in a replay also {', '.join(only)}"
+    )
 
 
 def make_policy(
@@ -127,10 +131,6 @@ def make_policy(
     BadInputError
         The name or an option is unknown, or the policy exists in replay only: it needs the labels.
     """
-    if name not in {policy.name for policy in (*BUILT_IN, Survey)} and name not in _plug_ins():
-        raise BadInputError(
-            f"policy {name!r} is unknown: choose one of {', '.join(policy_names())}"
-        )
     policy = describe_policy(name)
     if policy.replay_only:
         raise BadInputError(

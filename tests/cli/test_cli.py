@@ -72,7 +72,7 @@ def test_bad_lines_are_skipped_and_reported_on_request(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--policy", "oracle-of-delphi"], "policy 'oracle-of-delphi' is unknown: choose one of"),
+        (["--policy", "delphi"], "hga, calibrated; in a replay also oracle"),
         (["--budget", "0"], "--budget '0': give a number in (0, 1]"),
         (["--budget", "1.5"], "--budget '1.5': give a number in (0, 1]"),
         (["--budget", "nan"], "--budget 'nan': give a number in (0, 1]"),
