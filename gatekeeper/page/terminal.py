@@ -106,8 +106,9 @@ def _figures(state: WatchState, figures: Figures, now: float) -> Iterator[tuple[
     if rate.weighted is None:
         yield "wrong, of all", rate.why
     else:
-        between = interval(rate.weighted)
-        yield "wrong, of all", f"{rate.weighted.value:.1%}, 95 % interval: {between}"
+        how = interval(rate.weighted)
+        between = how if how == "known" else f"95 % interval: {how}"
+        yield "wrong, of all", f"{rate.weighted.value:.1%}, {between}"
         yield "over the stream", _course(figures)
     drift = f"; last drift: {state.drift}" if state.drift else ""
     yield "policy health", POLICY_HEALTH[state.health] + drift

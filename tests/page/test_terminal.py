@@ -21,6 +21,7 @@ from gatekeeper.analysis.summary import summarise
 from gatekeeper.cli import main
 from gatekeeper.io.records import records_of_log
 from gatekeeper.log.run import read_run
+from gatekeeper.testing import ScriptedVerifier, make_generation
 
 
 def test_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,6 +43,17 @@ def test_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         "g299",
     ):
         assert text in shown, text
+
+
+def test_a_known_rate_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "run.db"
+    with VerificationGate(
+        budget=Budget(fraction=1), verifier=ScriptedVerifier({"g0": 1}), log=log
+    ) as gate:
+        for i in range(4):
+            gate.maybe_verify(make_generation(f"g{i}"))
+    assert main(["watch", "--terminal", str(log)]) == 0
+    assert "25.0%, known" in capsys.readouterr().out
 
 
 def test_a_running_gate_on_a_terminal(tmp_path: Path) -> None:
