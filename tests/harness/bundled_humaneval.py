@@ -38,6 +38,7 @@ def problem(task: Task, number: int) -> dict[str, Any]:
 
 
 def main(folder: Path, n: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     tasks = [task for task in read_tasks(TASKS) if task["kind"] == "code"][:n]
     answers = BundledModel().generate([t["prompt"] for t in tasks], ids=[t["id"] for t in tasks])
     with (folder / "problems.jsonl").open("w") as problems:
