@@ -21,6 +21,7 @@ MODEL = "simulated/agent"
 
 def main(folder: Path, n: int, *, seed: int = 0, logprobs: bool = True) -> None:
     draw = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / "predictions.jsonl").open("w") as file:
         for number in range(n):
             instance = f"example__simulated-{number:04}"
