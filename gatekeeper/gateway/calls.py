@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import zlib
@@ -180,17 +181,22 @@ def _own_settings(given: Any, usual: GatewaySettings) -> tuple[Any, ...]:
     known: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "wait": (usual.wait, WAITS),
         "on_failed": (usual.on_failed, ON_FAILED),
-        "annotate": (False, (True, False)),
+        "annotate": (False, (False, True)),
     }
-    if not isinstance(given, dict) or given.keys() - _GATE - known.keys():
-        names = ", ".join(sorted(_GATE | known.keys()))
-        what = sorted(given) if isinstance(given, dict) else type(given).__name__
-        raise BadInputError(f"the body's 'gatekeeper' is {what!r:.80}: an object with {names}")
+    names = ", ".join(sorted(_GATE | known.keys()))
+    if not isinstance(given, dict):
+        raise BadInputError(f"the body's 'gatekeeper' is {given!r:.80}: give an object of {names}")
+    if unknown := given.keys() - _GATE - known.keys():
+        raise BadInputError(
+            f"the body's 'gatekeeper' has {min(unknown)!r:.80}, which is unknown: choose from "
+            f"{names}"
+        )
     found = {}
     for name, (default, choices) in known.items():
         found[name] = given.get(name, default)
         if not any(found[name] is choice or found[name] == choice for choice in choices):
-            raise BadInputError(f"{name}={found[name]!r:.80}: choose one of {choices}")
+            them = ", ".join(map(json.dumps, choices))
+            raise BadInputError(f"{name}={found[name]!r:.80}: choose one of {them}")
     return tuple(found.values())
 
 

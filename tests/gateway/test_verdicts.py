@@ -117,9 +117,16 @@ def test_tasks_and_verdicts_and_what_must_not_leave(
             assert call(client, "refuses", task=TASK).headers["x-gatekeeper-decision"] == "verify"
         assert len(upstream.requests) == before + 3
         # What the gateway implements itself, it refuses itself.
-        for own in ({"task": {"kind": "math"}}, {"waits": 1}, {"wait": "soon"}, {"task": 7}):
+        for own, why in (
+            ({"task": {"kind": "math"}}, "gold"),
+            ({"waits": 1}, "has 'waits', which is unknown: choose from annotate, id"),
+            ({"wait": "soon"}, 'wait=\'soon\': choose one of "background", "verdict"'),
+            ({"annotate": "yes"}, "choose one of false, true"),
+            ({"task": 7}, "a task is an object"),
+        ):
             with pytest.raises(openai.BadRequestError, match="gatekeeper: ") as bad:
                 call(client, **own)
+            assert why in bad.value.body["message"]
             pages.append((400, str(bad.value)))
         code = {"kind": "code", "tests": ["assert 1"]}
         assert get(f"{tasks}/c", method="PUT", data=code)[0] == 400
