@@ -145,7 +145,8 @@ class RunReport:
         if summary.evaluated < summary.warmup_verified:
             yield "Most of this run was warm-up; the budget applies only after it."
         if not (summary.all_checked or self.options.check_all):
-            yield "The others are unverified; --check-all verifies them too and fills the table."
+            how = "; --check-all verifies them too and fills the table"
+            yield f"The others are unverified{'' if self.options.shared else how}."
 
 
 def _after_drift(status: GateStatus, options: RunOptions) -> str:

@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from gatekeeper import Budget, VerificationGate
+from gatekeeper.analysis.estimates import estimate
+from gatekeeper.analysis.summary import summarise
 from gatekeeper.cli import main
 from gatekeeper.log import SQLiteLog
+from gatekeeper.programs.run_options import RunOptions
+from gatekeeper.programs.run_report import RunReport
+from gatekeeper.testing import ScriptedVerifier, make_generation
 
 MATH = {"id": "m1", "prompt": "Compute 1 + 1.", "kind": "math", "gold": "2"}
 CODE = {"id": "c1", "prompt": "Write f.", "kind": "code", "tests": ["assert f(1) == 1"]}
@@ -220,3 +226,16 @@ def test_a_log_without_a_decision_takes_other_settings(
     how = ["--policy", "random", "--seed", "3", "--on-drift", "report"]
     assert main(["run", str(tasks), "--log", str(log), *how]) == 0
     assert main(["run", str(tasks), "--log", str(log), *how]) == 0
+
+
+def test_a_shared_run_is_not_told_to_check_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """It cannot: each process would verify what the others do."""
+    with VerificationGate("cst", budget=Budget(fraction=0.1), verifier=ScriptedVerifier()) as gate:
+        results = [gate.maybe_verify(make_generation(f"g{i}", seed=i)) for i in range(70)]
+        status = gate.status()
+    for shared in (False, True):
+        options = RunOptions(shared=shared)
+        RunReport(summarise(results), status, estimate(results), None, options, None).print()
+        out = capsys.readouterr().out
+        assert "The others are unverified" in out
+        assert ("--check-all" in out) is not shared
