@@ -12,16 +12,28 @@ __all__ = ["Frames", "is_last", "read_frame"]
 
 END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n")  # a line may end in CRLF, LF or CR
 SPLIT = 3  # bytes of an end, at most, that may come in an earlier piece
-DATA = re.compile(rb"(?:^|^\xef\xbb\xbf|[\r\n])data: ?([^\r\n]*)")  # a stream may have a BOM
+# A line of data and what ends it; a stream may begin with a BOM.
+DATA = re.compile(
+    rb"(?:(?<=[\r\n])|^(?:\xef\xbb\xbf)?)(data(?:: ?|(?=[\r\n])))([^\r\n]*)(\r?\n|\r)"
+)
+ID = re.compile(rb"(?:^|[\r\n])id:")
 PLAIN = b"data: "
 DONE = b"[DONE]"
 LAST = re.compile(b'"(?:%s)"' % b"|".join(re.escape(name.encode()) for name in LAST_EVENTS))
 
 
 class Frames:
-    """Cuts a stream of bytes into frames, each with the empty line that ends it."""
+    """Cuts a stream of bytes into frames, each with the empty line that ends it.
+
+    Attributes
+    ----------
+    have_ids
+        Whether an event had an id. From then on openai's client takes every empty line for the end
+        of an event, also the one after a comment.
+    """
 
     def __init__(self) -> None:
+        self.have_ids = False
         self._before: list[bytes] = []  # of the incomplete frame, but for its tail
         self._tail = b""  # which may have the beginning of an end
 
@@ -33,6 +45,8 @@ class Frames:
     def add(self, piece: bytes) -> list[bytes]:
         """The frames that are complete with the next piece."""
         text = self._tail + piece if self._tail else piece
+        if b"id:" in text and ID.search(text):
+            self.have_ids = True
         if b"\r" in text:
             ends = [end.end() for end in END.finditer(text)]
             *frames, last = [text[i:j] for i, j in pairwise([0, *ends, len(text)])]
@@ -49,31 +63,42 @@ class Frames:
 
 
 def read_frame(frame: bytes, edits: Edits) -> tuple[bytes, bytes]:
-    """The data of a frame as it is written, and the frame after the edits.
+    """The data of a frame as they are written, and the frame after the edits.
 
-    A comment has no data, and neither has a frame of a kind that these APIs do not send.
+    A comment has no data. Data of several lines are one text; edited ones are written in place of
+    the first line.
     """
     length = len(frame) - 2
     if frame.startswith(PLAIN) and frame.find(b"\n") == length and b"\r" not in frame:  # mostly
-        start, end = len(PLAIN), length
-    else:
-        data = DATA.search(frame)
-        if data is None or DATA.search(frame, data.end()):
-            return b"", frame
-        start, end = data.span(1)
-    text = frame[start:end]
-    try:
-        new = text if text == DONE else edits.text(text)
-    except ValueError:
-        return text, frame
+        text = frame[len(PLAIN) : length]
+        new = _edited(text, edits)
+        return text, frame if new == text else PLAIN + new + frame[length:]
+    lines = [*DATA.finditer(frame)]
+    if not lines:
+        return b"", frame
+    text = b"\n".join(line[2] for line in lines)
+    new = _edited(text, edits)
     if new == text:
         return text, frame
-    return text, frame[:start] + new + frame[end:]
+    name, _, end = lines[0].groups()
+    name = PLAIN if b":" not in name else name
+    written = end.join(name + part for part in new.split(b"\n")) + lines[-1][3]
+    between = (frame[i.end() : j.start()] for i, j in pairwise(lines))
+    return text, b"".join([frame[: lines[0].start(1)], written, *between, frame[lines[-1].end() :]])
+
+
+def _edited(text: bytes, edits: Edits) -> bytes:
+    if text.startswith(DONE):
+        return text
+    try:
+        return edits.text(text)
+    except ValueError:
+        return text
 
 
 def is_last(data: bytes) -> bool:
     """Whether nothing of the output follows these data."""
-    if data == DONE:
+    if data.startswith(DONE):  # where clients stop reading
         return True
     if not LAST.search(data):  # of most frames, without reading them
         return False

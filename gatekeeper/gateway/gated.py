@@ -155,26 +155,28 @@ class GatedCalls:
                     if passing:
                         await response.write(b"".join(passing))
                     _add(reader, [*unread, data])
-                    ended, passing = True, [*await self._end(call, reader, new)]
+                    ended, passing = True, [*await self._end(call, reader, frames, new)]
                 await response.write(b"".join(passing))
                 if not ended:
                     _add(reader, unread)
         except CutError:
             await response.write(frames.rest)
-            await self._end(call, reader, b"")
+            await self._end(call, reader, frames, b"")
             raise
         finally:
             self.metrics.answered(call.endpoint, answer.status)
             make_ready()
         last = frames.rest  # of an incomplete frame, which nothing may follow
         if not ended:
-            last = b"".join(await self._end(call, reader, last))
+            last = b"".join(await self._end(call, reader, frames, last))
         if last:
             await response.write(last)
         await response.write_eof()
         return response
 
-    async def _end(self, call: Call, reader: StreamReader, last: bytes) -> Sequence[bytes]:
+    async def _end(
+        self, call: Call, reader: StreamReader, frames: Frames, last: bytes
+    ) -> Sequence[bytes]:
         """Decide on a stream's outputs: the comment with the result, and the last frame."""
         settings = call.settings
         if settings.verify == "never":
@@ -185,6 +187,8 @@ class GatedCalls:
         if call.waits:
             await self.outputs.verdicts(decided)
         comment = results.comment(str(settings.id), decided)
+        if not frames.have_ids:
+            comment += b"\n"
         if call.blocks and (wrong := _wrong(decided)):
             error = envelope(422, "verification_failed", wrong)
             return comment, b"event: error\ndata: " + error + b"\n\n"

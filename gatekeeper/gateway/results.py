@@ -36,8 +36,8 @@ def headers(id_: str, decided: Sequence[Decided]) -> dict[str, str]:
 
 
 def comment(id_: str, decided: Sequence[Decided]) -> bytes:
-    """The result as a comment of a stream of server-sent events."""
-    return f": gatekeeper {json.dumps(summary(id_, decided))}\n\n".encode()
+    """The result as a comment of a stream of server-sent events: one line."""
+    return f": gatekeeper {json.dumps(summary(id_, decided))}\n".encode()
 
 
 def summary(id_: str, decided: Sequence[Decided]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from json_texts import MEMBERS, SPACES, VALUES, array_of, object_of
 from scripted_upstream import Request, ScriptedUpstream, event_stream, reply
 
 NEEDED = "message.output_text.logprobs"
-COMMENT = re.compile(rb": gatekeeper (\{[^\n]*\})\n\n")
+COMMENT = re.compile(rb": gatekeeper (\{[^\n]*\})\n\n?")
 
 
 class Asked(NamedTuple):
@@ -162,10 +162,18 @@ def test_answers_to_callers_who_asked_for_all_are_not_changed(
 
 ENDS = st.sampled_from(["\n", "\n", "\r\n", "\r"])
 STOPS = st.sampled_from(["\n\n", "\n\n", "\r\n\r\n", "\r\r", "\n\r\n", "\r\n\n"])
-OTHERS = st.sampled_from([": ping", "id: 7\nretry: 5", "event: x", "data: a\ndata: {}", "data", ""])
+OTHERS = st.sampled_from(
+    [": ping", "id: 7\nretry: 5", "event: x", "data: a\ndata: {}", "data\ndata", "data", ""]
+)
 HEADS = ["data: ", "data:", "event: e\ndata: ", ": c\ndata: ", "\ufeffdata: "]
+DATA = re.compile("data: ?")
 LAST = {
-    "/v1/chat/completions": ["data: [DONE]", "data:[DONE]", "event: x\ndata: [DONE]"],
+    "/v1/chat/completions": [
+        "data: [DONE]",
+        "data:[DONE]",
+        "event: x\ndata: [DONE]",
+        "data: [DONE] \ndata",
+    ],
     "/v1/completions": ["data: [DONE]"],
     "/v1/responses": [
         'event: response.completed\ndata: {"type": "response.completed"}',
@@ -197,9 +205,9 @@ def test_every_byte_of_a_stream_arrives(
             continue
         document = data.draw(documents(asked, event=True))
         head = data.draw(st.sampled_from(HEADS))
+        between = data.draw(st.sampled_from([" ", "\n" + DATA.findall(head)[0]]))
         for text, frames in ((document.sent, sent), (document.wanted, wanted)):
-            line = re.sub(r"[\r\n]", " ", text)
-            frames.append(frame(head + line))
+            frames.append(frame(head + text.replace("\r", " ").replace("\n", between)))
     last = data.draw(st.sampled_from([*LAST[asked.path], None]))
     after = "" if last is None else frame(last) + frame(data.draw(OTHERS))
     whole = ("".join(sent) + after).encode()

@@ -7,6 +7,7 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+import openai
 import pytest
 from running_gateway import running_gateway
 from scripted_upstream import ScriptedUpstream, completion, event_stream, reply
@@ -105,3 +106,31 @@ def test_headers_that_a_second_connection_header_names() -> None:
                 pass
     assert upstream.requests[0].header("x-kept") == "1"
     assert upstream.requests[0].header("x-named") is None
+
+
+@pytest.mark.parametrize("done", [b"data: [DONE]", b"data: [DONE] ", b"data: [DONE]\ndata:"])
+def test_a_stream_whose_data_have_several_lines(done: bytes) -> None:
+    """They are one text: it is decided on, and what the caller did not ask for is removed. The end
+    is where clients stop reading, so a wrong output is blocked before it."""
+    lines = json.dumps(json.loads(chunk_of(WHOLE)[6:]), indent=1).splitlines()
+    frame = "\r\n".join(["id: 1", *(f"data: {line}" for line in lines), "retry: 9", "", ""])
+    answer = event_stream(b": ping\r\n\r\n", frame.encode(), done + b"\r\n\r\n")
+    with (
+        ScriptedUpstream(lambda request: answer) as upstream,
+        running_gateway(upstream.url) as gateway,
+        openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="k", max_retries=0) as client,
+    ):
+
+        def call(gold: str) -> list[Any]:
+            task = {"kind": "math", "gold": gold}
+            own = {"gatekeeper": {"task": task, "on_failed": "block"}}
+            asked: Any = {**ASKED, "extra_body": own}
+            return [
+                chunk.choices[0] for chunk in client.chat.completions.create(**asked, stream=True)
+            ]
+
+        (choice,) = call("7")
+        assert (choice.delta.content, choice.logprobs) == ("7", None)
+        assert gateway.gate.status().seen == 1
+        with pytest.raises(openai.APIError, match="is wrong: failed"):
+            call("8")
