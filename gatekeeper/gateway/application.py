@@ -177,6 +177,7 @@ class Gateway:
     async def _forward(self, request: web.Request, read: bytes | None = None) -> web.StreamResponse:
         """Forward a request and its answer, byte for byte."""
         _check_path(request)
+        _check_upgrade(request)
         body: Any = read
         if read is None and request.can_read_body:
             body = request.content
@@ -251,6 +252,17 @@ def _check_path(request: web.Request) -> None:
             "unknown_path",
             f"{request.path!r:.80} is no path of the gateway, and is not forwarded with a body, "
             f"which may be a task: put tasks to {OWN_PATH}/tasks/ID",
+        )
+
+
+def _check_upgrade(request: web.Request) -> None:
+    """Raise RefusalError for a WebSocket: as a plain request, the upstream would not know it."""
+    if request.headers.get("Upgrade", "").lower() == "websocket":
+        raise RefusalError(
+            501,
+            "websocket_not_forwarded",
+            f"{request.path!r:.80} is asked for as a WebSocket, and the gateway forwards none: "
+            "connect to the upstream itself; what is said there is not decided on",
         )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import openai
 import pytest
 from running_gateway import running_gateway
@@ -134,3 +136,25 @@ def test_a_stream_whose_data_have_several_lines(done: bytes) -> None:
         assert gateway.gate.status().seen == 1
         with pytest.raises(openai.APIError, match="is wrong: failed"):
             call("8")
+
+
+def test_a_websocket_is_refused() -> None:
+    """The upstream would get it without its `Upgrade`, and answer what no client understands."""
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+
+        async def connect() -> None:
+            async with aiohttp.ClientSession() as session:
+                await session.ws_connect(f"{gateway.url}/v1/realtime?model=m")
+
+        with pytest.raises(aiohttp.WSServerHandshakeError) as raised:
+            asyncio.run(connect())
+        assert raised.value.status == 501
+        head = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+        head["sec-websocket-key"] = "dGhlIHNhbXBsZSBub25jZQ=="
+        error = json.loads(send(gateway.url, "/v1/realtime", None, method="GET", headers=head)[3])
+        assert error["error"]["code"] == "websocket_not_forwarded"
+        assert "'/v1/realtime' is asked for as a WebSocket" in error["error"]["message"]
+        assert upstream.requests == []
