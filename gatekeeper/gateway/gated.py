@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -15,11 +16,12 @@ from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import Edits, object_of
 from gatekeeper.gateway.calls import BODY_KEY, Call, make_ready
+from gatekeeper.gateway.codings import CodingError, Decoder, decoded
 from gatekeeper.gateway.events import Frames, is_last, read_frame
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
-from gatekeeper.gateway.outputs import Decided, Outputs
+from gatekeeper.gateway.outputs import Decided, Found, Outputs
 from gatekeeper.gateway.refusal import RefusalError, envelope
 from gatekeeper.gateway.upstream import (
     CutError,
@@ -27,6 +29,7 @@ from gatekeeper.gateway.upstream import (
     Upstream,
     WholeResponse,
     body_of,
+    codings_of,
     pieces_of,
 )
 
@@ -73,8 +76,7 @@ class GatedCalls:
         async with await self.upstream.answer(request, body, plain=True) as answer:
             if not (asks and answer.status in REFUSALS):
                 return await self._pass(request, call, answer, edits, before)
-            why = (await body_of(answer)).decode(errors="replace")
-            if not is_refusal(answer.status, why):
+            if not is_refusal(answer.status, _text_of(answer, await body_of(answer))):
                 return await self._plain(call, answer, edits.answer, before)
         body = call.body(plain=True)
         async with await self.upstream.answer(request, body, plain=True) as answer:
@@ -91,7 +93,7 @@ class GatedCalls:
         before: float,
     ) -> web.StreamResponse:
         """`before`: the time in the gateway before the request was sent."""
-        if _is_success(answer) and _is_stream(answer):
+        if _is_success(answer) and answer.content_type == "text/event-stream":
             return await self._stream(request, call, answer, edits.event)
         return await self._plain(call, answer, edits.answer, before)
 
@@ -111,12 +113,14 @@ class GatedCalls:
         if not _is_success(answer):
             self.metrics.answered(call.endpoint, answer.status)
             return WholeResponse(answer, body)
-        value, body = _read(body, edits)
-        if call.settings.verify == "never":
-            decided = self.outputs.skipped(call.settings)
-        else:
-            found = self.outputs.of_answer(value, call.settings)
-            decided = await self.outputs.decide(found, call.settings)
+        codings, why = codings_of(answer), None
+        try:
+            value, body = _read(decoded(body, codings) if codings else body, edits)
+        except CodingError as error:
+            value, codings, why = None, "", error
+        decided = await self._decide(
+            call, lambda: self.outputs.of_answer(value, call.settings), why
+        )
         overhead = perf_counter() - begun
         if call.waits:
             await self.outputs.verdicts(decided)
@@ -130,7 +134,16 @@ class GatedCalls:
             summary = {BODY_KEY: results.summary(id_, decided)}
             body = with_members(body, value, drop=BODY_KEY, put=summary)
         self.metrics.answered(call.endpoint, answer.status, overhead)
-        return WholeResponse(answer, body, own)
+        return WholeResponse(answer, body, own, decoded=bool(codings))
+
+    async def _decide(
+        self, call: Call, read: Callable[[], Found], unreadable: Exception | None
+    ) -> list[Decided]:
+        if call.settings.verify == "never":
+            return self.outputs.skipped(call.settings)
+        if unreadable is not None:
+            return self.outputs.unreadable(call.settings, unreadable)
+        return await self.outputs.decide(read(), call.settings)
 
     # -- as a stream ------------------------------------------------------------------------------
 
@@ -138,12 +151,17 @@ class GatedCalls:
         self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, edits: Edits
     ) -> web.StreamResponse:
         own = results.id_header(str(call.settings.id))
-        response = PassedResponse(answer, own)
+        codings = codings_of(answer)
+        try:
+            decoder = Decoder(codings) if codings else None
+        except CodingError as error:
+            return await self._stream_unread(request, call, answer, error)
+        response = PassedResponse(answer, own, decoded=decoder is not None)
         await response.prepare(request)
         frames, reader = Frames(), StreamReader(scope=call.settings.scope)
         ended = False
         try:
-            async for piece in pieces_of(answer):
+            async for piece in pieces_of(answer, decoder):
                 passing: list[bytes] = []
                 unread: list[bytes] = []  # data of frames that are sent before they are read
                 for frame in frames.add(piece):
@@ -174,16 +192,25 @@ class GatedCalls:
         await response.write_eof()
         return response
 
+    async def _stream_unread(
+        self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, why: CodingError
+    ) -> web.StreamResponse:
+        """Forward a stream that cannot be read: a comment between its bytes would break it."""
+        self.metrics.answered(call.endpoint, answer.status)
+        response = PassedResponse(answer, results.id_header(str(call.settings.id)))
+        await response.prepare(request)
+        async for piece in pieces_of(answer):
+            await response.write(piece)
+        await self._decide(call, list, why)
+        await response.write_eof()
+        return response
+
     async def _end(
         self, call: Call, reader: StreamReader, frames: Frames, last: bytes
     ) -> Sequence[bytes]:
         """Decide on a stream's outputs: the comment with the result, and the last frame."""
         settings = call.settings
-        if settings.verify == "never":
-            decided = self.outputs.skipped(settings)
-        else:
-            found = self.outputs.of_stream(reader, settings)
-            decided = await self.outputs.decide(found, settings)
+        decided = await self._decide(call, lambda: self.outputs.of_stream(reader, settings), None)
         if call.waits:
             await self.outputs.verdicts(decided)
         comment = results.comment(str(settings.id), decided)
@@ -199,10 +226,10 @@ def _is_success(answer: aiohttp.ClientResponse) -> bool:
     return 200 <= answer.status < 300
 
 
-def _is_stream(answer: aiohttp.ClientResponse) -> bool:
-    """A stream that can be read: a comment between compressed bytes would break it."""
-    encoding = answer.headers.get("Content-Encoding", "identity")
-    return answer.content_type == "text/event-stream" and encoding == "identity"
+def _text_of(answer: aiohttp.ClientResponse, body: bytes) -> str:
+    with suppress(CodingError):
+        body = decoded(body, codings_of(answer))
+    return body.decode(errors="replace")
 
 
 def _add(reader: StreamReader, unread: Iterable[bytes]) -> None:

@@ -18,7 +18,7 @@ from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.types import Generation, Undecided, UndecidedState
 
-__all__ = ["Decided", "Outputs"]
+__all__ = ["Decided", "Found", "Outputs"]
 
 _LOG = logging.getLogger("gatekeeper")
 
@@ -93,6 +93,12 @@ class Outputs:
     def skipped(self, settings: CallSettings) -> list[Decided]:
         """Of a call with `verify="never"`."""
         return [self._undecided(Undecided(str(settings.id), UndecidedState.SKIPPED))]
+
+    def unreadable(self, settings: CallSettings, error: Exception) -> list[Decided]:
+        """Of a call whose answer cannot be read."""
+        observer = ResponseObserver(self.gate, settings)
+        id_ = str(settings.id)
+        return [self._undecided(observer.undecided(UndecidedState.UNREADABLE, id_, error))]
 
     def _undecided(self, result: Undecided) -> Decided:
         self._metrics.undecided(result)

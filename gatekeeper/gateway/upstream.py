@@ -13,10 +13,19 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from gatekeeper.gateway.callers import MAX_HEADER
+from gatekeeper.gateway.codings import CodingError, Decoder
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import GatewaySettings
 
-__all__ = ["CutError", "PassedResponse", "Upstream", "WholeResponse", "body_of", "pieces_of"]
+__all__ = [
+    "CutError",
+    "PassedResponse",
+    "Upstream",
+    "WholeResponse",
+    "body_of",
+    "codings_of",
+    "pieces_of",
+]
 
 # RFC 9110, section 7.6.1: headers of one connection, not of the message.
 HOP_BY_HOP = {
@@ -32,6 +41,7 @@ HOP_BY_HOP = {
 }
 OF_A_CALL = HOP_BY_HOP | {"host", "expect"}
 OF_A_BODY = HOP_BY_HOP | {"content-length"}
+OF_A_DECODED_BODY = OF_A_BODY | {"content-encoding"}
 OF_A_READ_CALL = OF_A_CALL | {"content-length"}  # aiohttp sets it
 OF_A_PLAIN_CALL = OF_A_READ_CALL | {"accept-encoding"}
 OF_NO_MORE = {"keep-alive", "close"}  # in `Connection`, which may name headers
@@ -168,6 +178,8 @@ class PassedResponse(web.StreamResponse):
     answer : ClientResponse
     own : mapping or None
         Headers that are added to an answer whose body may change.
+    decoded : bool
+        Whether the body that is sent has no content coding, and the upstream's has one.
 
     Attributes
     ----------
@@ -178,9 +190,14 @@ class PassedResponse(web.StreamResponse):
     _send_headers_immediately = False  # aiohttp's own `Response` has it
 
     def __init__(
-        self, answer: aiohttp.ClientResponse, own: Mapping[str, str] | None = None
+        self,
+        answer: aiohttp.ClientResponse,
+        own: Mapping[str, str] | None = None,
+        *,
+        decoded: bool = False,
     ) -> None:
-        super().__init__(**_head(answer, HOP_BY_HOP if own is None else OF_A_BODY, own))
+        stops = HOP_BY_HOP if own is None else OF_A_DECODED_BODY if decoded else OF_A_BODY
+        super().__init__(**_head(answer, stops, own))
         self.of_upstream = answer.headers
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
@@ -196,26 +213,41 @@ class WholeResponse(web.Response):
     """As `PassedResponse`, with a body that has been read."""
 
     def __init__(
-        self, answer: aiohttp.ClientResponse, body: bytes, own: Mapping[str, str] | None = None
+        self,
+        answer: aiohttp.ClientResponse,
+        body: bytes,
+        own: Mapping[str, str] | None = None,
+        *,
+        decoded: bool = False,
     ) -> None:
-        super().__init__(body=body, **_head(answer, OF_A_BODY, own))
+        stops = OF_A_DECODED_BODY if decoded else OF_A_BODY
+        super().__init__(body=body, **_head(answer, stops, own))
         self.of_upstream = answer.headers
 
 
-async def pieces_of(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The body in pieces as received; the first one, from the head, may be empty.
+def codings_of(answer: aiohttp.ClientResponse) -> str:
+    """The content codings of its body; "" for most."""
+    headers = answer.headers
+    return ",".join(headers.getall("Content-Encoding")) if "Content-Encoding" in headers else ""
+
+
+async def pieces_of(
+    answer: aiohttp.ClientResponse, decoder: Decoder | None = None
+) -> AsyncIterator[bytes]:
+    """The body in pieces as received, or decoded; the first one, from the head, may be empty.
 
     Raises
     ------
     CutError
-        If it ends early.
+        If it ends early, or cannot be decoded.
     """
     content = answer.content
-    yield b"" if content.exception() else content.read_nowait()
+    first = b"" if content.exception() else content.read_nowait()
     try:
+        yield first if decoder is None else decoder.add(first)
         async for piece in content.iter_any():
-            yield piece
-    except (aiohttp.ClientError, OSError) as error:
+            yield piece if decoder is None else decoder.add(piece)
+    except (aiohttp.ClientError, CodingError, OSError) as error:
         raise CutError(str(error)) from error
 
 

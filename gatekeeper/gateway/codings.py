@@ -1,0 +1,104 @@
+"""Content codings of answers, for upstreams that compress although the gateway asks for none."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["CodingError", "Decoder", "decoded"]
+
+NONE = ("", "identity")
+
+
+class CodingError(Exception):
+    """A body that cannot be decoded."""
+
+
+class Decoder:
+    """Decodes a body that comes in pieces.
+
+    Parameters
+    ----------
+    codings : str
+        The header `Content-Encoding`.
+
+    Raises
+    ------
+    CodingError
+        For a coding that is unknown.
+    """
+
+    def __init__(self, codings: str) -> None:
+        names = [name.strip() for name in reversed(codings.lower().split(","))]
+        try:
+            self._steps = [_Step(_STARTS[name]) for name in names if name not in NONE]
+        except KeyError as error:
+            raise CodingError(f"content-encoding {error} cannot be read") from None
+
+    def add(self, piece: bytes) -> bytes:
+        """What the next piece of the body adds.
+
+        Raises
+        ------
+        CodingError
+            If it is not as the coding says.
+        """
+        for step in self._steps:
+            piece = step.add(piece)
+        return piece
+
+    def end(self) -> None:
+        """Check that the body was complete. Raises CodingError."""
+        if any(step.is_open for step in self._steps):
+            raise CodingError("the body ends early")
+
+
+def decoded(body: bytes, codings: str) -> bytes:
+    """A whole body. Raises CodingError."""
+    decoder = Decoder(codings)
+    text = decoder.add(body)
+    decoder.end()
+    return text
+
+
+class _Step:
+    """One coding. Its body may have several parts, one after the other."""
+
+    def __init__(self, start: Callable[[bytes], Any]) -> None:
+        self._start = start
+        self._part: Any = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._part is not None
+
+    def add(self, piece: bytes) -> bytes:
+        found = []
+        try:
+            while piece:
+                if self._part is None:
+                    self._part = self._start(piece)
+                found.append(self._part.decompress(piece))
+                if not self._part.eof:
+                    break
+                piece, self._part = self._part.unused_data, None
+        except zlib.error as error:
+            raise CodingError(str(error)) from error
+        return b"".join(found)
+
+
+def _gzip(piece: bytes) -> Any:
+    return zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+
+def _deflate(piece: bytes) -> Any:
+    """With zlib's header, or without it, as some servers send it."""
+    return zlib.decompressobj(zlib.MAX_WBITS if piece[0] & 15 == 8 else -zlib.MAX_WBITS)
+
+
+_STARTS: dict[str, Callable[[bytes], Any]] = {  # what makes a decoder, from a body's first piece
+    "deflate": _deflate,
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+}
