@@ -92,6 +92,11 @@ class StreamReader:
         """The id of the response; None before a chunk has it."""
         return self._head.get("id")
 
+    @property
+    def response(self) -> Any:
+        """The Response as the last event that has it; None in other streams."""
+        return self._response
+
     def is_complete(self, n: int) -> bool:
         """Whether at least n outputs are complete, and none is incomplete."""
         return len(self.finished) >= n and self.finished >= self._choices.keys()

@@ -10,6 +10,7 @@ answer_edit   the same, of large answers
 gated         answers to such requests, in one piece or as a stream
 codings       compressed answers
 events        frames of a stream
+stored        responses that are read later
 outputs       decisions, and verification in the background
 results       headers, comments and JSON of a result
 tasks         what outputs are verified against

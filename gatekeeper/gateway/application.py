@@ -156,6 +156,8 @@ class Gateway:
         begun = perf_counter()
         endpoint = endpoint_of(request.path) if request.method == "POST" else None
         if endpoint is None:
+            if (stored := self._routes.stored.of(request.path)) is not None:
+                return await self._routes.stored.answer(request, stored)
             return await self._forward(request)
         body = await request.read()
         value = object_of(body)

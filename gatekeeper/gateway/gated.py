@@ -23,6 +23,7 @@ from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Decided, Found, Outputs
 from gatekeeper.gateway.refusal import RefusalError, envelope
+from gatekeeper.gateway.stored import StoredResponses
 from gatekeeper.gateway.upstream import (
     CutError,
     PassedResponse,
@@ -44,12 +45,13 @@ class GatedCalls:
 
     Parameters
     ----------
-    upstream, outputs, metrics
+    upstream, outputs, stored, metrics
         Parts of one gateway.
     """
 
     upstream: Upstream
     outputs: Outputs
+    stored: StoredResponses
     metrics: Metrics
     _refusing: set[tuple[str, str]] = field(default_factory=set)  # paths and models
 
@@ -77,7 +79,7 @@ class GatedCalls:
             if not (asks and answer.status in REFUSALS):
                 return await self._pass(request, call, answer, edits, before)
             if not is_refusal(answer.status, _text_of(answer, await body_of(answer))):
-                return await self._plain(call, answer, edits.answer, before)
+                return await self._plain(call, answer, edits, before)
         body = call.body(plain=True)
         async with await self.upstream.answer(request, body, plain=True) as answer:
             if _is_success(answer):
@@ -94,8 +96,8 @@ class GatedCalls:
     ) -> web.StreamResponse:
         """`before`: the time in the gateway before the request was sent."""
         if _is_success(answer) and answer.content_type == "text/event-stream":
-            return await self._stream(request, call, answer, edits.event)
-        return await self._plain(call, answer, edits.answer, before)
+            return await self._stream(request, call, answer, edits)
+        return await self._plain(call, answer, edits, before)
 
     # -- in one piece -----------------------------------------------------------------------------
 
@@ -103,7 +105,7 @@ class GatedCalls:
         self,
         call: Call,
         answer: aiohttp.ClientResponse,
-        edits: Edits,
+        edits: Requested,
         before: float,
     ) -> web.Response:
         if answer.status in REPEATING:
@@ -115,9 +117,11 @@ class GatedCalls:
             return WholeResponse(answer, body)
         codings, why = codings_of(answer), None
         try:
-            value, body = _read(decoded(body, codings) if codings else body, edits)
+            value, body = _read(decoded(body, codings) if codings else body, edits.answer)
         except CodingError as error:
             value, codings, why = None, "", error
+        if call.endpoint == "/responses":
+            self.stored.add(value, edits, self.upstream)
         decided = await self._decide(
             call, lambda: self.outputs.of_answer(value, call.settings), why
         )
@@ -148,7 +152,7 @@ class GatedCalls:
     # -- as a stream ------------------------------------------------------------------------------
 
     async def _stream(
-        self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, edits: Edits
+        self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, edits: Requested
     ) -> web.StreamResponse:
         own = results.id_header(str(call.settings.id))
         codings = codings_of(answer)
@@ -159,13 +163,13 @@ class GatedCalls:
         response = PassedResponse(answer, own, decoded=decoder is not None)
         await response.prepare(request)
         frames, reader = Frames(), StreamReader(scope=call.settings.scope)
-        ended = False
+        ended, noted = False, None
         try:
             async for piece in pieces_of(answer, decoder):
                 passing: list[bytes] = []
                 unread: list[bytes] = []  # data of frames that are sent before they are read
                 for frame in frames.add(piece):
-                    data, new = read_frame(frame, edits)
+                    data, new = read_frame(frame, edits.event)
                     if ended or not is_last(data):
                         passing.append(new)
                         unread.append(data)
@@ -173,10 +177,14 @@ class GatedCalls:
                     if passing:
                         await response.write(b"".join(passing))
                     _add(reader, [*unread, data])
+                    self.stored.add(reader.response, edits, self.upstream)
                     ended, passing = True, [*await self._end(call, reader, frames, new)]
                 await response.write(b"".join(passing))
                 if not ended:
                     _add(reader, unread)
+                    if reader.response is not noted:  # it may be read before this stream ends
+                        noted = reader.response
+                        self.stored.add(noted, edits, self.upstream)
         except CutError:
             await response.write(frames.rest)
             await self._end(call, reader, frames, b"")

@@ -34,6 +34,7 @@ class Requested(NamedTuple):
     parameters: Mapping[str, Any]
     answer: Edits
     event: Edits  # of a stream
+    item: Edits = NO_EDITS  # of a Response's output
 
 
 NOTHING = Requested({}, NO_EDITS, NO_EDITS)
@@ -106,7 +107,7 @@ def _completions(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
     return _chat_edits(None)
 
 
-def _responses(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
+def _responses(body: Mapping[str, Any]) -> tuple[Edits, Edits, Edits] | None:
     if body.get("background") and not body.get("stream"):
         return None  # the answer has no output; a later one, which is not read here, would have all
     include, k = body.get("include"), body.get("top_logprobs")
@@ -118,14 +119,14 @@ def _responses(body: Mapping[str, Any]) -> tuple[Edits, Edits] | None:
 
 
 @cache
-def _responses_edits(k: int | None, *, inside: bool) -> tuple[Edits, Edits]:
+def _responses_edits(k: int | None, *, inside: bool) -> tuple[Edits, Edits, Edits]:
     """`inside`: the caller has asked for log-probabilities, with k alternatives."""
     part = {"logprobs": {EACH: {"top_logprobs": _first(k or 0)}} if inside else _becomes("[]")}
     item = {"content": {EACH: part}}
     # A Response names the parameters of its request.
     response = {"output": {EACH: item}, "top_logprobs": _becomes(json.dumps(k or 0))}
     event = {**part, "part": part, "item": item, "response": response}
-    return Edits(response, read=None if inside else read_logprobs), Edits(event)
+    return Edits(response, read=None if inside else read_logprobs), Edits(event), Edits(item)
 
 
 def _keep(text: str) -> None:

@@ -10,6 +10,7 @@ from gatekeeper.gateway.gated import GatedCalls
 from gatekeeper.gateway.metrics import Metrics
 from gatekeeper.gateway.outputs import Outputs
 from gatekeeper.gateway.route import Route
+from gatekeeper.gateway.stored import StoredResponses
 from gatekeeper.gateway.tasks import Tasks
 from gatekeeper.gateway.upstream import Upstream
 
@@ -27,11 +28,13 @@ class RunningRoute:
         Parts of the route.
     """
 
-    def __init__(self, route: Route, metrics: Metrics) -> None:
+    def __init__(
+        self, route: Route, upstream: Upstream, stored: StoredResponses, metrics: Metrics
+    ) -> None:
         self.settings = route.settings
-        self.upstream = Upstream(route.settings)
+        self.upstream = upstream
         self.outputs = Outputs(route.gate, metrics)
-        self.calls = GatedCalls(self.upstream, self.outputs, metrics)
+        self.calls = GatedCalls(self.upstream, self.outputs, stored, metrics)
 
 
 class Routes:
@@ -42,11 +45,21 @@ class Routes:
     routes : sequence of Route
         The first one has the calls that no other takes; of the others the first that fits counts.
     metrics : Metrics
+
+    Attributes
+    ----------
+    stored
+        Responses of all routes.
     """
 
     def __init__(self, routes: Sequence[Route], metrics: Metrics) -> None:
         self._succeeding: list[asyncio.Task[None]] = []
-        self._all = [RunningRoute(route, metrics) for route in routes]
+        upstreams = [Upstream(route.settings) for route in routes]
+        self.stored = StoredResponses(upstreams[0], metrics)
+        self._all = [
+            RunningRoute(route, upstream, self.stored, metrics)
+            for route, upstream in zip(routes, upstreams, strict=True)
+        ]
         others = list(zip(routes[1:], self._all[1:], strict=True))
 
         @lru_cache(MODELS)
