@@ -101,7 +101,10 @@ class _Connection(web.RequestHandler):
         """The answer to a request that aiohttp cannot read (400), or that was not answered."""
         if status != 400:
             return super().handle_error(request, status, exc, message)
-        why = f"the head of the request is not HTTP/1.1, or has a line above {MAX_HEADER >> 10} KiB"
+        why = (
+            "the head of the request is not HTTP/1.1, or has a line above "
+            f"{MAX_HEADER >> 10} KiB or too many headers (aiohttp reads 128)"
+        )
         LOG.warning("gatekeeper: %s: %s (%s)", request.remote, why, type(exc).__name__)
         response = RefusalError(400, "invalid_http", why).response()
         response.force_close()

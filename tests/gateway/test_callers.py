@@ -105,3 +105,14 @@ def test_an_instrumented_server(monkeypatch: pytest.MonkeyPatch) -> None:
         for path in PATHS:
             names_of(gateway.url, path)
     assert seen == PATHS
+
+
+def test_a_request_with_too_many_headers() -> None:
+    """The answer says so."""
+    with running_gateway("http://127.0.0.1:9/v1") as gateway:
+        connection = http.client.HTTPConnection(urlsplit(gateway.url).netloc, timeout=60)
+        connection.request("GET", "/v1/models", headers={f"x-{i}": "v" for i in range(150)})
+        answer = connection.getresponse()
+        assert answer.status == 400
+        assert b"or too many headers (aiohttp reads 128)" in answer.read()
+        connection.close()
