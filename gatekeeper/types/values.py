@@ -46,6 +46,8 @@ def as_number(name: str, value: object) -> float:
     """A real number as a float, infinite where floats end. Raises BadInputError for anything else,
     a bool too.
     """
+    if type(value) is float:  # nearly all, and the other checks take long
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise BadInputError(f"{name}={value!r:.80}: a number is needed")
     try:
