@@ -38,8 +38,8 @@ from _machine import machine
 from gatekeeper import Budget, Generation, VerificationGate
 from gatekeeper.cli import main as command
 from gatekeeper.log import Decided, Event, PostgresRun, open_log
+from gatekeeper.log.decoding import decode
 from gatekeeper.log.encoding import encoded
-from gatekeeper.log.events import decode
 from gatekeeper.log.fold import LogState
 from gatekeeper.log.run import fresh_ledger
 from gatekeeper.log.snapshot import Snapshot
@@ -246,7 +246,7 @@ def check(
 ) -> None:
     """A copy is what gatekeeper would have written, and what follows from it."""
     rows = list(copied(block, 1))
-    copy = [decode(kind, id_, json.loads(data)) for kind, id_, data in rows]
+    copy = [decode(kind, id_, data) for kind, id_, data in rows]
     assert encoded(copy, "copy") == rows
     state = LogState(fresh_ledger(settings, "big log"))
     for event in chain(made, copy):

@@ -98,7 +98,10 @@ def main(args: argparse.Namespace) -> int:
         )
     findings = [
         Finding("core", "python", True, platform.python_version(), platform.platform()),
-        *(_try("core", name, name, lambda: "installed") for name in ("numpy", "scipy", "rich")),
+        *(
+            _try("core", name, name, lambda: "installed")
+            for name in ("numpy", "scipy", "msgspec", "rich")
+        ),
         _try("core", "log (SQLite)", sqlite3.sqlite_version, lambda: _log(args.logs)),
         *([] if args.log is None else [_postgres(args.log)]),
         _try("extras", "bundled model", "onnxruntime", _bundled),

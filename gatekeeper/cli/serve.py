@@ -61,7 +61,7 @@ def main(args: argparse.Namespace) -> int:
     GatekeeperError
         For impossible options, a log of another gate, an address that cannot be used.
     """
-    for package in ("aiohttp", "msgspec", "prometheus_client"):
+    for package in ("aiohttp", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingDependencyError(package, extra="serve", needed_for="gatekeeper serve")
     if args.upstream is None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
+from msgspec import convert
+
 from gatekeeper.budget import Ledger
 from gatekeeper.drift.fingerprint import Fingerprint
 from gatekeeper.drift.guard import RELEARNING, TESTS, DriftGuard
@@ -23,6 +25,7 @@ from gatekeeper.log.events import (
 )
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.log.json_values import outcome_data, outcome_of
+from gatekeeper.log.stored import StoredDecision, StoredFingerprint, StoredOutcome
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Generation, PolicyHealth, Reason, Verdict
 
@@ -89,7 +92,7 @@ class GateState(LogState):
         """Change the state by what happened, the policy included."""
         match event:
             case Decided():
-                self._decided(event)
+                self._decided(event.candidate, event.decision, event.phase, event.warmup)
                 candidate, decision = event.candidate, event.decision
                 if self._observer is not None:
                     self._observer.observe(candidate, decision)
@@ -214,7 +217,9 @@ class GateState(LogState):
         self.guard.restore(snapshot["guard"])
         if snapshot["fingerprint"] is not None:
             self.decider = self._observer = self.guard
-            self.fingerprint = FingerprintChanged.of("", snapshot["fingerprint"])
+            self.fingerprint = FingerprintChanged.of(
+                "", convert(snapshot["fingerprint"], StoredFingerprint)
+            )
         health, self.drift, self._drift_ignored = snapshot["health"]
         self.health = PolicyHealth(health)
         for name, count in snapshot["counts"].items():
@@ -222,14 +227,15 @@ class GateState(LogState):
         self.decisions |= {Reason(name): n for name, n in snapshot["decisions"].items()}
         self.verdicts |= {Verdict(name): n for name, n in snapshot["verdicts"].items()}
         for id_, data, reserved, outcome, unavailable in snapshot["open"]:
-            decided = self.decided[id_] = Decided.of(id_, data)
+            decided = Decided.of(id_, convert(data, StoredDecision))
+            self.decided[id_] = decided
             self.outputs[id_] = Output(
                 decided.candidate,
                 decided.decision,
                 decided.phase,
                 reserved,
-                None if outcome is None else outcome_of(outcome),
-                None if unavailable is None else outcome_of(unavailable),
+                None if outcome is None else outcome_of(convert(outcome, StoredOutcome)),
+                None if unavailable is None else outcome_of(convert(unavailable, StoredOutcome)),
             )
 
     @property

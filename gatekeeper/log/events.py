@@ -12,8 +12,8 @@ HealthChanged       "calibration"  whether what the policy learned holds, from h
 WarmupRepeated      "warmup"       the warm-up begins again: it ended without a single verdict
 
 A row is the stored kind, the output's id ("" for the last three) and an object of JSON values. The
-methods `row` and `of` of a class write and read it. NaN is stored as null and an infinity as a
-string, so that every row is JSON for any reader.
+methods `row` and `of` of a class write and read it; `stored` is the type of the data that it reads.
+NaN is stored as null and an infinity as a string, so that every row is JSON for any reader.
 """
 
 from __future__ import annotations
@@ -26,15 +26,23 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from gatekeeper.drift.fingerprint import Fingerprint
-from gatekeeper.errors import LogError
 from gatekeeper.log.json_values import json_number, number_of, outcome_data, outcome_of
+from gatekeeper.log.stored import (
+    Stored,
+    StoredDecision,
+    StoredFingerprint,
+    StoredHealth,
+    StoredOutcome,
+    StoredRelease,
+    StoredSettlement,
+    StoredWarmup,
+)
 from gatekeeper.types import (
     Candidate,
     Decision,
     Generation,
     Outcome,
     PolicyHealth,
-    Reason,
     Signals,
 )
 from gatekeeper.types.quick_init import quick_init
@@ -51,11 +59,11 @@ __all__ = [
     "Row",
     "Settled",
     "WarmupRepeated",
-    "decode",
+    "candidate_of",
+    "decision_of",
 ]
 
 _NO_POSITIONS = np.empty(0)
-_REASONS = {reason.value: reason for reason in Reason}  # quicker than Reason(value)
 
 
 class Row(NamedTuple):
@@ -75,6 +83,7 @@ class Decided:
     """
 
     kind: ClassVar[str] = "decided"
+    stored: ClassVar = StoredDecision
 
     generation: Generation
     candidate: Candidate
@@ -128,51 +137,49 @@ class Decided:
         return Row("decided", candidate.id, data)
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        features = data.get("features", {})
+    def of(cls, id_: str, data: StoredDecision) -> Self:
         generation = Generation(
             id_,
-            data["text"],
+            data.text,
             _NO_POSITIONS,
             _NO_POSITIONS,
             _NO_POSITIONS,
-            data["prompt_tokens"],
-            data["output_tokens"],
-            data["model"],
-            data["finish_reason"],
-            data["k_seen"],
-            features,
+            data.prompt_tokens,
+            data.output_tokens,
+            data.model,
+            data.finish_reason,
+            data.k_seen,
+            data.features,
         )
-        signals = Signals(
-            number_of(data["h1"]),
-            number_of(data["h2"]),
-            number_of(data["h3"]),
-            data["n_tokens"],
-            data["n_margins"],
-        )
-        reason = _REASONS[data["reason"]]
-        decision = Decision(
-            data["verify"],
-            reason,
-            number_of(data["score"]),
-            number_of(data["threshold"]),
-            data["stratum"],
-            data["propensity"],
-            data["version"],
-        )
-        warmup = data.get("warmup")
-        if warmup is None:  # early logs do not store it
-            refused = reason is Reason.BUDGET_EXHAUSTED
-            warmup = reason is Reason.WARMUP or (refused and data["phase"] == "warmup")
         return cls(
             generation,
-            Candidate(id_, signals, data["cost_estimate"], features, data.get("groups", {})),
-            decision,
-            data["phase"],
-            data["forced"],
-            warmup,
-            data["token_coverage"],
+            candidate_of(id_, data),
+            decision_of(data),
+            data.phase,
+            bool(data.forced),
+            data.is_warmup,
+            data.token_coverage,
         )
+
+
+def candidate_of(id_: str, data: StoredDecision) -> Candidate:
+    """The candidate of a `Decided` with this data."""
+    h1, h2, h3 = number_of(data.h1), number_of(data.h2), number_of(data.h3)
+    signals = Signals(h1, h2, h3, data.n_tokens, data.n_margins)
+    return Candidate(id_, signals, data.cost_estimate, data.features, data.groups)
+
+
+def decision_of(data: StoredDecision) -> Decision:
+    """The decision of a `Decided` with this data."""
+    return Decision(
+        bool(data.verify),
+        data.reason,
+        number_of(data.score),
+        number_of(data.threshold),
+        data.stratum,
+        data.propensity,
+        data.version,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +187,7 @@ class _OfOutput:
     """An event of an output, without further data."""
 
     kind: ClassVar[str]
+    stored: ClassVar = Stored
 
     id: str
 
@@ -188,7 +196,7 @@ class _OfOutput:
         return Row(self.kind, self.id, {})
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: Stored) -> Self:
         return cls(id_)
 
 
@@ -204,6 +212,7 @@ class Settled:
     """A verdict on a selected output, charged to the budget. `outcome.cost` is the charge."""
 
     kind: ClassVar[str] = "outcome"
+    stored: ClassVar = StoredSettlement
 
     id: str
     outcome: Outcome
@@ -215,8 +224,8 @@ class Settled:
         return Row(self.kind, self.id, outcome_data(self.outcome) | taken)
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        return cls(id_, outcome_of(data), nan if data["taken"] is None else data["taken"])
+    def of(cls, id_: str, data: StoredSettlement) -> Self:
+        return cls(id_, outcome_of(data), nan if data.taken is None else data.taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +233,7 @@ class Released:
     """A verification ended without a verdict, and its reservation was given back."""
 
     kind: ClassVar[str] = "released"
+    stored: ClassVar = StoredRelease
 
     id: str
     why: str
@@ -235,9 +245,8 @@ class Released:
         return Row(self.kind, self.id, {"why": self.why, "outcome": outcome})
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        outcome = data["outcome"]
-        return cls(id_, data["why"], None if outcome is None else outcome_of(outcome))
+    def of(cls, id_: str, data: StoredRelease) -> Self:
+        return cls(id_, data.why, None if data.outcome is None else outcome_of(data.outcome))
 
 
 class Learned(_OfOutput):
@@ -252,6 +261,7 @@ class ExternalVerdict:
     """A verdict from outside on an output that was not selected: nothing is charged or learned."""
 
     kind: ClassVar[str] = "audited"
+    stored: ClassVar = StoredOutcome
 
     id: str
     outcome: Outcome
@@ -261,7 +271,7 @@ class ExternalVerdict:
         return Row(self.kind, self.id, outcome_data(self.outcome))
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
+    def of(cls, id_: str, data: StoredOutcome) -> Self:
         return cls(id_, outcome_of(data))
 
 
@@ -270,6 +280,7 @@ class FingerprintChanged:
     """The conditions of labels from here on: models, prompt template, verifier, signals."""
 
     kind: ClassVar[str] = "fingerprint"
+    stored: ClassVar = StoredFingerprint
     id: ClassVar[str] = ""
 
     fingerprint: Fingerprint
@@ -283,9 +294,14 @@ class FingerprintChanged:
         return Row(self.kind, self.id, self.fingerprint.data() | more)
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        tests = data.get("tests", 1)  # early logs do not store it
-        return cls(Fingerprint.of_data(data), data["on_drift"], data["why"], tests)
+    def of(cls, id_: str, data: StoredFingerprint) -> Self:
+        fingerprint = Fingerprint(
+            models=tuple(data.models),
+            prompt_template=data.prompt_template,
+            verifier=data.verifier,
+            signals=data.signals,
+        )
+        return cls(fingerprint, data.on_drift, data.why, data.tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +309,7 @@ class HealthChanged:
     """Whether what the policy learned holds, from here on."""
 
     kind: ClassVar[str] = "calibration"
+    stored: ClassVar = StoredHealth
     id: ClassVar[str] = ""
 
     health: PolicyHealth
@@ -303,8 +320,8 @@ class HealthChanged:
         return Row(self.kind, self.id, {"status": self.health, "why": self.why})
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        return cls(PolicyHealth(data["status"]), data["why"])
+    def of(cls, id_: str, data: StoredHealth) -> Self:
+        return cls(data.status, data.why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +329,7 @@ class WarmupRepeated:
     """The policy's warm-up begins again, because the last one ended without a single verdict."""
 
     kind: ClassVar[str] = "warmup"
+    stored: ClassVar = StoredWarmup
     id: ClassVar[str] = ""
 
     why: str  # the last verification's failure, in words
@@ -321,8 +339,8 @@ class WarmupRepeated:
         return Row(self.kind, self.id, {"why": self.why})
 
     @classmethod
-    def of(cls, id_: str, data: Mapping[str, Any]) -> Self:
-        return cls(data["why"])
+    def of(cls, id_: str, data: StoredWarmup) -> Self:
+        return cls(data.why)
 
 
 Event = (
@@ -336,36 +354,3 @@ Event = (
     | HealthChanged
     | WarmupRepeated
 )
-_CLASSES: Mapping[str, type[Event]] = {
-    event.kind: event
-    for event in (
-        Decided,
-        ReservedAgain,
-        Settled,
-        Released,
-        Learned,
-        ExternalVerdict,
-        FingerprintChanged,
-        HealthChanged,
-        WarmupRepeated,
-    )
-}
-
-
-def decode(kind: str, id_: str, data: Mapping[str, Any]) -> Event:
-    """The event that was stored as a row of these fields.
-
-    Raises
-    ------
-    LogError
-        For a row that no version of the package has written, and for a value of a newer one.
-    """
-    event = _CLASSES.get(kind)
-    if event is None:
-        raise LogError(f"event {kind!r:.80} is unknown: known are {', '.join(_CLASSES)}")
-    try:
-        return event.of(id_, data)
-    except KeyError as e:
-        raise LogError(f"event {kind!r} of id={id_!r:.80} has no valid field {e}") from e
-    except (AttributeError, TypeError, ValueError) as e:
-        raise LogError(f"event {kind!r} of id={id_!r:.80} has no valid data: {e}") from e

@@ -129,7 +129,7 @@ class LogState:
         """Change the state by what happened."""
         match event:
             case Decided():
-                self._decided(event)
+                self._decided(event.candidate, event.decision, event.phase, event.warmup)
             case Settled():
                 self.ledger.settle(event.id, event.taken)
                 output = self.outputs[event.id]
@@ -166,26 +166,19 @@ class LogState:
             case _:
                 assert_never(event)
 
-    def _decided(self, event: Decided) -> None:
-        candidate, decision = event.candidate, event.decision
-        hold = self.ledger.see(
-            candidate.cost_estimate, warmup=event.warmup, groups=candidate.groups
-        )
+    def _decided(self, candidate: Candidate, decision: Decision, phase: str, warmup: bool) -> None:
+        hold = self.ledger.see(candidate.cost_estimate, warmup=warmup, groups=candidate.groups)
         if decision.verify:
             self.ledger.reserve(candidate.id, hold)
         if decision.verify or self.keeps_all:
             self.outputs[candidate.id] = Output(
-                candidate, decision, event.phase, reserved=decision.verify
+                candidate, decision, phase, reserved=decision.verify
             )
         signals = candidate.signals  # nearly all have h1, and `state` takes longer
         missing = signals.h1 != signals.h1 and signals.state is SignalState.MISSING
-        self._count(decision.reason, decision.score, warmup=event.warmup, missing=missing)
-
-    def _count(self, reason: Reason, score: float, *, warmup: bool, missing: bool) -> None:
-        """Count a decision; `missing`: on an output without any signal."""
-        self.decisions[reason] += 1
+        self.decisions[decision.reason] += 1
         self.warmup_seen += warmup
-        self.budget_exhausted += reason is Reason.BUDGET_EXHAUSTED
+        self.budget_exhausted += decision.reason is Reason.BUDGET_EXHAUSTED
         self.missing_signal += missing
-        if not warmup and score != score:
-            self.unscored += missing or reason is Reason.MISSING_SIGNAL
+        if not warmup and decision.score != decision.score:
+            self.unscored += missing or decision.reason is Reason.MISSING_SIGNAL

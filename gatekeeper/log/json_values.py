@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isfinite, nan
 from typing import Any
 
-from gatekeeper.types import Outcome, Verdict
+from gatekeeper.log.stored import StoredOutcome
+from gatekeeper.types import Outcome
 
 __all__ = ["json_number", "number_of", "outcome_data", "outcome_of"]
-
-_VERDICTS = {verdict.value: verdict for verdict in Verdict}  # quicker than Verdict(value)
 
 
 def json_number(value: float) -> float | str | None:
@@ -40,13 +38,6 @@ def outcome_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def outcome_of(data: Mapping[str, Any]) -> Outcome:
-    """The outcome that was stored as these JSON values."""
-    return Outcome(
-        _VERDICTS[data["verdict"]],
-        data["cost"],
-        data["seconds"],
-        data["detail"],
-        data["meta"],
-        data.get("value"),
-    )
+def outcome_of(data: StoredOutcome) -> Outcome:
+    """The outcome that was stored as this data."""
+    return Outcome(data.verdict, data.cost, data.seconds, data.detail, data.meta, data.value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, starmap
+from itertools import chain
 from typing import Any
 
-from gatekeeper.log.events import Event, Row, decode
+from gatekeeper.log.decoding import decode
+from gatekeeper.log.events import Event, Row
 from gatekeeper.log.protocol import StampedEvent
 
 __all__ = ["MemoryLog"]
@@ -47,14 +49,18 @@ class MemoryLog:
         return chain([self._first[id_]], self._later.get(id_, ()))
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
-        return starmap(decode, self.rows(id_))
+        return map(_event, self.rows(id_))
 
     def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
         for number in range(seq, self.last()):
-            yield StampedEvent(number + 1, self._at[number], decode(*self._rows[number]))
+            yield StampedEvent(number + 1, self._at[number], _event(self._rows[number]))
 
     def last(self) -> int:
         return len(self._rows)
 
     def close(self) -> None:
         pass
+
+
+def _event(row: Row) -> Event:
+    return decode(row.kind, row.id, json.dumps(row.data))

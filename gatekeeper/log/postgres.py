@@ -18,12 +18,13 @@ import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain, islice, starmap
+from itertools import chain, islice
 from typing import Any, LiteralString, NoReturn, Self
 
 from gatekeeper.errors import BadInputError, LogError, LogLockedError, MissingDependencyError
+from gatekeeper.log.decoding import decode, decoded
 from gatekeeper.log.encoding import encoded
-from gatekeeper.log.events import Decided, Event, Row, decode
+from gatekeeper.log.events import Decided, Event, Row
 from gatekeeper.log.place import PostgresRun, one_line
 from gatekeeper.log.protocol import StampedEvent
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
@@ -233,30 +234,31 @@ class PostgresLog:
 
     def rows(self, id_: str | None = None) -> Iterator[Row]:
         """The events as they are stored: all, or those of one output."""
-        return starmap(Row, self._stored(id_))
+        for kind, stored_id, text in self.stored(id_):
+            yield Row(kind, stored_id, json.loads(text))
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
-        return starmap(decode, self._stored(id_))
+        return decoded(self.stored(id_), self.place)
 
     def events_of(self, ids: Collection[str]) -> Iterator[Event]:
         """The events of a few outputs, those of each in order."""
         return chain.from_iterable(map(self.events, ids))
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        return starmap(decode, self._stored(after=seq))
+        return decoded(self.stored(after=seq), self.place)
 
     def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
         query: LiteralString = (
-            "SELECT n, kind, id, data, extract(epoch FROM at) FROM gatekeeper.events"
+            "SELECT n, kind, id, data::text, extract(epoch FROM at) FROM gatekeeper.events"
             " WHERE run = %s AND writer = 0 AND n > %s ORDER BY n LIMIT %s"
         )
         if self._merged is not None:
             with self._errors("read"):
                 for i, row in enumerate(self._merged.after(self._db, seq), seq + 1):
-                    yield StampedEvent(i, row.at, decode(row.kind, row.id, row.data))
+                    yield StampedEvent(i, row.at, decode(row.kind, row.id, row.text))
             return
-        for n, kind, id_, data, at in self._pages(query, seq, ()):
-            yield StampedEvent(n, float(at), decode(kind, of_text(id_), data))
+        for n, kind, id_, text, at in self._pages(query, seq, ()):
+            yield StampedEvent(n, float(at), decode(kind, of_text(id_), text))
 
     def last(self) -> int:
         with self._errors("read"):
@@ -270,24 +272,22 @@ class PostgresLog:
         for _, id_ in self._pages(query, 0, (seq, Decided.kind)):
             yield of_text(id_)
 
-    def _stored(
-        self, id_: str | None = None, *, after: int = 0
-    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def stored(self, id_: str | None = None, *, after: int = 0) -> Iterator[tuple[str, str, str]]:
         if self._merged is not None:
             with self._errors("read"):
                 merged = Merged(self.run)
                 found = merged.new(self._db) if id_ is None else merged.of_id(self._db, id_)
                 for row in islice(found, after, None):
-                    yield row.kind, row.id, row.data
+                    yield row.kind, row.id, row.text
             return
         of_id: LiteralString = "" if id_ is None else " AND id = %s"
         query = (
-            "SELECT n, kind, id, data FROM gatekeeper.events"
+            "SELECT n, kind, id, data::text FROM gatekeeper.events"
             " WHERE run = %s AND writer = 0 AND n > %s" + of_id + " ORDER BY n LIMIT %s"
         )
         values = () if id_ is None else (as_text(id_),)
-        for _, kind, stored_id, data in self._pages(query, after, values):
-            yield kind, of_text(stored_id), data
+        for _, kind, stored_id, text in self._pages(query, after, values):
+            yield kind, of_text(stored_id), text
 
     def _pages(
         self, query: LiteralString, after: int, values: tuple[Any, ...]

@@ -11,10 +11,9 @@ kept: the later one is `ID (process 2)`, by its writer.
 from __future__ import annotations
 
 import heapq
-import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, LiteralString, NamedTuple
 
@@ -41,7 +40,7 @@ class SharedRow(NamedTuple):
     n: int
     kind: str
     id: str
-    data: dict[str, Any]
+    text: str  # its data, as JSON
 
 
 class Merged:
@@ -131,7 +130,7 @@ class Merged:
             _SELECT + " WHERE run = %s AND id = %s ORDER BY at, writer, n",
             (self._run, as_text(id_)),
         )
-        return _parsed(rows.fetchall())
+        return _rows(rows.fetchall())
 
     def _of_writer(self, db: Connection[Any], writer: int, until: int) -> Iterator[SharedRow]:
         after = self._read.get(writer, 0)
@@ -141,7 +140,7 @@ class Merged:
                 + " WHERE run = %s AND writer = %s AND n > %s AND n <= %s ORDER BY n LIMIT %s",
                 (self._run, writer, after, until, PAGE),
             ).fetchall()
-            yield from _parsed(page)
+            yield from _rows(page)
             after = page[-1][2] if page else until
 
     def _stored(self, db: Connection[Any], place: int) -> SharedRow:
@@ -149,7 +148,7 @@ class Merged:
             _SELECT + " WHERE run = %s AND writer = %s AND n = %s",
             (self._run, place >> _BITS, place & (1 << _BITS) - 1),
         )
-        (row,) = _parsed(rows.fetchall())
+        (row,) = _rows(rows.fetchall())
         return self._named(row)
 
     def _named(self, row: SharedRow) -> SharedRow:
@@ -158,10 +157,8 @@ class Merged:
         return row
 
 
-def _parsed(stored: Sequence[tuple[Any, ...]]) -> list[SharedRow]:
-    """Rows with their JSON parsed, all at once: that is quicker than one by one."""
-    values = json.loads(f"[{','.join(row[-1] for row in stored)}]")
+def _rows(stored: Iterable[tuple[Any, ...]]) -> list[SharedRow]:
     return [
-        SharedRow(at, writer, n, kind, of_text(id_), value)
-        for (at, writer, n, kind, id_, _), value in zip(stored, values, strict=True)
+        SharedRow(at, writer, n, kind, of_text(id_), text)
+        for at, writer, n, kind, id_, text in stored
     ]

@@ -30,8 +30,9 @@ from gatekeeper.budget.lease_store import FENCED, FencedError, UnavailableError
 from gatekeeper.budget.leases import Leases
 from gatekeeper.budget.silence import BEAT
 from gatekeeper.errors import LogError
+from gatekeeper.log.decoding import decode
 from gatekeeper.log.encoding import encoded
-from gatekeeper.log.events import Decided, Event, Learned, decode
+from gatekeeper.log.events import Decided, Event, Learned
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.postgres import PostgresLog
 from gatekeeper.log.postgres_ids import as_text, deciders
@@ -161,7 +162,7 @@ class SharedLog:
         if id_ is None:
             with self._following.connection() as db:
                 for new in self._merged.new(db):
-                    yield decode(new.kind, new.id, new.data)
+                    yield decode(new.kind, new.id, new.text)
             return
         try:
             self.flush()
@@ -169,8 +170,7 @@ class SharedLog:
             with self._lock:
                 if any(waiting == id_ for _, waiting, _ in self._rows):
                     raise
-        for row in self._opened().rows(id_):
-            yield decode(*row)
+        yield from self._opened().events(id_)
 
     def close(self) -> None:
         """Write the remaining events, and return the leases. Without a connection, others reclaim
@@ -271,7 +271,7 @@ class SharedLog:
             for piece in self._merged.pieces(db, PIECE):
                 if self._apply is None:
                     return
-                events = [OthersEvent(r.writer, decode(r.kind, r.id, r.data)) for r in piece]
+                events = [OthersEvent(r.writer, decode(r.kind, r.id, r.text)) for r in piece]
                 try:
                     self._apply(events)
                 except Exception:  # the gate is closed or stopped: its next call raises why

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from gatekeeper.budget.leases import Leases
-from gatekeeper.log.events import Event, decode
+from gatekeeper.log.decoding import decode
+from gatekeeper.log.events import Event
 from gatekeeper.log.snapshot import Snapshot
 from gatekeeper.types import SharedStatus
 
@@ -93,8 +95,8 @@ class OthersEvent(NamedTuple):
 
     def renamed(self) -> Event:
         """The same, of an output whose id has the writer's number."""
-        row = self.event.row()
-        return decode(row.kind, f"{row.id} (process {self.writer})", row.data)
+        kind, id_, data = self.event.row()
+        return decode(kind, f"{id_} (process {self.writer})", json.dumps(data))
 
 
 @runtime_checkable

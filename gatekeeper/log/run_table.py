@@ -8,11 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import nan
-from operator import itemgetter
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 
 from gatekeeper.budget import Ledger, Unit
 from gatekeeper.errors import LogError
+from gatekeeper.log.decoding import EventError, event_of, parsed
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -27,15 +25,18 @@ from gatekeeper.log.events import (
     FingerprintChanged,
     HealthChanged,
     Settled,
-    decode,
+    candidate_of,
+    decision_of,
 )
 from gatekeeper.log.fold import LogState, Output
+from gatekeeper.log.json_values import number_of
 from gatekeeper.log.opening import open_log
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.rows import row_of
 from gatekeeper.log.run import HealthChange, fresh_ledger
+from gatekeeper.log.stored import StoredDecision
 from gatekeeper.log.texts import Texts
-from gatekeeper.types import FloatArray, Outcome, Reason, SignalState, Verdict
+from gatekeeper.types import FloatArray, Outcome, Reason, Verdict
 
 if TYPE_CHECKING:
     from gatekeeper.log.postgres import PostgresLog
@@ -45,19 +46,6 @@ __all__ = ["NO_VERDICT", "RunTable", "read_table"]
 
 NO_VERDICT = -1
 _REASON = {reason: i for i, reason in enumerate(Reason)}
-_REASON_OF = {reason.value: reason for reason in Reason}
-# The fields of a plain decision with their types; first those that its columns are made of.
-_COUNT: set[type] = {int, NoneType}
-_TEXT: set[type] = {str, NoneType}
-_TYPES: dict[str, set[type]] = {
-    "h1": {float}, "h2": {float}, "h3": {float}, "score": {float}, "cost_estimate": {float},
-    "propensity": {float}, "verify": {bool}, "warmup": {bool}, "stratum": _COUNT, "reason": {str},
-    "threshold": {float, NoneType}, "token_coverage": {float}, "forced": {bool}, "phase": {str},
-    "n_tokens": {int}, "n_margins": {int}, "k_seen": {int}, "version": {int},
-    "prompt_tokens": _COUNT, "output_tokens": _COUNT, "model": _TEXT, "finish_reason": _TEXT,
-    "text": {str},
-}  # fmt: skip
-_fields_of = itemgetter(*_TYPES)
 _VERDICT = {verdict: i for i, verdict in enumerate(Verdict)}
 
 Flags = NDArray[np.bool_]
@@ -168,14 +156,15 @@ def read_table(path: str | Path | PostgresRun, *, wrong_rows: int = 0) -> RunTab
     with open_log(path, read_only=True) as log:
         settings = log.settings()
         state = _TableState(fresh_ledger(settings, path))
-        for kind, id_, data in log.rows():
-            if kind == Decided.kind and state.take_unselected(id_, data):
-                continue
-            try:
-                event = decode(kind, id_, data)
-            except LogError as e:
-                raise LogError(f"log {str(path)!r} cannot be read: {e}") from e
-            state.apply(event)
+        try:
+            for kind, id_, text in log.stored():
+                data = parsed(kind, id_, text)
+                if kind == Decided.kind:
+                    state.take_decision(id_, data)
+                else:
+                    state.apply(event_of(kind, id_, data))
+        except EventError as e:
+            raise LogError(f"log {str(path)!r} cannot be read: {e}") from e
         table = state.table(settings)
         first = np.flatnonzero(table.wrong)[:wrong_rows].tolist()
         return replace(table, wrong_rows=_rows(log, [table.ids[i] for i in first]))
@@ -215,8 +204,6 @@ class _TableState(LogState):
     def apply(self, event: Event) -> None:
         super().apply(event)
         match event:
-            case Decided():
-                self._append(event)
             case Settled():
                 output = self.outputs.pop(event.id)
                 place = self._places.pop(event.id)
@@ -226,50 +213,31 @@ class _TableState(LogState):
             case HealthChanged():
                 self._changes.append(HealthChange(self.ledger.seen, event.health, event.why))
 
-    def take_unselected(self, id_: str, data: Mapping[str, Any]) -> bool:
-        """Apply the stored data of a decision not to verify, without the objects of an event; False
-        if that has to be done with them.
+    def take_decision(self, id_: str, data: StoredDecision) -> None:
+        """Apply a `Decided` by its stored data.
 
-        Most events of a log are such decisions, and `apply` takes several times as long
-        (benchmarks/big_log.py). tests/log/test_run_table.py holds the result beside that of the
-        plain fold.
+        Most events of a log are decisions not to verify, for which the objects of an event would
+        take several times as long (benchmarks/big_log.py). tests/log/test_run_table.py holds the
+        result beside that of the plain fold.
         """
-        try:
-            fields = _fields_of(data)
-        except (KeyError, TypeError):
-            return False
-        h1, h2, h3, score, estimate, share, verify, warmup, stratum, name = fields[:10]
-        if verify is not False or not _are_plain(tuple(map(type, fields))):
-            return False
-        reason = _REASON_OF.get(name)
-        if reason is None or h1 != h1 or score != score or "features" in data or "groups" in data:
-            return False
-        self.ledger.see(estimate, warmup=warmup)
-        self._count(reason, score, warmup=warmup, missing=False)
-        self._ids.append(id_)
-        self._h.extend((h1, h2, h3))
-        self._costs.append(estimate)
-        self._propensities.append(share)
-        self._codes.extend((_REASON[reason], False, True, False))
-        self._strata.append(-1 if stratum is None else stratum)
-        return True
-
-    def _append(self, event: Decided) -> None:
-        candidate, decision, place = event.candidate, event.decision, len(self._ids)
-        h, score = candidate.signals, decision.score
-        for name, value in candidate.features.items():
+        h1, h2, h3 = number_of(data.h1), number_of(data.h2), number_of(data.h3)
+        verify, place = data.verify, self.ledger.seen
+        if verify:
+            self._places[id_] = place
+            self._decided(candidate_of(id_, data), decision_of(data), data.phase, data.is_warmup)
+        else:
+            self.ledger.see(data.cost_estimate, warmup=data.is_warmup, groups=data.groups)
+        for name, value in data.features.items():
             column = self._features.setdefault(name, array("d"))
             column.extend((nan,) * (place - len(column)))
             column.append(value)
-        if decision.verify:
-            self._places[candidate.id] = place
-        self._ids.append(candidate.id)
-        self._h.extend((h.h1, h.h2, h.h3))
-        self._costs.append(candidate.cost_estimate)
-        self._propensities.append(decision.propensity)
-        reason, missing = _REASON[decision.reason], h.state is SignalState.MISSING
-        self._codes.extend((reason, decision.verify, score == score, missing))
-        self._strata.append(-1 if decision.stratum is None else decision.stratum)
+        self._ids.append(id_)
+        self._h.extend((h1, h2, h3))
+        self._costs.append(data.cost_estimate)
+        self._propensities.append(data.propensity)
+        missing = h1 != h1 and h2 != h2 and h3 != h3
+        self._codes.extend((_REASON[data.reason], bool(verify), data.score is not None, missing))
+        self._strata.append(-1 if data.stratum is None else data.stratum)
 
     def _conclude(self, place: int, outcome: Outcome, *, external: bool) -> None:
         """Set what is known of a verification, or that the verifier could not tell."""
@@ -325,11 +293,6 @@ class _TableState(LogState):
             cost=cost,
             why=why,
         )
-
-
-@lru_cache
-def _are_plain(types: tuple[type, ...]) -> bool:
-    return all(type_ in of for type_, of in zip(types, _TYPES.values(), strict=True))
 
 
 def _number(value: float | None) -> float:

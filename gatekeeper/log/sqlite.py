@@ -16,7 +16,6 @@ import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import starmap
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,8 +23,9 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from gatekeeper.errors import LogError, LogLockedError, LogSchemaError
 from gatekeeper.limits import MAX_LINE
+from gatekeeper.log.decoding import decode, decoded
 from gatekeeper.log.encoding import encoded
-from gatekeeper.log.events import Decided, Event, Row, decode
+from gatekeeper.log.events import Decided, Event, Row
 from gatekeeper.log.migrations import MIGRATIONS
 from gatekeeper.log.protocol import StampedEvent
 from gatekeeper.log.snapshot import Snapshot, packed, unpacked
@@ -42,8 +42,6 @@ __all__ = ["SQLiteLog"]
 
 
 _PART = 16 << 20  # bytes of a snapshot in one row, which SQLite's limit on rows allows
-_AT_ONCE = 16 << 10  # characters of rows that are parsed together
-_from_json = json.JSONDecoder().decode  # without what `json.loads` checks of each text
 
 
 class SQLiteLog:
@@ -186,32 +184,25 @@ class SQLiteLog:
 
     def rows(self, id_: str | None = None) -> Iterator[Row]:
         """The events as they are stored: all, or those of one output."""
-        return starmap(Row, self._stored(None if id_ is None else (id_,)))
+        for kind, stored_id, text in self.stored(None if id_ is None else (id_,)):
+            yield Row(kind, stored_id, json.loads(text))
 
     def events(self, id_: str | None = None) -> Iterator[Event]:
-        return self._decoded(self._stored(None if id_ is None else (id_,)))
+        return decoded(self.stored(None if id_ is None else (id_,)), repr(str(self.path)))
 
     def events_of(self, ids: Collection[str]) -> Iterator[Event]:
         """The events of a few outputs, those of each in order."""
-        return self._decoded(self._stored(ids))
+        return decoded(self.stored(ids), repr(str(self.path)))
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        return self._decoded(self._stored(after=seq))
-
-    def _decoded(self, stored: Iterator[tuple[str, str, dict[str, Any]]]) -> Iterator[Event]:
-        for kind, id_, data in stored:
-            try:
-                event = decode(kind, id_, data)
-            except LogError as e:
-                raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
-            yield event
+        return decoded(self.stored(after=seq), repr(str(self.path)))
 
     def stamped_after(self, seq: int) -> Iterator[StampedEvent]:
         query = "SELECT seq, at, kind, id, data FROM events WHERE seq > ? ORDER BY seq"
         try:
-            for number, at, kind, id_, data in self._db.execute(query, (seq,)):
-                yield StampedEvent(number, at, decode(kind, id_, _from_json(data)))
-        except (sqlite3.Error, ValueError, RecursionError) as e:
+            for number, at, kind, id_, text in self._db.execute(query, (seq,)):
+                yield StampedEvent(number, at, decode(kind, id_, text))
+        except sqlite3.Error as e:
             raise LogError(f"log {str(self.path)!r} cannot be read: {e}") from e
 
     def last(self) -> int:
@@ -257,9 +248,10 @@ class SQLiteLog:
         (last,) = self._db.execute("SELECT max(seq) FROM events").fetchone()
         return last or 0
 
-    def _stored(
+    def stored(
         self, ids: Collection[str] | None = None, *, after: int = 0
-    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    ) -> Iterator[tuple[str, str, str]]:
+        """Kind, id and JSON of all events, of those of some outputs, or of all but the first."""
         where = "seq > ?"
         values: list[str | int] = [after]
         if ids is not None:
@@ -270,8 +262,9 @@ class SQLiteLog:
                 self._indexed = True
                 with suppress(sqlite3.OperationalError):  # a full disk: works without, but slower
                     self._db.execute("CREATE INDEX IF NOT EXISTS events_by_id ON events (id)")
-            yield from _parsed(self._db.execute(query, values))
-        except (sqlite3.Error, ValueError, RecursionError) as e:
+            for row in self._db.execute(query, values):  # noqa: UP028  # that would close it too
+                yield row
+        except sqlite3.Error as e:
             why = str(e)
             if getattr(e, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG:
                 why = f"an event in it has more than {MAX_LINE >> 20} MiB, the limit of one"
@@ -291,36 +284,6 @@ class SQLiteLog:
     def _unlock(self) -> None:
         if self._lock:
             self._lock.release()
-
-
-def _parsed(rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Rows with their JSON parsed, several at once.
-
-    That is quicker than one by one (benchmarks/core.py, table d), with the same values
-    (tests/log/test_sqlite_rows.py).
-    """
-    batch: list[tuple[str, str, str]] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[2])
-        if size >= _AT_ONCE:
-            yield from _parsed_at_once(batch)
-            batch, size = [], 0
-    yield from _parsed_at_once(batch)
-
-
-def _parsed_at_once(
-    rows: Sequence[tuple[str, str, str]],
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    texts = [text for _, _, text in rows]
-    try:
-        values = _from_json(f"[{','.join(texts)}]")
-    except (ValueError, RecursionError):
-        values = []
-    if len(values) != len(rows):  # one is damaged: those before it, and then the error
-        values = map(_from_json, texts)
-    return ((kind, id_, value) for (kind, id_, _), value in zip(rows, values, strict=True))
 
 
 @contextmanager

@@ -147,7 +147,7 @@ def test_a_log_is_only_resumed_with_the_settings_it_was_written_with(
 def test_doctor_tries_every_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     findings = {f["part"]: f for f in json.loads(capsys.readouterr().out)}
-    assert [f["group"] for f in findings.values() if f["works"]].count("core") == 5
+    assert [f["group"] for f in findings.values() if f["works"]].count("core") == 6
     assert all(findings[part]["works"] for part in ["bundled model", "maths checker", "local"])
     assert all(f["detail"] for f in findings.values())
     assert all(f["version"] for part, f in findings.items() if f["works"] and part != "local")

@@ -1,4 +1,4 @@
-"""Rows are parsed several at once, with the result of parsing each by itself."""
+"""The rows of a file are those of a log in memory, and a damaged one is an error in its place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from gatekeeper.errors import LogError
 from gatekeeper.log import Learned, MemoryLog, Released, SQLiteLog
 
-LENGTHS = (0, 3, 900, 20_000)  # characters; about 16,000 are parsed at once
+LENGTHS = (0, 3, 900, 20_000)  # characters
 
 
 def text(rng: random.Random) -> str:
