@@ -42,7 +42,11 @@ def items(
     if candidate is not None:
         check = names[candidate[0]]
         yield "check", functools.partial(_finish, check, candidate[1])
-    tests = {name: names[name] for name in _defined(program) if name in dict.keys(names)}
+    tests = {
+        name: names[name]
+        for name, is_assigned in _defined(program).items()
+        if name in dict.keys(names) and (not is_assigned or _runs_alone(names[name]))
+    }
     if tests and _uses_pytest(program, nodes):
         yield "pytest", functools.partial(_run_pytest, {**names, **tests})
         return
@@ -114,9 +118,9 @@ def _function(names: dict[str, Any], function: Any, arguments: dict[str, Any]) -
         _call_if_there(names, "teardown_function", function)
 
 
-def _defined(program: ast.Module) -> list[str]:
-    """Names of test functions and classes that a program binds at its top level."""
-    names: dict[str, None] = {}
+def _defined(program: ast.Module) -> dict[str, bool]:
+    """Names of tests that a program binds at its top level, and whether only by assignments."""
+    names: dict[str, bool] = {}
     for node in _top_level(program.body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             bound = [node.name] if node.name.startswith("test") else []
@@ -128,8 +132,17 @@ def _defined(program: ast.Module) -> list[str]:
             bound = [n.id for n in stored if isinstance(n, ast.Name) and n.id.startswith("test_")]
         else:
             bound = []
-        names |= dict.fromkeys(bound)
-    return list(names)
+        for name in bound:
+            names.setdefault(name, isinstance(node, ast.Assign))
+    return names
+
+
+def _runs_alone(item: Any) -> bool:
+    """Whether an object is a test: a class, or called without arguments. Else it is data."""
+    try:
+        return isinstance(item, type) or inspect.signature(item).bind() is not None
+    except (TypeError, ValueError):  # as of `test_cases = [(2, 4)]`
+        return False
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

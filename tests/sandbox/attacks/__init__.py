@@ -14,6 +14,7 @@ from attacks.honest import HONEST
 from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
 from attacks.memory import MEMORY
+from attacks.more_findings import MORE_FINDINGS
 from attacks.names import NAMES
 from attacks.new_findings import FINDINGS
 from attacks.program import Program
@@ -31,4 +32,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
+    *MORE_FINDINGS,
 )
