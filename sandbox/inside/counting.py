@@ -6,14 +6,15 @@ A test that asserts nothing would pass every candidate: without a count there is
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED
+from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, parts
 from gatekeeper.sandbox.inside.nodes import children, walk
 
 __all__ = ["COUNTER", "Count", "asserts", "counted", "swallows"]
@@ -80,10 +81,21 @@ class Count:
         """Record an assertion that fails where a class of the candidate's may swallow it."""
         try:
             yield
-        except AssertionError as error:
+        except BaseException as error:
             if _failed(error):
                 self._failed = error
             raise
+
+    def keeping(self, function: Any) -> Any:
+        """The function, which runs within `kept`; anything else as it is."""
+        if isinstance(function, type) or not callable(function):
+            return function
+
+        def run(*arguments: Any, **keywords: Any) -> Any:
+            with self.kept():
+                return function(*arguments, **keywords)
+
+        return run
 
     def check(self) -> None:
         """Raises AssertionError if an assertion failed, or a decorated test was not ended."""
@@ -96,7 +108,9 @@ class Count:
 
 def _failed(error: BaseException | None) -> bool:
     """Whether an error is a failed assertion of the tests, not an exception of the candidate."""
-    return type(error) is AssertionError and RAISED not in vars(error)
+    if error is None:
+        return False
+    return any(type(part) is AssertionError and RAISED not in vars(part) for part in parts(error))
 
 
 @contextlib.contextmanager
@@ -128,7 +142,7 @@ def swallows(node: ast.AST) -> bool:
         managers = (item.context_expr for item in node.items)
         calls = [m for m in managers if isinstance(m, ast.Call)]
         return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
-    if not isinstance(node, ast.Try):
+    if not isinstance(node, _TRIES):
         return False
     # In `finally` these drop the exception.
     if any(isinstance(inner, _LEAVING) for part in node.finalbody for inner in walk(part)):
@@ -163,8 +177,13 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     A call of the counter is put behind the first statement of a block that asserts by itself: a
     candidate could keep the statement from ending, in a thread or task that the tests do not wait
     for. A run that reaches a later one has passed there. The end of test functions that are
-    decorated with names of `theirs` is recorded, and exceptions of `theirs` catch no assertion.
+    decorated with names of `theirs` is recorded, and exceptions of `theirs` catch no assertion; nor
+    does any class that the program does not name itself.
     """
+    found: dict[type, list[Any]] = {}
+    for node in nodes:
+        found.setdefault(type(node), []).append(node)
+    theirs = _derived(found.get(ast.Assign, ()), theirs)
     for node in nodes:
         if isinstance(node, ast.Lambda):
             if any(map(asserts, walk(node.body))):
@@ -175,13 +194,30 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
             if getattr(node, "decorator_list", None):
                 _note_end(node, theirs)
             for field in ("body", "orelse", "finalbody"):
-                expected = isinstance(node, ast.Try) and field == "body"
+                expected = isinstance(node, _TRIES) and field == "body"
                 _count_in(getattr(node, field, []), expected)
-    for node in nodes:
-        _keep(node, theirs)
+    named = functools.cache(lambda: _names_assertions(nodes))
+
+    def unknown(kind: ast.expr) -> bool:
+        """Whether a class of exceptions may be one that only the candidate chose."""
+        known = isinstance(kind, ast.Constant) or hasattr(builtins, getattr(kind, "id", ""))
+        return not known and (_mentions([kind], theirs) or not named())
+
+    expecting = {
+        id(node)
+        for node in found.get(ast.Call, ())
+        if _called(node) in _EXPECTS and any(map(unknown, _given(node)[:1]))
+    }
+    for kind in (ast.Call, ast.ExceptHandler, ast.With, ast.AsyncWith):
+        for node in found.get(kind, ()):
+            if kind is not ast.Call or id(node) in expecting:
+                _keep(node, theirs, unknown, expecting)
 
 
+_TRIES: tuple[Any, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # nodes that contain statements
+_CATCHES_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
+_EXPECTS = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
 _LEAVING = (ast.Return, ast.Break, ast.Continue)
 _INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # nodes that are counted alone
 
@@ -209,26 +245,83 @@ def _note_end(node: ast.AST, theirs: frozenset[str]) -> None:
         node.decorator_list.append(_method("body", node))
 
 
-def _keep(node: ast.AST, theirs: frozenset[str]) -> None:
-    """Let no class of the candidate's catch a failed assertion: in `except`, or in `raises(…)`."""
+def _derived(nodes: Iterable[ast.Assign], theirs: frozenset[str]) -> frozenset[str]:
+    """These names, and those of what is taken or made of them: `Low = solution.Low`."""
+    for node in nodes:
+        made: Any = node.value
+        while isinstance(made, (ast.Attribute, ast.Subscript, ast.Call)):
+            made = made.func if isinstance(made, ast.Call) else made.value
+        if getattr(made, "id", None) in theirs:
+            theirs |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return theirs
+
+
+def _names_assertions(nodes: Sequence[ast.AST]) -> bool:
+    """Whether a program holds a class that catches assertions as a value, such as a default.
+
+    Not where it only catches, raises, extends, annotates or compares.
+    """
+    names = {id(n) for n in nodes if isinstance(n, ast.Name) and n.id in _CATCHES_ALL}
+    for node in nodes if names else ():
+        used = [getattr(node, field, None) for field in ("annotation", "returns")]
+        if isinstance(node, ast.ExceptHandler):
+            used.append(node.type)
+        elif isinstance(node, ast.Raise):
+            used.append(node.exc)
+        elif isinstance(node, ast.ClassDef):
+            used += node.bases
+        elif _called(node).lower().endswith(("raises", "suppress", "isinstance", "issubclass")):
+            used += node.args  # type: ignore[attr-defined]
+        names -= {id(inner) for part in used if part is not None for inner in walk(part)}
+    return bool(names)
+
+
+def _called(node: ast.AST) -> str:
+    """The name of the function or method that a node calls; else empty."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return str(getattr(function, "attr", None) or getattr(function, "id", ""))
+
+
+def _keep(
+    node: ast.AST,
+    theirs: frozenset[str],
+    unknown: Callable[[ast.expr], bool],
+    expecting: set[int],
+) -> None:
+    """Let no class of the candidate's catch a failed assertion: in `except`, or in `raises(…)`.
+
+    `expecting` has the ids of the calls that expect an exception of such a class.
+    """
     if isinstance(node, ast.ExceptHandler) and node.type is not None:
         kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-        if _mentions(kinds, theirs):
-            at = node.type
+        if any(map(unknown, kinds)):
+            place = node.type
             caught = [
                 ast.Starred(ast.Call(_method("caught", k), [k], []), ast.Load())
-                if _mentions([k], theirs)
+                if unknown(k)
                 else k
                 for k in kinds
             ]
-            node.type = ast.copy_location(ast.Tuple(caught, ast.Load()), at)
+            node.type = ast.copy_location(ast.Tuple(caught, ast.Load()), place)
             ast.fix_missing_locations(node)
-    elif isinstance(node, ast.With | ast.AsyncWith):
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
         calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
-        if _mentions([part for call in calls for part in call.args], theirs):
+        kept = _mentions([part for call in calls for part in _given(call)], theirs)
+        if kept or (expecting and not expecting.isdisjoint(map(id, walk(node)))):
             item = ast.withitem(ast.Call(_method("kept", node), [], []))
             node.body = [ast.copy_location(ast.With([item], node.body), node.body[0])]
             ast.fix_missing_locations(node)
+    elif isinstance(node, ast.Call):
+        at = 2 if _called(node) == "assertRaisesRegex" else 1  # of the function that is to raise
+        if _called(node) != "suppress" and len(node.args) > at:
+            function = node.args[at]
+            node.args[at] = ast.Call(_method("keeping", function), [function], [])
+            ast.fix_missing_locations(ast.copy_location(node.args[at], function))
+
+
+def _given(call: Any) -> list[ast.expr]:
+    """The arguments of a call."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _count_in(block: list[ast.stmt], expected: bool) -> None:
@@ -244,7 +337,7 @@ def _count_in(block: list[ast.stmt], expected: bool) -> None:
 
 def _decides(statement: ast.AST) -> bool:
     """Whether a branch of a statement can only fail: then not reaching it is the assertion."""
-    if not isinstance(statement, ast.If | ast.Match | ast.Try):
+    if not isinstance(statement, (ast.If, ast.Match, *_TRIES)):
         return False
     parts = [statement, *getattr(statement, "cases", ()), *getattr(statement, "handlers", ())]
     blocks = (getattr(part, name, ()) for part in parts for name in ("body", "orelse"))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import types
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError"]
+__all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "parts"]
 
 EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions that may be tried again
 RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
 
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # images may have Python 3.10
 _TEXTS = {
     "str": ("__str__", "__repr__"),
     "repr": ("__repr__",),
@@ -26,6 +29,14 @@ _LOGGING = frozenset(
     hasHandlers name level
     """.split()  # noqa: SIM905
 )
+
+
+def parts(error: BaseException) -> Iterator[BaseException]:
+    """An error, and those of a group, as a `TaskGroup` raises it, with those of inner groups."""
+    yield error
+    if isinstance(error, _GROUP):
+        for part in error.exceptions:
+            yield from parts(part)
 
 
 class RefusedError(AttributeError):

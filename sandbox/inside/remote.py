@@ -12,7 +12,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
-from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError
+from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, parts
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
@@ -117,7 +117,7 @@ class JudgePeer(Peer):
     def matters(self, error: BaseException) -> bool:
         """Whether an error that ended a thread or task of the tests counts as a failure."""
         return any(
-            isinstance(part, AssertionError) or RAISED in vars(part) for part in _parts(error)
+            isinstance(part, AssertionError) or RAISED in vars(part) for part in parts(error)
         )
 
     def refer(self, item: Any) -> Parts:
@@ -297,17 +297,9 @@ class JudgePeer(Peer):
         raise ValueError(f"no description of an object: {description!r:.80}")
 
 
-def _parts(error: BaseException) -> Iterator[BaseException]:
-    """The errors of a group, as a `TaskGroup` raises it, with those of inner groups; or itself."""
-    yield error
-    if isinstance(error, BaseExceptionGroup):
-        for part in error.exceptions:
-            yield from _parts(part)
-
-
 def _failures(error: BaseException) -> Iterator[AssertionError]:
     """The failed assertions of the tests in an error, and those that it was raised after."""
-    for part in _parts(error):
+    for part in parts(error):
         earlier: BaseException | None = part
         while earlier is not None:
             if isinstance(earlier, AssertionError) and RAISED not in vars(earlier):

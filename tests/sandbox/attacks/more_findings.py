@@ -54,3 +54,186 @@ forged(
         assert callable(f)
     """,
 )
+
+# --- an exception class of the candidate's that catches assertions, under another name ---
+
+RAISES = """
+class Low(Exception):
+    pass
+def f(x):
+    if x < 0:
+        raise Low(x)
+    return x
+"""
+LENIENT = "Low = Exception\ndef f(x):\n    return x\n"
+for name, test in {
+    "a variable": """
+        import solution
+
+        Low = solution.Low
+        def test_low():
+            assert solution.f(3) == 3
+            try:
+                solution.f(-1)
+                assert False, "it must raise"
+            except Low:
+                pass
+    """,
+    "a parameter": """
+        from solution import Low, f
+
+        def must_raise(kind, function, *arguments):
+            try:
+                function(*arguments)
+                assert False, "it must raise"
+            except kind:
+                pass
+
+        def test_low():
+            assert f(3) == 3
+            assert issubclass(Low, Exception)
+            must_raise(Low, f, -1)
+    """,
+    "an attribute": """
+        import unittest
+        import solution
+
+        class TestLow(unittest.TestCase):
+            def setUp(self):
+                self.low = solution.Low
+            def test_low(self):
+                self.assertEqual(solution.f(3), 3)
+                try:
+                    solution.f(-1)
+                    self.fail("it must raise")
+                except (KeyError, self.low):
+                    pass
+    """,
+    "an argument of assertRaises by name": """
+        import unittest
+        from solution import Low, f
+
+        class TestLow(unittest.TestCase):
+            def test_low(self):
+                self.assertEqual(f(3), 3)
+                with self.assertRaises(expected_exception=Low):
+                    self.assertEqual(f(-1), 1)
+    """,
+    "a row of a table": """
+        import unittest
+        from solution import Low, f
+
+        class TestLow(unittest.TestCase):
+            def test_low(self):
+                self.assertEqual(f(3), 3)
+                for x, kind in [(-1, Low), (-2, Low)]:
+                    with self.subTest(x=x), self.assertRaises(kind):
+                        self.assertEqual(f(x), -x)
+    """,
+    "an argument of assertRaises with a function": """
+        import unittest
+        from solution import Low, f
+
+        class TestLow(unittest.TestCase):
+            def test_low(self):
+                self.assertEqual(f(3), 3)
+                self.assertRaises(Low, lambda: self.assertEqual(f(-1), 1))
+                self.assertRaisesRegex(Low, "-1", lambda: self.assertEqual(f(-1), 1))
+    """,
+    "a context that is entered": """
+        import contextlib, unittest
+        from solution import Low, f
+
+        class TestLow(unittest.TestCase):
+            def test_low(self):
+                self.assertEqual(f(3), 3)
+                with contextlib.ExitStack() as stack:
+                    stack.enter_context(self.assertRaises(Low))
+                    self.assertEqual(f(-1), 1)
+    """,
+    "a part of a group": """
+        import asyncio
+        from solution import Low, f
+
+        def test_low():
+            assert f(3) == 3
+            async def one(x):
+                assert f(x) == 7
+            async def main():
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(one(-1))
+            try:
+                asyncio.run(main())
+            except* Low:
+                pass
+    """,
+}.items():
+    forged(f"a class that catches assertions, as {name}", LENIENT, RAISES, test)
+right(
+    "a function of the tests that is called as pytest's",
+    RAISES,
+    """
+    from solution import Low, f
+
+    def raises(function, kind=Exception):
+        try:
+            function()
+        except kind:
+            return True
+        return False
+
+    def test_low():
+        assert raises(lambda: f(-1)) and raises(lambda: f(-1), Low)
+        assert not raises(lambda: f(1), Low)
+    """,
+)
+right(
+    "classes that the tests expect, under other names",
+    RAISES + "class Lower(Low):\n    pass\ndef g(x):\n    raise Lower(x)\n",
+    """
+    import contextlib, unittest
+    from solution import Low, Lower, f, g
+
+    def eventually(look, errors=(AssertionError,)):
+        for _ in range(5):
+            with contextlib.suppress(Low, Lower):
+                try:
+                    return look()
+                except errors:
+                    pass
+        assert False
+
+    class TestLow(unittest.TestCase):
+        def test_low(self):
+            seen = []
+            def look():
+                seen.append(f(len(seen)))
+                assert len(seen) == 3
+                return seen
+            self.assertEqual(eventually(look), [0, 1, 2])
+            self.assertRaisesRegex(Low, "-1", f, -1)
+            self.assertRaises((Lower, KeyError), g, -1)
+            kinds = {"low": Low, "lower": Lower}
+            for kind in kinds.values():
+                with self.subTest(kind=kind), self.assertRaises(kind) as seen:
+                    raise kind(3)
+                self.assertEqual(seen.exception.args, (3,))
+    """,
+)
+forged(
+    "a decorator of the candidate's, as a variable",
+    "def retry(times):\n    return lambda test: print\ndef f(x):\n    return 0\n",
+    "def retry(times):\n    return lambda test: test\n" + SQUARE,
+    """
+    from solution import f, retry
+
+    thrice = retry(3)
+
+    @thrice
+    def test_f():
+        assert f(3) == 9
+
+    def test_callable():
+        assert callable(f)
+    """,
+)
