@@ -36,7 +36,7 @@ from gatekeeper.sandbox.inside.unseen import Unseen
 
 __all__ = ["describe", "judge"]
 
-MODULE, TEST_FILE = "tests", "test.py"
+MODULE, SETUP_FILE, TEST_FILE = "tests", "setup.py", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 # Words in tests that let something run beside them, or wait for what the candidate runs.
 _BESIDE = re.compile(r"[tT]hread|futures|executor|sleep")
@@ -84,7 +84,7 @@ class _Names(dict[str, Any]):
             module, _, attribute = real.partition(":")
             found = importlib.import_module(module)
             return getattr(found, attribute) if attribute else found
-        if name not in self._bound:
+        if name not in self:
             raise KeyError(name)
         found = self.find(name)
         if is_stand_in(found):  # other values may change, so they are not kept
@@ -92,7 +92,11 @@ class _Names(dict[str, Any]):
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._bound or super().__contains__(name)
+        if name in self._bound or super().__contains__(name):
+            return True
+        # That a candidate does not define it is an answer.
+        self.peer.answered = self.peer.answered or name in self._reading["theirs"]
+        return False
 
     def find(self, name: str) -> Any:
         """The candidate's object of that name; Python's own if it is from one of `_TAME`.
@@ -232,14 +236,14 @@ def judge(
         # Meanwhile the candidate's code runs: on two processors it saves a tenth of a task's time.
         with contextlib.suppress(Exception):  # the same exception is raised again below
             if setup.strip():
-                ahead.append(_Program(setup, "setup.py", guard, theirs))
+                ahead.append(_Program(setup, SETUP_FILE, guard, theirs))
             ahead.append(_Program(tests[0], TEST_FILE, guard, theirs))
         names.started()
         peer.evidence = False  # the start alone is no evidence
         where = "in the setup code"
         unseen = Unseen(text, peer.matters)
         if setup.strip():
-            prepared(setup, "setup.py").run(names, guard)
+            prepared(setup, SETUP_FILE).run(names, guard)
         for number, test in enumerate(tests, 1):
             where = f"in test {number}"
             program = prepared(test, TEST_FILE)
@@ -264,14 +268,16 @@ def judge(
     except GoneError:
         send(b"G", where)
     except BaseException as error:
+        line = _line(error, {SETUP_FILE: setup, TEST_FILE: test})
         if peer.gone:
             send(b"G", where)
         elif isinstance(error, _NotHereError):
             send(b"I", f"{where}: {error}")
-        elif not peer.matters(error) and _is_missing(error):
+        elif not peer.matters(error) and _is_missing(error, line):
             send(b"I", f"{where}: the tests cannot be run here: {describe(error)}")
         else:
-            send(b"E", f"{where}{_line(error, test)}: {describe(error)}")
+            shown = f" ({line})" if line else ""
+            send(b"E", f"{where}{shown}: {describe(error)}")
 
 
 class _NotHereError(Exception):
@@ -282,25 +288,28 @@ _NOTHING = "the candidate gave no value to judge, only objects that would judge 
 _NEVER = "no assertion was reached"
 
 
-def _is_missing(error: BaseException) -> bool:
-    """Whether the tests import a module that is not installed; not the candidate's modules.
+def _is_missing(error: BaseException, line: str) -> bool:
+    """Whether a line of the tests imports a module that is not installed; not the candidate's.
 
-    Only an import names a module: the candidate may have given the tests the class of the error.
+    Only an import names a module: the candidate may have given the tests the class of the error, or
+    the name of a module.
     """
     if not isinstance(error, ImportError) or not error.name:
         return False
-    return not isinstance(sys.modules.get(error.name), _Candidate)
+    named = rf"\bimport\b|import\w*\(\s*['\"]{re.escape(error.name)}\b"
+    known = isinstance(sys.modules.get(error.name), _Candidate)
+    return not known and re.search(named, line) is not None
 
 
-def _line(error: BaseException, test: str) -> str:
-    """The line of the test that raised the error, if that is known."""
-    trace, number = error.__traceback__, 0
+def _line(error: BaseException, sources: Mapping[str, str]) -> str:
+    """The line of the tests that raised the error; empty if that is not known."""
+    trace, found = error.__traceback__, ""
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == TEST_FILE:
-            number = trace.tb_lineno
+        lines = sources.get(trace.tb_frame.f_code.co_filename, "").splitlines()
+        if 0 < trace.tb_lineno <= len(lines):
+            found = lines[trace.tb_lineno - 1].strip()[:MAX_TEXT]
         trace = trace.tb_next
-    lines = test.splitlines()
-    return f" ({lines[number - 1].strip()[:MAX_TEXT]})" if 0 < number <= len(lines) else ""
+    return found
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

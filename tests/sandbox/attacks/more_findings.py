@@ -237,3 +237,35 @@ forged(
         assert callable(f)
     """,
 )
+
+# --- a label that the candidate would choose ---
+
+for name, test in {
+    "in globals()": """
+        def test_f():
+            if "f" in globals():
+                assert f(3) == 9
+    """,
+    "by its NameError": """
+        def test_f():
+            try:
+                function = f
+            except NameError:
+                return
+            assert function(3) == 9
+    """,
+}.items():
+    forged(f"a name that is missing, {name}", "def g(x):\n    return x\n", SQUARE, test)
+forged(
+    "the name of a module that is missing",
+    "def backend(name):\n    return 'nothing'\n",
+    "def backend(name):\n    return 'math'\n",
+    """
+    import importlib
+    from solution import backend
+
+    def test_backend():
+        module = importlib.import_module(backend("exact"))
+        assert module.floor(2.5) == 2
+    """,
+)
