@@ -45,6 +45,7 @@ __all__ = ["LOANS", "GoneError", "Peer"]
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
 _TRACED = (*MUTABLE, tuple)
+_SINGLE = frozenset({type(None), bool})  # of whose values there is only one
 _THREADS = 24  # so many get a conversation each, before one may have several
 _ALSO = object()  # in a box: the number of one more conversation
 LOANS = 32  # mutable values that the tests may still change
@@ -195,9 +196,10 @@ class Peer(References):
                     if before[number] is not None and self._trace(item) != before[number]
                 )
             same, loan = None, 0
-            if type(value) in MUTABLE:
+            if type(value) not in _SINGLE:
                 same = next((i for i, item in enumerate(given) if item is value), None)
-                loan = self._lend(value) if same is None else 0
+            if type(value) in MUTABLE and same is None:
+                loan = self._lend(value)
             returned = value if same is None else None
             moved = {number for number, _ in changes}
             kept = [

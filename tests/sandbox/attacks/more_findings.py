@@ -269,3 +269,19 @@ forged(
         assert module.floor(2.5) == 2
     """,
 )
+
+# --- an argument that is returned as it is ---
+
+right(
+    "a text, a number or a tuple that is returned",
+    "def same(x):\n    return x\ndef first(*items):\n    return items[0]\n",
+    """
+    from solution import first, same
+
+    def test_same():
+        for item in ("a longer text", 12345678901234567890, 2.5, (1, [2]), b"bytes", frozenset([1])):
+            assert same(item) is item and first(item, 3) is item
+            assert same(item) == item
+        assert same(True) is True and same(None) is None and first(1, True) is not True
+    """,
+)
