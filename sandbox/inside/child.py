@@ -202,7 +202,7 @@ def serve(connection: socket.socket, candidate: str, imports: str) -> None:
             with contextlib.suppress(Exception):
                 _execute(line, "setup.py", module.__dict__)
         return {
-            name: _origin(item)
+            name: _origin(name, item)
             for name, item in list(module.__dict__.items())
             if type(name) is str and not name.startswith("__")
         }
@@ -212,9 +212,11 @@ def serve(connection: socket.socket, candidate: str, imports: str) -> None:
     peer.serve()
 
 
-def _origin(item: object) -> str | None:
-    """The module that a global comes from; for a module itself, its name with "=" at the end."""
+def _origin(name: str, item: object) -> str | None:
+    """The module that has a global under that name; for a module itself, its name and "="."""
     if isinstance(item, types.ModuleType):
         return f"{item.__name__}="
     module = getattr(item, "__module__", None)
-    return module if type(module) is str else None
+    # `from functools import lru_cache as cache` is not `functools.cache`.
+    known = type(module) is str and getattr(sys.modules.get(module), name, None) is item
+    return module if known else None

@@ -285,3 +285,28 @@ right(
         assert same(True) is True and same(None) is None and first(1, True) is not True
     """,
 )
+
+# --- a name that Python has, too, for something else ---
+
+right(
+    "Python's own decorator under another name of Python's",
+    "from functools import lru_cache as cache\n",
+    """
+    from solution import cache
+
+    def test_cache():
+        seen = []
+        @cache(maxsize=2)
+        def double(x):
+            seen.append(x)
+            return 2 * x
+        assert double(1) == double(1) == 2
+        assert seen == [1]
+    """,
+)
+forged(
+    "a function that claims to be Python's",
+    "def OrderedDict(pairs):\n    return {}\nOrderedDict.__module__ = 'collections'\n",
+    "from collections import OrderedDict\n",
+    "from solution import OrderedDict\n\ndef test_pairs():\n    assert OrderedDict([(1, 2)]) == {1: 2}\n",
+)
