@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.facts import IMMUTABLE, UNNAMED
 from gatekeeper.sandbox.inside.forwarders import FORWARDERS, VALUES
-from gatekeeper.sandbox.inside.kinds import Inner, Kind, RemoteClass, kind_of
+from gatekeeper.sandbox.inside.kinds import ENUM, Inner, Kind, RemoteClass, kind_of
 from gatekeeper.sandbox.inside.library_values import WRITERS
 from gatekeeper.sandbox.inside.operations import importable
 from gatekeeper.sandbox.inside.standins import Remote, Value
@@ -50,7 +51,10 @@ def candidate_class(
         roots = [base for base in bases if isinstance(base, RemoteClass)] or [Remote]
     names = frozenset(n for n in special if type(n) is str)
     forwarders = VALUES if value else FORWARDERS
-    made = _new_class(name, tuple(roots), {n: forwarders[n] for n in names & forwarders.keys()})
+    namespace = {n: forwarders[n] for n in names & forwarders.keys()}
+    if any(module == "enum" for module, _ in abstract):
+        namespace[ENUM] = (enum.Enum,)
+    made = _new_class(name, tuple(roots), namespace)
     kind = Kind(known, names, shown=made)
     kind.ancestors, kind.plain, kind.value = frozenset(ancestors), plain, value
     kind.hashable = not more.get("unhashable")
@@ -69,8 +73,10 @@ def candidate_class(
         kind.shown = _new_class(name, (made, plain), {})
         type.__setattr__(kind.shown, "__gatekeeper__", kind)
     for module, abc in abstract:
-        if module in ("collections.abc", "numbers"):
+        if module in ("abc", "collections.abc", "numbers"):
             importable(module, abc).register(made)
+    if type(more.get("abstract")) is list:  # so that `inspect.isabstract` is true
+        type.__setattr__(made, "__abstractmethods__", frozenset(more["abstract"]))
     return made
 
 

@@ -137,6 +137,8 @@ def class_facts(kind: type) -> tuple[Any, ...]:
     plain = next((base for base in type.mro(kind) if base in IMMUTABLE or base in _MUTABLE), None)
     if plain is not None:
         more["plain"] = plain
+    if names := getattr(kind, "__abstractmethods__", None):
+        more["abstract"] = [name for name in names if type(name) is str]
     if type(kind.__doc__) is str:
         more["doc"] = kind.__doc__
     fields = _first(kind, "__dataclass_fields__")

@@ -12,6 +12,7 @@ from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.peer import Peer
 
 __all__ = [
+    "ENUM",
     "READABLE",
     "Inner",
     "Kind",
@@ -33,9 +34,12 @@ READABLE = frozenset(  # special attributes that are data, or functions
     f"__{name}__"
     for name in """
     doc name qualname module dict wrapped annotations defaults kwdefaults func self
-    members slots version author all abstractmethods match_args
+    members slots version author all abstractmethods isabstractmethod match_args
     """.split()  # noqa: SIM905
 )
+
+
+ENUM = "__gatekeeper_enum__"  # an attribute of classes: `Enum`, where they extend it
 
 
 class Trust:
@@ -180,6 +184,11 @@ class RemoteClass(type):
         if kind_of(cls).tested:
             mark(found, Trust.INSTANCE)
         return found
+
+    def mro(cls) -> list[type]:
+        """With `Enum` where it extends that: it is no base here, as its metaclass differs."""
+        found = type.mro(cls)
+        return [*found[:-1], *(e for e in vars(cls).get(ENUM, ()) if e not in found), object]
 
     @property
     def __mro__(cls) -> tuple[type, ...]:

@@ -310,3 +310,59 @@ forged(
     "from collections import OrderedDict\n",
     "from solution import OrderedDict\n\ndef test_pairs():\n    assert OrderedDict([(1, 2)]) == {1: 2}\n",
 )
+
+# --- abstract classes and enumerations ---
+
+right(
+    "abstract classes and enumerations",
+    """
+    from abc import ABC, abstractmethod
+    from enum import Enum, Flag
+    class Shape(ABC):
+        @abstractmethod
+        def area(self): ...
+    class Square(Shape):
+        def __init__(self, side):
+            self.side = side
+        def area(self):
+            return self.side ** 2
+    class Named(Enum):
+        def short(self):
+            return self.name[0]
+    class Color(Named):
+        RED = "r"
+        BLUE = "b"
+    class Size(str, Enum):
+        S = "small"
+    class Mode(Flag):
+        R = 1
+        W = 2
+    """,
+    """
+    import inspect
+    from abc import ABC
+    from enum import Enum
+    from solution import Color, Mode, Named, Shape, Size, Square
+
+    def test_shapes():
+        assert issubclass(Shape, ABC) and issubclass(Square, ABC) and isinstance(Square(2), ABC)
+        assert inspect.isabstract(Shape) and not inspect.isabstract(Square)
+        assert Shape.__abstractmethods__ == {"area"} and Shape.area.__isabstractmethod__
+        assert Square(3).area() == 9
+        try:
+            Shape()
+            assert False
+        except TypeError:
+            pass
+
+    def test_enumerations():
+        for kind in (Named, Color, Size, Mode):
+            assert issubclass(kind, Enum) and not issubclass(kind, ABC)
+        assert not issubclass(Square, Enum) and issubclass(Size, str)
+        for item in (Color.RED, Size.S, Mode.R, Mode.R | Mode.W):
+            assert isinstance(item, Enum)
+        assert isinstance(Color.RED, Named) and Color.RED.short() == "R"
+        assert str(Color.RED) == "Color.RED" and Color("b") is Color.BLUE and Size.S == "small"
+        assert len({Color.RED, Color.BLUE, Color["RED"]}) == 2 and (Mode.R | Mode.W).value == 3
+    """,
+)
