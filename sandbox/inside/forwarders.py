@@ -31,7 +31,7 @@ from gatekeeper.sandbox.inside.operations import (
     ORDERINGS,
     UNARY,
 )
-from gatekeeper.sandbox.inside.standins import REFUSED, Remote, Value
+from gatekeeper.sandbox.inside.standins import REFUSED, Remote, Value, as_many, counted, counting
 from gatekeeper.sandbox.inside.tasks import Waiting
 
 __all__ = ["FORWARDERS", "VALUES"]
@@ -126,45 +126,35 @@ def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
     return self if owner is None else types.MethodType(self, owner)
 
 
-def _counted(self: Any) -> bool:
-    """Whether an object has one length, as many items, and is not of a class under test."""
-    return has(type(self), "__len__") and not (inner(self).made or kind_of(type(self)).tested)
-
-
 def _length(self: Any) -> int:
     known = inner(self)
     if known.trust == Trust.INFORMED:
         raise TypeError(REFUSED.format("len"))
-    return int(known.peer.length(self) if _counted(self) else ask(self, "len"))
+    return int(known.peer.length(self) if counted(self) else ask(self, "len"))
 
 
 def _iterate(self: Any) -> Iterator[Any]:
     found = given(self, ask(self, "iter"))
     steps = found if isinstance(found, Remote) else iter(found)
-    return _as_many(steps, _length(self)) if _counted(self) else steps
-
-
-def _as_many(steps: Iterator[Any], length: int) -> Iterator[Any]:
-    """The steps of an iteration; a container that has a length must yield as many."""
-    count = 0
-    with contextlib.suppress(StopIteration):
-        while True:
-            item = next(steps)
-            count += 1
-            yield item
-    if count != length:
-        raise TypeError(f"it has {length} items and yields {count}")
+    return counting(steps, _length(self)) if counted(self) else steps
 
 
 def _getitem(self: Any, key: Any) -> Any:
     try:
-        return given(self, ask(self, "getitem", key))
+        found = given(self, ask(self, "getitem", key))
+        sliced = type(key) is slice and kind_of(type(self)).plain is list and counted(self)
+        return as_many(found, len(range(_length(self))[key])) if sliced else found
     except IndexError:
         # Without `__iter__` this ends an iteration, which must yield as many as the length.
-        ends = type(key) is int and _counted(self) and not has(type(self), "__iter__")
+        ends = type(key) is int and counted(self) and not has(type(self), "__iter__")
         if ends and 0 <= key < _length(self):
             raise TypeError(f"it has {_length(self)} items, but none at {key}") from None
         raise
+
+
+def _reversed(self: Any) -> Any:
+    found = given(self, ask(self, "reversed"))
+    return counting(iter(found), _length(self)) if counted(self) else found
 
 
 def _await(self: Any) -> Any:
@@ -189,12 +179,13 @@ FORWARDERS: dict[str, Any] = {
         for o in (*CONVERSIONS, "abs")
         if o not in ("str", "repr", "format", "hash", "len")
     },
-    **{f"__{o}__": _plainly(o) for o in ("call", "next", "reversed", "enter", "aiter")},
+    **{f"__{o}__": _plainly(o) for o in ("call", "next", "enter", "aiter")},
     **{f"__{o}__": _plainly(o) for o in ("setitem", "delitem")},
     "__getitem__": _getitem,
     "__len__": _length,
     "__get__": _bound,
     "__iter__": _iterate,
+    "__reversed__": _reversed,
     "__await__": _await,
     "__anext__": _asynchronous("anext"),
     "__aenter__": _asynchronous("aenter"),

@@ -20,9 +20,10 @@ function returned, and get no data on one that an object of a class under test r
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gatekeeper.sandbox.inside import signatures
@@ -41,7 +42,7 @@ from gatekeeper.sandbox.inside.kinds import (
 )
 from gatekeeper.sandbox.inside.operations import ORDERINGS
 
-__all__ = ["REFUSED", "Remote", "Value"]
+__all__ = ["REFUSED", "Remote", "Value", "as_many", "counted", "counting"]
 
 COMPARING = frozenset(
     """
@@ -52,6 +53,8 @@ COMPARING = frozenset(
     symmetric_difference intersection union count index
     """.split()  # noqa: SIM905
 )
+_SHOWING = frozenset({"items", "keys", "values", "copy"})
+_DIFFERENT = "it has {} items and yields {}"
 _HIDDEN = frozenset({"__reduce__", "__reduce_ex__", "__getstate__"})
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", **{f"__{o}__": o for o in ORDERINGS}}
 _GENERATORS = (types.GeneratorType, types.CoroutineType)
@@ -191,7 +194,44 @@ def _attribute(item: Any, name: str) -> Any:
         if known.trust != Trust.INSTANCE:
             raise AttributeError(REFUSED.format(name))
         return functools.partial(_without_data, name, found)
+    shows = name in _SHOWING and kind_of(type(item)).plain is not None
+    if shows and isinstance(found, Remote) and counted(item):
+        return functools.partial(_showing, item, found)
     return found
+
+
+def counted(item: Any) -> bool:
+    """Whether an object has one length, as many items, and is not of a class under test."""
+    kind = type(item)
+    return has(kind, "__len__") and not (inner(item).made or kind_of(kind).tested)
+
+
+def as_many(found: Any, length: int) -> Any:
+    """The items that a container shows: it must show as many as its length."""
+    kind = type(found)
+    if not (has(kind, "__len__") if is_stand_in(found) else hasattr(kind, "__len__")):
+        return counting(iter(found), length)
+    if len(found) != length:
+        raise TypeError(_DIFFERENT.format(length, len(found)))
+    return found
+
+
+def counting(steps: Iterator[Any], length: int) -> Iterator[Any]:
+    """The steps of an iteration; raises TypeError if there are not as many."""
+    count = 0
+    with contextlib.suppress(StopIteration):
+        while True:
+            item = next(steps)
+            count += 1
+            yield item
+    if count != length:
+        raise TypeError(_DIFFERENT.format(length, count))
+
+
+def _showing(item: Any, method: Any, /, *arguments: Any, **keywords: Any) -> Any:
+    """Call a method that shows all items of a container."""
+    found = method(*arguments, **keywords)
+    return found if arguments or keywords else as_many(found, inner(item).peer.length(item))
 
 
 def _without_data(name: str, method: Any, /, *arguments: Any, **keywords: Any) -> Any:

@@ -366,3 +366,62 @@ right(
         assert len({Color.RED, Color.BLUE, Color["RED"]}) == 2 and (Mode.R | Mode.W).value == 3
     """,
 )
+
+# --- a container that shows fewer items than it has ---
+
+WORDS = "def f(text):\n    return {word: len(word) for word in text.split()}\n"
+for name, method, loop in (
+    ("items", "def items(self): return []", "for word, n in got.items():\n        assert n == len(word)"),
+    ("keys", "def keys(self): return iter(())", "for word in got.keys():\n        assert got[word] == len(word)"),
+    ("values", "def values(self): return self.none()\n    def none(self):\n        yield from ()", "for n in got.values():\n        assert n > 0"),
+    ("its copy", "def copy(self): return {}", "for word, n in got.copy().items():\n        assert n == len(word)"),
+):  # fmt: skip
+    forged(
+        f"a dict that shows nothing, by {name}",
+        f"class Words(dict):\n    {method}\ndef f(text):\n    return Words.fromkeys(text.split(), 0)\n",
+        WORDS,
+        f"from solution import f\n\ndef test_f():\n    got = f('a bb ccc')\n    assert len(got) == 3\n    {loop}\n",
+    )
+for name, method, loop in (
+    ("reversed", "def __reversed__(self): return iter(())", "for n, got in zip([2, 1, 0], reversed(items))"),
+    ("by a slice", "def __getitem__(self, key): return []", "for n, got in zip([1, 2], items[1:])"),
+):  # fmt: skip
+    forged(
+        f"a list that shows nothing, {name}",
+        f"class Items(list):\n    {method}\ndef f(n):\n    return Items([0] * n)\n",
+        "def f(n):\n    return list(range(n))\n",
+        f"from solution import f\n\ndef test_f():\n    items = f(3)\n    assert len(items) == 3\n    {loop}:\n        assert got == n\n",
+    )
+right(
+    "containers that show all that they have",
+    """
+    class Sorted(dict):
+        def __iter__(self): return iter(sorted(super().keys()))
+        def items(self): return [(key, self[key]) for key in self]
+        def keys(self): return list(self)
+        def values(self): return (self[key] for key in self)
+        def items_of(self, start): return [key for key in self if key.startswith(start)]
+    class Row(list):
+        def __getitem__(self, key):
+            return Row(super().__getitem__(key)) if isinstance(key, slice) else super().__getitem__(key)
+        def copy(self): return Row(self)
+    class Basket:
+        items = ("pear", "fig")
+        def __len__(self): return 5
+        def keys(self): return ["a"]
+    def table(): return Sorted(b=2, a=1)
+    def row(): return Row([1, 2, 3])
+    def basket(): return Basket()
+    """,
+    """
+    from solution import basket, row, table
+
+    def test_shown():
+        got = table()
+        assert len(got) == 2 and got.items() == [("a", 1), ("b", 2)] and got.keys() == ["a", "b"]
+        assert list(got.values()) == [1, 2] and got.items_of("b") == ["b"] and dict(got) == {"a": 1, "b": 2}
+        assert row()[1:] == [2, 3] and row()[::-1] == [3, 2, 1] == list(reversed(row()))
+        assert row()[:-1].copy() == [1, 2] and row()[5:] == []
+        assert len(basket()) == 5 and basket().items == ("pear", "fig") and basket().keys() == ["a"]
+    """,
+)
