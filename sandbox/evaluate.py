@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gatekeeper.sandbox.inside.codec import decode
+from gatekeeper.sandbox.inside.unseen import THREADS
 from gatekeeper.sandbox.inside.wire import MalformedError
 from gatekeeper.sandbox.literal import LiteralTest
 from gatekeeper.sandbox.printed import same_output
@@ -28,7 +29,6 @@ from gatekeeper.types import Verdict
 
 __all__ = ["Evaluation", "Judged", "UnjudgeableError", "evaluate"]
 
-_THREADS = re.compile(r"[tT]hread|futures|executor")  # with which a candidate may start some
 Evaluation = Literal["literal", "judge", "in_process"]
 
 
@@ -216,7 +216,7 @@ def _stopped(
 
 def _judge(worker: Worker, suite: Suite, code: str, terms: Terms) -> Judged:
     """The tests run in one process, the candidate in another."""
-    beside = _THREADS.search(code) is not None  # they may call back at any time
+    beside = re.search(THREADS, code) is not None  # they may call back at any time
     facts = json.dumps({**suite.reading.for_judge(suite.entry), "beside": beside})
     ours, theirs = socket.socketpair()
     candidate = Job(["serve", code, suite.imports], ours.detach())

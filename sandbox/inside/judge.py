@@ -32,14 +32,14 @@ from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.surroundings import Observer
-from gatekeeper.sandbox.inside.unseen import Unseen
+from gatekeeper.sandbox.inside.unseen import THREADS, Unseen
 
 __all__ = ["describe", "judge"]
 
 MODULE, SETUP_FILE, TEST_FILE = "tests", "setup.py", "test.py"
 MAX_TEXT = 500  # characters of an exception's message
 # Words in tests that let something run beside them, or wait for what the candidate runs.
-_BESIDE = re.compile(r"[tT]hread|futures|executor|sleep")
+_BESIDE = re.compile(f"{THREADS}|sleep")
 _TAME = frozenset(  # modules whose functions never execute text or bytes from their arguments
     """
     abc collections collections.abc contextlib dataclasses datetime decimal enum fractions

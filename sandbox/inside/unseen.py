@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import gc
 import importlib
+import re
 import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Unseen"]
+__all__ = ["THREADS", "Unseen"]
+
+THREADS = "[tT]hread|futures|executor"  # words of programs that may start some
 
 
 class Unseen:
@@ -35,11 +38,14 @@ class Unseen:
         self._futures: dict[int, Any] = {}  # futures that ended with an error, by their id
         self._cancelled: list[Any] = []  # tasks
         self._made: Any = weakref.WeakSet()  # tasks
-        self._threads = any(name in text for name in ("thread", "Thread", "futures", "asyncio"))
+        self._threads = re.search(f"{THREADS}|asyncio", text) is not None
         sys.unraisablehook = lambda args: self._note(args.exc_value)  # callbacks, `_thread`
         if self._threads:
             threading: Any = importlib.import_module("threading")
             threading.excepthook = lambda args: self._note(args.exc_value)
+            threads: Any = importlib.import_module("_thread")
+            start = threads.start_new_thread
+            threads.start_new_thread = lambda run, *more: start(self._noting(run), *more)
         if "futures" in text or "asyncio" in text:
             self._watch_futures()
         self._tasks = "asyncio" in text
@@ -78,6 +84,18 @@ class Unseen:
     def _note(self, error: BaseException | None) -> None:
         if error is not None and self._counts(error):
             self._error = self._error or error
+
+    def _noting(self, run: Callable[..., object]) -> Callable[..., object]:
+        """The function of a thread, of which Python ignores a SystemExit."""
+
+        def noting(*arguments: Any, **keywords: Any) -> object:
+            try:
+                return run(*arguments, **keywords)
+            except SystemExit as error:
+                self._note(error)
+                raise
+
+        return noting
 
     def _watch_futures(self) -> None:
         future = importlib.import_module("concurrent.futures").Future

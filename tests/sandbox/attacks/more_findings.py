@@ -425,3 +425,22 @@ right(
         assert len(basket()) == 5 and basket().items == ("pear", "fig") and basket().keys() == ["a"]
     """,
 )
+
+# --- an exception by which a thread may end ---
+
+forged(
+    "the end of a thread without a module",
+    "def f(x):\n    raise SystemExit\n",
+    SQUARE,
+    """
+    import _thread, time
+    from solution import f
+
+    def test_f():
+        def run(x, square):
+            assert f(x) == square
+        _thread.start_new_thread(run, (3,), {"square": 9})
+        time.sleep(0.2)
+        assert callable(f)
+    """,
+)
