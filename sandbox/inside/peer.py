@@ -73,7 +73,7 @@ class Peer(References):
         self._turn: Any = _thread.RLock()  # threads take turns
         self._boxes: dict[int, Any] | None = None  # of messages, by conversation
         self._conversations: dict[int, int] = {}  # by the thread of this side
-        self._passing = _thread.allocate_lock()
+        self._passing: Any = _thread.RLock()  # a `__del__` may ask in between
         self._reader = self._threads = 0
         self._idle: set[int] = set()  # conversations of threads that have nothing to answer
         self.gone = False
