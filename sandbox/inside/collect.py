@@ -45,7 +45,7 @@ def items(
     tests = {
         name: names[name]
         for name, is_assigned in _defined(program).items()
-        if name in dict.keys(names) and (not is_assigned or _runs_alone(names[name]))
+        if name in dict.keys(names) and not _helps(names[name], assigned=is_assigned)
     }
     if tests and _uses_pytest(program, nodes):
         yield "pytest", functools.partial(_run_pytest, {**names, **tests})
@@ -137,12 +137,21 @@ def _defined(program: ast.Module) -> dict[str, bool]:
     return names
 
 
-def _runs_alone(item: Any) -> bool:
-    """Whether an object is a test: a class, or called without arguments. Else it is data."""
+def _helps(item: Any, *own: Any, assigned: bool = False) -> bool:
+    """Whether an object is named as a test, but is none: data, a base, or what needs arguments.
+
+    `own` has the arguments that it gets, as a method.
+    """
+    if getattr(item, "__test__", True) is False:
+        return True
+    known = assigned or isinstance(item, (types.FunctionType, type))
+    if not known or hasattr(item, "pytestmark"):
+        return False  # a decorator made it, or gives it arguments
     try:
-        return isinstance(item, type) or inspect.signature(item).bind() is not None
+        inspect.signature(item, follow_wrapped=False).bind(*own)
     except (TypeError, ValueError):  # as of `test_cases = [(2, 4)]`
-        return False
+        return True
+    return False
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -167,17 +176,19 @@ def _uses_pytest(program: ast.Module, nodes: Sequence[ast.AST]) -> bool:
 
 
 def wants_fixtures(program: ast.Module) -> bool:
-    """Whether a test takes arguments that only pytest could give it."""
+    """Whether a test takes arguments that only pytest could give it, as nothing else names it."""
     functions = [(node, 0) for node in program.body]
     for node in program.body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
             functions += [(inner, 1) for inner in node.body]
+    wanting = set()
     for node, own in functions:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
             required = len(node.args.args) - len(node.args.defaults) - own
             if node.name.startswith("test") and required > 0:
-                return True
-    return False
+                wanting.add(node.name)
+    used = walk(program) if wanting else ()
+    return bool(wanting - {getattr(node, "id", getattr(node, "attr", "")) for node in used})
 
 
 def _finish(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
@@ -208,6 +219,8 @@ def _methods(name: str, kind: type) -> Iterator[tuple[str, Callable[[], Any]]]:
         if isinstance(item, type) and inner.startswith("Test"):
             yield from _methods(f"{name}.{inner}", item)
         elif inner.startswith("test") and callable(getattr(kind, inner)):
+            if isinstance(item, types.FunctionType) and _helps(item, None):
+                continue
             for case, arguments in _cases(item):
                 yield f"{name}.{inner}{case}", functools.partial(_method, kind, inner, arguments)
     _call_if_there(kind, "teardown_class")
@@ -258,7 +271,7 @@ def _unittest(kind: type[unittest.TestCase]) -> None:
     for test, trace in (*result.errors, *result.failures):
         raise AssertionError(f"{test}: {trace.strip().splitlines()[-1]}")
     left_out = len(result.skipped) - len(skipped) + len(result.unexpectedSuccesses)
-    if left_out or number <= len(skipped) + len(result.expectedFailures):
+    if left_out or 0 < number <= len(skipped) + len(result.expectedFailures):
         raise AssertionError(f"{number} tests ran, {left_out} of them skipped themselves")
 
 

@@ -290,7 +290,7 @@ _NEVER = "no assertion was reached"
 
 
 def _is_missing(error: BaseException, line: str) -> bool:
-    """Whether a line of the tests imports a module that is not installed; not the candidate's.
+    """Whether a line of the tests, or pytest, needs a module that is not there; not the candidate.
 
     Only an import names a module: the candidate may have given the tests the class of the error, or
     the name of a module.
@@ -299,7 +299,7 @@ def _is_missing(error: BaseException, line: str) -> bool:
         return False
     named = rf"\bimport\b|import\w*\(\s*['\"]{re.escape(error.name)}\b"
     known = isinstance(sys.modules.get(error.name), _Candidate)
-    return not known and re.search(named, line) is not None
+    return not known and (not line or re.search(named, line) is not None)
 
 
 def _line(error: BaseException, sources: Mapping[str, str]) -> str:

@@ -444,3 +444,69 @@ forged(
         assert callable(f)
     """,
 )
+
+# --- what is named as a test, and is none ---
+
+for name, test in {
+    "a TestCase without tests": """
+        import unittest
+        from solution import f
+
+        class BaseTestCase(unittest.TestCase):
+            def same(self, a, b):
+                self.assertEqual(a, b)
+
+        class TestF(BaseTestCase):
+            def test_f(self):
+                self.same(f(3), 9)
+    """,
+    "a base that says so": """
+        from solution import f
+
+        class TestBase:
+            __test__ = False
+            function = None
+            def test_f(self):
+                assert self.function[0](3) == 9
+
+        class TestF(TestBase):
+            __test__ = True
+            function = [f]
+    """,
+    "a class that needs arguments": """
+        from solution import f
+
+        class TestRunner:
+            def __init__(self, cases):
+                self.cases = cases
+            def test_all(self):
+                for x, y in self.cases:
+                    assert f(x) == y
+
+        TestRunner([(2, 4), (3, 9)]).test_all()
+    """,
+    "a function that the program calls (not pytest's)": """
+        from solution import f
+
+        def test_case(x, y, name="f"):
+            assert f(x) == y, name
+
+        test_case(2, 4)
+        test_case(3, y=9)
+    """,
+    "a function that a test calls (not pytest's)": """
+        from solution import f
+
+        class TestF:
+            def test_one(self, x, y):
+                assert f(x) == y
+            def test_all(self):
+                for x in range(5):
+                    self.test_one(x, x * x)
+        def test_case(x, y):
+            assert f(x) == y
+        def test_two():
+            test_case(2, 4)
+    """,
+}.items():
+    forged(f"no test, {name}", "def f(x):\n    return 2 * x\n", SQUARE, test)
