@@ -110,6 +110,8 @@ class JudgePeer(Peer):
 
     def received(self, operation: str, error: BaseException) -> BaseException:
         self.evidence = self.answered = True
+        if (handled := sys.exc_info()[1]) is not None:  # of which it may take the place
+            self._note(handled)
         raised = super().received(operation, error)
         vars(raised)[RAISED] = True
         return raised

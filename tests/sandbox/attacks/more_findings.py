@@ -510,3 +510,60 @@ for name, test in {
     """,
 }.items():
     forged(f"no test, {name}", "def f(x):\n    return 2 * x\n", SQUARE, test)
+
+# --- another error in the place of a failed assertion ---
+
+forged(
+    "another error, of 'finally' in a test",
+    """
+    class Reader:
+        def read(self):
+            return 0
+        def skip(self):
+            raise ValueError
+        def close(self):
+            raise ValueError
+    """,
+    """
+    class Reader:
+        def read(self):
+            return 5
+        def skip(self):
+            raise ValueError
+        def close(self):
+            pass
+    """,
+    """
+    import unittest
+    from solution import Reader
+
+    class TestReader(unittest.TestCase):
+        def test_skip(self):
+            reader = Reader()
+            with self.assertRaises(ValueError):
+                try:
+                    self.assertEqual(reader.read(), 5)
+                    reader.skip()
+                finally:
+                    reader.close()
+    """,
+)
+right(
+    "an error while another one is handled",
+    "def f(x):\n    if x < 0:\n        raise ValueError(x)\n    assert x, 'zero'\n    return x\n",
+    """
+    from solution import f
+
+    def test_f():
+        for x in (0, -1):
+            try:
+                f(x)
+            except (AssertionError, ValueError):
+                try:
+                    f(-2)
+                    raise KeyError
+                except ValueError as error:
+                    assert error.args == (-2,)
+        assert f(3) == 3
+    """,
+)
