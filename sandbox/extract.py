@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator
 
 __all__ = ["binds", "extract_code"]
 
-_OPENING = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w+.-]*)")
-_PYTHON = {"python", "python3", "py", ""}
+# A fence may be the first thing of an item of a list.
+_OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([\w+.-]*)")
+_PYTHON = re.compile(r"i?python[\d.]*|py3?").fullmatch
 
 
 def extract_code(text: str, names: Collection[str] = ()) -> str:
@@ -31,8 +32,8 @@ def extract_code(text: str, names: Collection[str] = ()) -> str:
     """
     text = text.removeprefix("\ufeff")  # byte order mark: not valid in a string of Python code
     found = list(_fences(text.replace("\r\n", "\n")))
-    labelled = [body for label, body in found if label in _PYTHON and label]
-    bodies = labelled or [body for label, body in found if label in _PYTHON]
+    labelled = [body for label, body in found if _PYTHON(label)]
+    bodies = labelled or [body for label, body in found if not label]
     programs = [textwrap.dedent(body) for body in bodies] or [text]
     return ([code for code in programs if binds(code, names)] or programs)[-1]
 

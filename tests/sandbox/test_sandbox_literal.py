@@ -80,6 +80,9 @@ def test_expectations_are_not_in_the_call() -> None:
     assert "secret" not in literal.call
 
 
+LABELS = ("python", "Python3", "python3.12", "py", "py3", "ipython3")
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -92,6 +95,8 @@ def test_expectations_are_not_in_the_call() -> None:
         ("```python\n```", ""),
         ("~~~python\nx = 1\n~~~", "x = 1\n"),
         ("````python\nx = 1\n```\n````", "x = 1\n```\n"),
+        ("1. So:\n\n- ```python\n  x = 1\n  ```\n2. ```text\n   y\n   ```", "x = 1\n"),
+        *((f"```{label}\nx = 1\n```\n```\nout\n```", "x = 1\n") for label in LABELS),
         ("```python\nif x:\n    ```\n    ```\n```\nbye", "if x:\n    ```\n    ```\n"),
     ],
 )
@@ -124,7 +129,7 @@ def test_code_that_shows_a_call_is_not_the_solution(first: str, second: str, tak
 
 # What a fence was before it was read line by line, which took a time that grew with its square.
 _FENCE = re.compile(
-    r"^[ \t]*(?P<marks>```+)[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n"
+    r"^[ \t]*(?:-[ \t]+)?(?P<marks>```+)[ \t]*(?P<label>[\w+.-]*)[^\n`]*\n"
     r"(?P<body>.*?)(?:^[ \t]*(?P=marks)`*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
