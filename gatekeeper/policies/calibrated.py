@@ -148,6 +148,10 @@ class Calibrated:
         elif wanted and decision.reason is not Reason.GROUP_EXHAUSTED:
             self._pacer.refuse()
 
+    def release(self, candidate: Candidate, decision: Decision) -> None:
+        """Give back the expected cost of a verification that ended without a verdict."""
+        self._pacer.release(candidate.id)
+
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.error is None:
             return
