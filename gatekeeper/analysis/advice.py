@@ -108,7 +108,9 @@ class Advice:
         return "".join(said)
 
 
-def advise(table: RecordTable, beta: float, *, evidence: Evidence | None = None) -> Advice:
+def advise(
+    table: RecordTable, beta: float, *, warmup: int = T0, evidence: Evidence | None = None
+) -> Advice:
     """Which policy finds the most errors in the next run of such outputs.
 
     The advised policy is the default unless another one finds over a point of recall more
@@ -120,8 +122,10 @@ def advise(table: RecordTable, beta: float, *, evidence: Evidence | None = None)
         Records, or a run's log. Of more than `MOST` the first ones are compared.
     beta
         Budget, a share of the full cost in (0, 1).
+    warmup
+        How many outputs come first, all verified.
     evidence
-        Evidence of the table, if it was made already.
+        Evidence of the table with this warm-up, if it was made already.
 
     Returns
     -------
@@ -131,10 +135,11 @@ def advise(table: RecordTable, beta: float, *, evidence: Evidence | None = None)
     """
     try:
         if evidence is None or len(table) > MOST:
-            evidence = Evidence(table.take(np.arange(min(len(table), MOST))))
+            some = table.take(np.arange(min(len(table), MOST)))
+            evidence = Evidence(some, warmup=warmup)
     except BadInputError as e:
         return Advice(DEFAULT_POLICY, beta, None, (), str(e))
-    if np.isnan(evidence.stream.score[T0:]).all():
+    if np.isnan(evidence.stream.score[warmup:]).all():
         return Advice(DEFAULT_POLICY, beta, None, (), "no output after the warm-up has a signal")
     shares = {
         policy.name: evidence.shares(policy.name, beta)

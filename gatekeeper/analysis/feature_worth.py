@@ -41,7 +41,7 @@ class FeatureWorth:
     beside_all: Interval | None  # against signals, ĉ and the other features; None without others
 
 
-def feature_worth(table: RecordTable, beta: float) -> list[FeatureWorth]:
+def feature_worth(table: RecordTable, beta: float, *, warmup: int = T0) -> list[FeatureWorth]:
     """The worth of each feature, then that of all together if there are several.
 
     Parameters
@@ -66,7 +66,7 @@ def feature_worth(table: RecordTable, beta: float) -> list[FeatureWorth]:
     if not table.features:
         return []
     try:
-        evidence = Evidence(table)
+        evidence = Evidence(table, warmup=warmup)
     except BadInputError:
         return []
     names = [*table.features]
@@ -105,7 +105,8 @@ class _Chooser:
         self._label = evidence.stream.error
         # As many labels as such a run has and the policy remembers; each fit is without one fold.
         labelled = np.flatnonzero(~np.isnan(self._label))
-        most = min(T0 + beta * evidence.p.size, KNOWN) * FOLDS / (FOLDS - 1)
+        self._warmup = evidence.warmup
+        most = min(self._warmup + beta * evidence.p.size, KNOWN) * FOLDS / (FOLDS - 1)
         self._drawn = np.zeros(len(table), dtype=bool)
         self._drawn[labelled[:: max(ceil(labelled.size / most), 1)]] = True
         self._cost, self._beta = evidence.cost, beta
@@ -115,7 +116,7 @@ class _Chooser:
     def share(self, used: Collection[str]) -> FloatArray:
         """1 for the outputs after the warm-up that are chosen, else 0, (n,)."""
         odds = cross_fitted(self._raw.only(used).take, self._drawn, self._label)
-        value = (1.0 / (1.0 + np.exp(-odds)) / self._estimate)[T0:]
+        value = (1.0 / (1.0 + np.exp(-odds)) / self._estimate)[self._warmup :]
         order = np.argsort(-value, kind="stable")
         chosen = np.zeros(value.size)
         chosen[order] = np.cumsum(self._cost[order]) <= self._beta * self._cost.sum()

@@ -75,6 +75,8 @@ class Evidence:
     ----------
     table
         Records with all labels, or a gate's log.
+    warmup
+        How many outputs come first, all verified: `warmup_of` a log.
 
     Raises
     ------
@@ -82,24 +84,31 @@ class Evidence:
         Where the records do not represent all outputs, with the reason.
     """
 
-    def __init__(self, table: RecordTable) -> None:
-        if len(table) <= T0:
+    def __init__(self, table: RecordTable, *, warmup: int = T0) -> None:
+        if len(table) <= warmup:
             raise BadInputError(
-                f"{len(table)} outputs leave none after a warm-up of {T0}: nothing can be estimated"
+                f"{len(table)} outputs leave none after a warm-up of {warmup}: nothing can be "
+                "estimated"
             )
+        self.warmup = warmup
         known = ~np.isnan(table.error)
         self.complete = bool(known.all())
         drawn = known if self.complete else table.drawn
         p = np.ones(len(table)) if self.complete else table.propensity
-        _check_chances(p)
+        _check_chances(p, warmup)
         assert p is not None
         label = np.where(drawn, table.error, nan)
         self._table, self._drawn = table, drawn
         self._cost = _costs(table, p, drawn)
         self.stream = Stream(
-            table.h, table.cost_estimate, self._cost, label, features=table.features
+            table.h,
+            table.cost_estimate,
+            self._cost,
+            label,
+            warmup=warmup,
+            features=table.features,
         )
-        after = slice(T0, None)
+        after = slice(warmup, None)
         self.p, self.label, self.drawn = p[after], label[after], drawn[after]
         self.cost = self._cost[after]
         self.counted = self.p > 0.0
@@ -132,7 +141,12 @@ class Evidence:
         contender = Contender.of(policy)
         described, options = describe_policy(contender.name), contender.options
         live = make_policy(
-            contender.name, beta, horizon=len(self.stream), seed=SEED, options=options
+            contender.name,
+            beta,
+            horizon=len(self.stream),
+            warmup=self.warmup,
+            seed=SEED,
+            options=options,
         )
         if described.learns == "nothing":
             return np.full(self.p.size, beta)
@@ -155,26 +169,27 @@ class Evidence:
         if self.complete:
             return LabelPosterior(label, np.zeros(label.size), [])
         propensity = np.full(label.size, -1)
-        propensity[T0:] = by_propensity(self.p)
+        propensity[self.warmup :] = by_propensity(self.p)
         both = propensity.copy()
-        both[T0:] += (propensity.max() + 1) * choice
+        both[self.warmup :] += (propensity.max() + 1) * choice
         warmup = np.full(label.size, -1)
-        warmup[:T0] = 0
-        strata = strata_of(self._table.cost_estimate, STRATA)
+        warmup[: self.warmup] = 0
+        strata = strata_of(self._table.cost_estimate, STRATA, warmup=self.warmup)
         return LabelPosterior(label, self._predicted, [propensity, both, strata, warmup])
 
     def totals(
         self, labels: LabelPosterior, weights: FloatArray, *, resample: bool = False
     ) -> tuple[FloatArray, FloatArray]:
         """`LabelPosterior.totals` of the outputs that count, for weights (n, m)."""
-        whole = np.zeros((T0 + self.p.size, weights.shape[1]))
-        whole[T0:][self.counted] = weights[self.counted]
+        whole = np.zeros((self.warmup + self.p.size, weights.shape[1]))
+        whole[self.warmup :][self.counted] = weights[self.counted]
         return labels.totals(whole, resample=resample)
 
-    def costs(self, warmup: int) -> tuple[float, float]:
-        """The cost of verifying the first `warmup` outputs, and that of all later ones; estimated
-        where unknown."""
-        return float(self._cost[:warmup].sum()), float(self._cost[warmup:].sum())
+    @property
+    def costs(self) -> tuple[float, float]:
+        """The cost of verifying the warm-up, and that of all later outputs; estimated where
+        unknown."""
+        return float(self._cost[: self.warmup].sum()), float(self.cost.sum())
 
     def effective(self, among: Flags) -> float:
         """The effective number of verdicts on these outputs: of equal weight, as informative."""
@@ -186,14 +201,14 @@ def _effective(p: FloatArray) -> float:
     return p.size**2 / float((1.0 / p).sum()) if p.size else 0.0
 
 
-def _check_chances(p: FloatArray | None) -> None:
+def _check_chances(p: FloatArray | None, warmup: int) -> None:
     """Raises BadInputError where the verdicts allow no estimate for the other outputs."""
     if p is None or np.isnan(p).any():
         raise BadInputError(
             "some outputs have no verdict, and estimates for these need the propensities of all "
             "outputs: give a gate's log, or records with all labels"
         )
-    after = p[T0:]
+    after = p[warmup:]
     without = float((after == 0.0).mean())
     if without > CHANCELESS:
         raise BadInputError(

@@ -32,7 +32,7 @@ import numpy as np
 from gatekeeper.analysis.off_policy import STRATA, Evidence
 from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies import CST, T0, Threshold, describe_policy
+from gatekeeper.policies import CST, Threshold, describe_policy
 from gatekeeper.stats.interval import LEVEL, Interval
 from gatekeeper.types import FloatArray
 
@@ -252,7 +252,7 @@ def settled_share(evidence: Evidence, budget: float, strata: int = STRATA) -> Fl
     for k in np.unique(parts[parts >= 0]).tolist():
         mine = parts == k
         share[mine] = z[mine] > np.quantile(z[mine], 1.0 - budget)
-    share = share[T0:]
+    share = share[evidence.warmup :]
     spent = float(share @ cost) / (budget * float(cost.sum()))
     return share / max(spent, 1.0)  # the budget ends before the stream
 

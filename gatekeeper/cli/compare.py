@@ -16,9 +16,10 @@ from rich.text import Text
 from gatekeeper.analysis.advice import Advice, advise
 from gatekeeper.analysis.off_policy import Evidence, PolicyValue, policy_values
 from gatekeeper.analysis.policy_run import Contender
+from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.cli.logged_settings import budget_share, own_policy, settings_of
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.records import load_records
+from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import Random, policy_names
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
@@ -67,13 +68,13 @@ def main(args: argparse.Namespace) -> int:
             "records have no budget: give one with --budget, for example --budget 0.2"
         )
     with skipped_lines() as bad:
-        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
-    evidence = Evidence(table)
+        table, run = load_with_run(file, skip_bad=args.skip_bad, on_bad=bad.append)
+    evidence = Evidence(table, warmup=warmup_of(run))
     beta = budget_share(settings or {}, evidence) if args.budget is None else args.budget
     own = None if settings is None else own_policy(settings)
     them = [own or Contender(Random.name), *map(Contender, args.policy or policy_names())]
     values = policy_values(evidence, list({str(c): c for c in them}.values()), beta)
-    advice = advise(table, beta, evidence=evidence)
+    advice = advise(table, beta, warmup=evidence.warmup, evidence=evidence)
     if args.json:
         print(json.dumps(_as_json(file, evidence, values, advice), allow_nan=False))
     else:

@@ -23,6 +23,7 @@ from gatekeeper.analysis.diagnosis import (
 )
 from gatekeeper.analysis.diagnosis.text import odds
 from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
+from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.run_table import RunTable
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
@@ -89,17 +90,19 @@ def main(args: argparse.Namespace) -> int:
     file = place_given(args.file, args)
     with skipped_lines() as bad:
         table, run = load_with_run(file, skip_bad=args.skip_bad, on_bad=bad.append)
+    warmup = warmup_of(run)
     orders = orders_for(len(table)) if args.seeds is None else args.seeds
     with progress("replay", orders) as advance:
         found = diagnose(
             table,
             beta=args.budget,
             strata=args.strata,
+            warmup=warmup,
             orders=orders,
             on_progress=lambda done: advance(done, ""),
         )
-    worth = feature_worth(table, args.budget)
-    advice = advise(table, args.budget)
+    worth = feature_worth(table, args.budget, warmup=warmup)
+    advice = advise(table, args.budget, warmup=warmup)
     if args.json:
         features = [asdict(w) for w in worth]
         result = {"file": str(file), "skipped": len(bad), **asdict(found)}

@@ -13,7 +13,7 @@ from gatekeeper.analysis.policy_run import Contender
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import is_log
 from gatekeeper.log import PostgresRun, open_log
-from gatekeeper.policies import T0, describe_policy
+from gatekeeper.policies import describe_policy
 
 __all__ = ["budget_share", "is_for_score", "own_policy", "settings_of"]
 
@@ -66,8 +66,7 @@ def budget_share(settings: Mapping[str, Any], evidence: Evidence) -> float:
             "--budget, for example --budget 0.2"
         )
     if total is not None:
-        given = settings.get("policy", {}).get("warmup")
-        warmup, rest = evidence.costs(given if isinstance(given, int) else T0)
+        warmup, rest = evidence.costs
         shares.append((total - warmup) / rest)
     share = min(shares)
     if not 0.0 < share < 1.0:

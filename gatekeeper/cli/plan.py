@@ -16,9 +16,10 @@ from rich.text import Text
 
 from gatekeeper.analysis.off_policy import Evidence
 from gatekeeper.analysis.plan import BUDGETS, Curve, Needed, check_target, curve_of
+from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.cli.logged_settings import is_for_score, own_policy, settings_of
 from gatekeeper.errors import BadInputError
-from gatekeeper.io.records import load_records
+from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import DEFAULT_POLICY, Random, describe_policy
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
@@ -78,8 +79,8 @@ def main(args: argparse.Namespace) -> int:
             "the run's policy is not one of gatekeeper: name a policy with --policy"
         )
     with skipped_lines() as bad:
-        table = load_records(file, skip_bad=args.skip_bad, on_bad=bad.append)
-    evidence = Evidence(table)
+        table, run = load_with_run(file, skip_bad=args.skip_bad, on_bad=bad.append)
+    evidence = Evidence(table, warmup=warmup_of(run))
     them = {str(policy): policy, Random.name: Random.name}
     with progress("budgets", len(them) * len(BUDGETS)) as advance:
         curves = [

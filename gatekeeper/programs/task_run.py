@@ -148,7 +148,7 @@ def _run(
         records = records_of_log(options.log)
         outputs = list(records)
         if share is not None and options.goal == "errors":
-            advice = advise(records, share)
+            advice = advise(records, share, warmup=options.warmup)
     score = estimate_score(outputs) if outputs else None
     return RunReport(summary, status, estimate(outputs), score, options, advice)
 

@@ -17,13 +17,14 @@ from gatekeeper.analysis.experiment import Comparison, Protocol, compare
 from gatekeeper.analysis.score import ScoreEstimate, estimate_score
 from gatekeeper.analysis.summary import Summary, summary_of
 from gatekeeper.analysis.vectorised import fixed_score, strata_of
+from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate.notices import Shortfall
 from gatekeeper.io.records import RecordTable, load_with_run
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.run_table import RunTable
-from gatekeeper.policies import T0, Calibrated, PolicyDescriptor, built_in, describe_policy
+from gatekeeper.policies import Calibrated, PolicyDescriptor, built_in, describe_policy
 from gatekeeper.report.origin import Origin, call_of, name_of, origin_of
 from gatekeeper.types import FloatArray, Reason
 
@@ -94,7 +95,7 @@ def read_data(
     made_with = command or call_of(path, beta=beta, skip_bad=skip_bad)
     records, run = load_with_run(path, skip_bad=skip_bad, on_bad=on_bad, wrong_rows=SHOWN)
     beta = check_beta(beta if beta is not None else _beta_of(run))
-    warmup = _warmup_of(run)
+    warmup = warmup_of(run)
     rate = estimate(records) if records.propensity is not None else None
     for_score = run is not None and run.settings.get("more", {}).get("goal") == "score"
     scored = for_score or (rate is not None and rate.weighted is None)
@@ -106,7 +107,7 @@ def read_data(
         run=None if run is None else _counted(run),
         beta=beta,
         diagnosis=diagnosis,
-        advice=advise(records, beta),
+        advice=advise(records, beta, warmup=warmup),
         scores=fixed_score(records.h, records.cost_estimate, records.error, warmup=warmup),
         stratum=strata_of(records.cost_estimate, STRATA, warmup=warmup),
         rate=rate,
@@ -159,10 +160,3 @@ def _beta_of(run: RunTable | None) -> float:
     if shares == [None]:
         shares.append(run.settings["policy"].get("beta"))
     return min((s for s in shares if isinstance(s, float) and 0.0 < s < 1.0), default=BETA)
-
-
-def _warmup_of(run: RunTable | None) -> int:
-    """T0 of the log's policy, as often as it was repeated; the default where it has none."""
-    given = None if run is None else run.settings["policy"].get("warmup")
-    warmup = given if isinstance(given, int) and given > 0 else T0
-    return warmup if run is None else warmup * run.warmups

@@ -21,16 +21,17 @@ from gatekeeper.policies import T0, make_policy, policy_names
 OURS = tuple(policy_names())
 
 
+@pytest.mark.parametrize("warmup", [T0, 140])
 @pytest.mark.parametrize("policy", OURS)
-def test_with_every_label_it_is_the_replay(policy: str) -> None:
+def test_with_every_label_it_is_the_replay(policy: str, warmup: int) -> None:
     """Nothing is estimated: recall and hit rate are those of gatekeeper.analysis.replay."""
     table = make_stream("usual", 600, 3)
-    (found,) = policy_values(Evidence(table), [policy], 0.2)
+    (found,) = policy_values(Evidence(table, warmup=warmup), [policy], 0.2)
     if policy == "random":  # on average over its draws
-        recall, hit_rate = 0.2, table.error[T0:].mean()
+        recall, hit_rate = 0.2, table.error[warmup:].mean()
     else:
-        live = make_policy(policy, 0.2, horizon=len(table), seed=SEED)
-        once = replay(list(table), live, 0.2, feedback="partial")
+        live = make_policy(policy, 0.2, horizon=len(table), warmup=warmup, seed=SEED)
+        once = replay(list(table), live, 0.2, warmup=warmup, feedback="partial")
         recall, hit_rate = once.recall, once.hit_rate
     for estimate, truth in (
         (found.recall, recall),
@@ -208,6 +209,19 @@ def test_the_runs_own_policy_has_its_own_options(
     assert curves[0]["curve"] == curves[1]["curve"]
 
 
+@pytest.mark.parametrize("warmup", [20, 120])
+def test_commands_read_the_warm_up_from_the_log(
+    warmup: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.db"
+    run_gate(log, explore=0.3, policy=CST(0.4, warmup=warmup), n=300)
+    for command in ("compare", "plan"):
+        assert main([command, str(log), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["outputs"] == 300 - warmup
+    main(["diagnose", str(log), "--seeds", "1", "--json"])
+    assert json.loads(capsys.readouterr().out)["warmup"] == warmup
+
+
 def test_the_command_refuses_in_one_line(
     logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -233,8 +247,8 @@ def test_the_share_of_a_total_counts_from_the_end_of_the_log_s_own_warm_up(
     warmup: int, total: float
 ) -> None:
     table = replace(make_stream("usual", 400, 3), cost=np.ones(400))
-    evidence = Evidence(log_of(table, chance=0.1, seed=0))
-    settings = {"budget": {"total": total}, "policy": {"warmup": warmup}}
+    evidence = Evidence(log_of(table, chance=0.1, seed=0), warmup=warmup)
+    settings = {"budget": {"total": total}}
     assert budget_share(settings, evidence) == pytest.approx((total - warmup) / (400 - warmup))
 
 

@@ -119,7 +119,7 @@ def diagnose(
         partitions=None,
         sweep=None,
         absent=why_no_replay(table, warmup),
-        odds=odds_of(table, beta, strata) if warmup == T0 else None,
+        odds=odds_of(table, beta, strata, warmup=warmup),
         chosen=chosen,
         notes=notes + note,
         thresholds=Thresholds.UNKNOWN,

@@ -24,7 +24,7 @@ MOST = 1_000_000  # outputs: more only take memory, the interval is far narrower
 WORTH = 0.01  # of recall: a difference below a point does not matter
 
 
-def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
+def odds_of(table: RecordTable, beta: float, strata: int, *, warmup: int = T0) -> Odds | None:
     """The odds of CST against Threshold.
 
     Parameters
@@ -35,6 +35,8 @@ def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
         Budget, a share of the full cost in (0, 1).
     strata
         Number of strata of CST.
+    warmup
+        How many outputs come first, all verified.
 
     Of more than `MOST` outputs those of the warm-up count, and as many others, evenly spaced.
 
@@ -44,13 +46,14 @@ def odds_of(table: RecordTable, beta: float, strata: int) -> Odds | None:
         None where the records do not represent all outputs, or have too few labels.
     """
     if len(table) > MOST:
-        later = len(table) - T0
-        table = table.take(np.append(np.arange(T0), T0 + np.arange(MOST) * later // MOST))
+        later = len(table) - warmup
+        some = warmup + np.arange(MOST) * later // MOST
+        table = table.take(np.append(np.arange(warmup), some))
     try:
-        evidence = Evidence(table)
+        evidence = Evidence(table, warmup=warmup)
     except BadInputError:
         return None
-    if np.isnan(evidence.stream.score[T0:]).all():
+    if np.isnan(evidence.stream.score[warmup:]).all():
         return None
     threshold, cst = (settled_share(evidence, beta, k) for k in (1, strata))
     labels = evidence.labels((2 * (cst > 0) + (threshold > 0)).astype(np.intp))
