@@ -5,9 +5,9 @@
 Each output of a stream of `gatekeeper.paper.stress` goes to one of four gates at random; all have
 the same budget, a share of what is seen. The gates are in one program and take turns, so that their
 delay behind each other does not depend on this machine: each reads what the others wrote every
-`gatekeeper.log.postgres_shared.FOLLOW` seconds of a stream of `RATE` outputs per second, and
-returns leases as often as a separate process would. Leases, events and reading are the real ones,
-on a server that this script starts.
+`gatekeeper.log.postgres_shared.FOLLOW` seconds of a stream of `RATE` outputs per second, and writes
+events and returns leases as often as a separate process would. Leases, events and reading are the
+real ones, on a server that this script starts.
 
 First the errors found by four gates, divided by those that one gate finds, with a 95 % interval of
 the mean over seeds. Then how often the 95 % intervals of `gatekeeper.analysis.estimates` cover the
@@ -37,7 +37,7 @@ from gatekeeper.budget.silence import BEAT
 from gatekeeper.gate import new_output
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.log import PostgresRun, postgres_shared
-from gatekeeper.log.postgres_shared import FOLLOW, SharedLog
+from gatekeeper.log.postgres_shared import DELAY, FOLLOW, SharedLog
 from gatekeeper.paper.stress import make_stream
 
 POLICIES = ("threshold", "cst", "calibrated")
@@ -107,19 +107,23 @@ def of_four(policy: str, stream: RecordTable, place: PostgresRun, seed: int) -> 
             stack.callback(gate.close)
         for t, (id_, gate) in enumerate(zip(stream.ids, which, strict=True), start=1):
             gates[gate].maybe_verify(Generation(id_, ""))
-            if t % round(FOLLOW * RATE) == 0:
-                take_turns(logs, returning=t % round(BEAT * RATE) == 0)
+            if t % round(DELAY * RATE) == 0:
+                take_turns(logs, t)
     return found(load_records(place), stream)
 
 
-def take_turns(logs: list[SharedLog], *, returning: bool) -> None:
-    """Do what the background thread of each log does from time to time."""
+def take_turns(logs: list[SharedLog], t: int) -> None:
+    """Do what the background thread of each log does from time to time, after t outputs."""
     for log in logs:
         log.flush()
-        if returning:
+        log.leases.write_ahead()
+    if t % round(FOLLOW * RATE) == 0:
+        for log in logs:
+            log._follow()
+            log.leases.share()
+    if t % round(BEAT * RATE) == 0:
+        for log in logs:
             log.leases.beat()
-    for log in logs:
-        log._follow()
 
 
 def of_one(policy: str, stream: RecordTable, seed: int) -> Found:

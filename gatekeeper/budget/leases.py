@@ -115,6 +115,7 @@ class Lease:
         self._fraction = None if fraction is None else Fraction(fraction)
         self.spent = self.held = 0
         self._granted = self._bound = 0
+        self._kept = 0  # room that was not too much
         self._base = 0  # Σ cost of the candidates that the log has
         self._credited = 0  # ticks of these that are credited: no more than needed
 
@@ -154,9 +155,15 @@ class Lease:
         self._credited = self._minted()
         self._bound = min(self._bound, self.used + room)
 
-    def confirm(self, grant: Grant) -> None:
+    def confirm(self, grant: Grant, *, trimmed: bool) -> None:
         """Apply the answer to a claim, before anything else has changed."""
         self._credited, (self._granted, self._bound) = self._minted(), grant
+        self._kept = self.room if trimmed else min(self._kept, self.room)
+
+    @property
+    def gained(self) -> int:
+        """The room that may be too much: what was leased or added since the last trim."""
+        return self.room - self._kept
 
 
 class Leases:
@@ -327,7 +334,7 @@ class Leases:
             self._fresh_until = 0.0
             grants = self._store.exchange(self.member, claims, trim=trim)
             for name, grant in grants.items():
-                self.accounts[name].confirm(grant)
+                self.accounts[name].confirm(grant, trimmed=trim)
             self._written = {name: claim._replace(need=0) for name, claim in claims.items()}
 
     def write_ahead(self) -> None:
@@ -347,6 +354,14 @@ class Leases:
     def _is_ahead(self, name: str, little: int) -> bool:
         lease = self.accounts[name]
         return lease.has_room(little) or (name not in self._first and lease.room < little)
+
+    def share(self) -> None:
+        """Return what is too much, if the room has grown by a price: other processes may need it.
+        Raises as `reserve`.
+        """
+        with self._lock:
+            if any(lease.gained >= self._price for lease in self.accounts.values()):
+                self.write(trim=True)
 
     def beat(self) -> None:
         """Write a sign of life, return what is too much, and reclaim the leases of processes that

@@ -45,7 +45,7 @@ from gatekeeper.types import SharedProcess, SharedStatus
 __all__ = ["DELAY", "SharedLog"]
 
 DELAY = 0.05  # seconds by which a decision not to verify may be written later
-FOLLOW = 0.25  # seconds between two readings of what others wrote
+FOLLOW = 0.25  # seconds between two readings of what others wrote, and two returns of leases
 PIECE = 256  # of their events, decoded at once
 BATCH = 256  # such decisions are written at once
 MOST_AT_ONCE = 1024  # events in a statement
@@ -248,6 +248,7 @@ class SharedLog:
                 self.leases.write_ahead()
                 if self._apply is not None and monotonic() >= read:
                     self._follow()
+                    self.leases.share()
                     read = monotonic() + FOLLOW
                 if monotonic() >= beat:
                     self.leases.beat()

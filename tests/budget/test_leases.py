@@ -393,6 +393,18 @@ def both(place: PostgresRun, table: LeaseTable) -> tuple[Both, PostgresLeases]:
     return Both(table, store), store
 
 
+def test_room_that_candidates_add_is_shared() -> None:
+    table, names = LeaseTable({"rate": 0}, 10), ("rate",)
+    one, two = (Leases(table, 10, {"rate": 0.5}) for _ in range(2))
+    one.grow(100)  # five reservations
+    assert not two.reserve(names)
+    one.share()
+    assert two.reserve(names, 5) == 4
+    before = table.beats()
+    one.share()  # nothing more
+    assert table.beats() == before
+
+
 def test_a_silent_process_is_taken_for_dead(postgres: Server) -> None:
     """After `LOOKS` looks of a live process; not if it writes, or if the table was unreachable."""
     table = LeaseTable({"total": 100}, 1)

@@ -36,7 +36,7 @@ from gatekeeper import (
 )
 from gatekeeper.budget.leases import Leases
 from gatekeeper.errors import LogLockedError, LogMismatchError
-from gatekeeper.log import PostgresRun
+from gatekeeper.log import PostgresRun, postgres_shared
 from gatekeeper.log.run import read_run
 from gatekeeper.testing import make_generation
 
@@ -140,6 +140,18 @@ def test_a_budget_goes_to_the_gates_that_need_it(place: PostgresRun) -> None:
     ledger = check_every_moment(place).ledger
     assert ledger.spent + ledger.warmup_spent == 90
     assert accounts(place) == {"total": ticks(90)}
+
+
+def test_room_that_a_gate_does_not_need_is_soon_free(
+    place: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only by the next sign of life: a short stream would be over by then."""
+    monkeypatch.setattr(postgres_shared, "BEAT", 1e9)
+    with open_gate(place, policy=Random(0.01, warmup=5), explore=0.0) as gate:
+        for i in range(105):
+            gate.maybe_verify(output(f"g{i}"))
+        log: Any = gate._life._log._log
+        until(lambda: log.leases.free()["rate"] >= ticks(15.0))
 
 
 def test_propensities_do_not_depend_on_the_draw(place: PostgresRun) -> None:
