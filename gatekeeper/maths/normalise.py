@@ -67,7 +67,7 @@ _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
 _TWO_POINTS = re.compile(r"[A-Z]{2}")
 _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _ORDINAL = re.compile(  # 17th, but not 2th
-    r"\s*(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\s*"
+    r"\A(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\Z"
 )
 _MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
 
@@ -90,7 +90,6 @@ def normalise(text: str) -> str | None:
     text = _CONTINUED.sub(_continue, _BARRED.sub(r"\1\\overline{\2}", _characters(text)))
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
-    text = _ORDINAL.sub(r"\1\\text{th}", text) if _ORDINAL.fullmatch(text) else text
     text = _join_commas(_GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text))
     text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
     tokens = _without_ends(_TOKEN.findall(_SCIENTIFIC.sub(r"\1\3\\cdot10^{\2\4}", text)))
@@ -101,7 +100,7 @@ def normalise(text: str) -> str | None:
     except _TooDeepError:
         return None
     about = _ABOUT.match(spelled)
-    return spelled[about.end() :] if about else spelled
+    return _ORDINAL.sub(r"\1\\text{th}", spelled[about.end() :] if about else spelled)
 
 
 def _continue(decimal: re.Match[str]) -> str:
