@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
 from gatekeeper.adapters.openai.call_settings import CallSettings
 from gatekeeper.errors import BadInputError
+from gatekeeper.gateway.codings import CodingError, decoded
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested, requested
 from gatekeeper.gateway.refusal import RefusalError
 from gatekeeper.gateway.settings import ON_FAILED, WAITS, GatewaySettings
 from gatekeeper.gateway.tasks import Tasks
-from gatekeeper.limits import MAX_LINE
 from gatekeeper.types.quick_init import quick_init
 
 __all__ = ["BODY_KEY", "TASK_HEADER", "Call", "check_unread", "make_ready", "read_call"]
@@ -29,13 +27,6 @@ TASK_HEADER = "x-gatekeeper-task"
 # The key as a member's name, with any of its letters escaped.
 _NAME = "".join(rf"(?:{letter}|\\u(?i:{ord(letter):04x}))" for letter in BODY_KEY)
 _MEMBER = re.compile(rf'(?<!\\)"{_NAME}"\s*:'.encode())
-_GZIP, _ZLIB, _DEFLATE = zlib.MAX_WBITS | 16, zlib.MAX_WBITS, -zlib.MAX_WBITS
-_FORMATS = {  # of content codings; some clients send deflate without zlib's header
-    "gzip": (_GZIP,),
-    "x-gzip": (_GZIP,),
-    "deflate": (_ZLIB, _DEFLATE),
-    "identity": (),
-}
 
 
 @quick_init
@@ -133,9 +124,16 @@ def check_unread(body: bytes, headers: Mapping[str, str]) -> None:
         If it has settings for the gateway, or is compressed in a way that hides whether it has: a
         task in them would go upstream.
     """
-    text = body
-    for coding in reversed(headers.get("Content-Encoding", "identity").lower().split(",")):
-        text = _expanded(text, coding.strip())
+    codings = headers.get("Content-Encoding", "")
+    try:
+        text = decoded(body, codings)
+    except CodingError as error:
+        raise RefusalError(
+            415,
+            "unreadable_body",
+            f"content-encoding {codings!r:.40}: the gateway cannot read the whole body ({error}); "
+            "send it without",
+        ) from None
     if _MEMBER.search(text.replace(b"\0", b"")):  # also in UTF-16
         raise RefusalError(
             400,
@@ -143,34 +141,6 @@ def check_unread(body: bytes, headers: Mapping[str, str]) -> None:
             f"the body has the member {BODY_KEY!r} and cannot be read: send a JSON object in "
             "UTF-8, not compressed",
         )
-
-
-def _expanded(body: bytes, coding: str) -> bytes:
-    """The body without a content coding. Raises RefusalError where it cannot be read as a whole."""
-    formats = _FORMATS.get(coding)
-    if formats == ():
-        return body
-    for format_ in formats or ():
-        with suppress(zlib.error):
-            return _inflated(body, format_)
-    raise RefusalError(
-        415,
-        "unreadable_body",
-        f"content-encoding {coding!r:.40}: the gateway cannot read the whole body; send it without",
-    )
-
-
-def _inflated(body: bytes, format_: int) -> bytes:
-    """All members of a compressed body. Raises zlib.error if it is incomplete or too long."""
-    found, size = [], 0
-    while body:
-        stream = zlib.decompressobj(format_)
-        found.append(stream.decompress(body, MAX_LINE + 1 - size))
-        size += len(found[-1])
-        if not stream.eof or size > MAX_LINE:
-            raise zlib.error
-        body = stream.unused_data
-    return b"".join(found)
 
 
 _GATE = {field.name for field in fields(CallSettings)}

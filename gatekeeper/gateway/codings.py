@@ -1,10 +1,15 @@
-"""Content codings of answers, for upstreams that compress although the gateway asks for none."""
+"""Content codings: of bodies that the gateway reads although it asks for none.
+
+Reads gzip and deflate. A body, or a piece of one, that becomes longer than `MAX_LINE` is refused.
+"""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
 from typing import Any
+
+from gatekeeper.limits import MAX_LINE
 
 __all__ = ["CodingError", "Decoder", "decoded"]
 
@@ -42,7 +47,7 @@ class Decoder:
         Raises
         ------
         CodingError
-            If it is not as the coding says.
+            If it is not as the coding says, or too long.
         """
         for step in self._steps:
             piece = step.add(piece)
@@ -74,12 +79,15 @@ class _Step:
         return self._part is not None
 
     def add(self, piece: bytes) -> bytes:
-        found = []
+        found, room = [], MAX_LINE
         try:
             while piece:
                 if self._part is None:
                     self._part = self._start(piece)
-                found.append(self._part.decompress(piece))
+                found.append(self._part.decompress(piece, room + 1))
+                room -= len(found[-1])
+                if room < 0:
+                    raise CodingError(f"it is longer than {MAX_LINE >> 20} MiB without its coding")
                 if not self._part.eof:
                     break
                 piece, self._part = self._part.unused_data, None
