@@ -56,6 +56,12 @@ class Call:
     _body: bytes
     _value: Mapping[str, Any]
 
+    @property
+    def n(self) -> int:
+        """How many outputs are requested."""
+        n = self._value.get("n")
+        return n if isinstance(n, int) else 1
+
     def body(self, *, plain: bool = False) -> bytes:
         """The body for the upstream; `plain`: without requests for log-probabilities by the
         gateway.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -188,6 +189,12 @@ class GatedCalls:
         except CutError:
             await response.write(frames.rest)
             await self._end(call, reader, frames, b"")
+            raise
+        except (asyncio.CancelledError, ConnectionError):  # the caller has left
+            if not ended and reader.is_complete(call.n):
+                await self._decide(
+                    call, lambda: self.outputs.of_stream(reader, call.settings), None
+                )
             raise
         finally:
             self.metrics.answered(call.endpoint, answer.status)

@@ -117,6 +117,30 @@ def test_a_caller_that_leaves_during_an_answer(stream: bool) -> None:
         until(lambda: nothing_reserved(gateway) and gateway.gate.status().seen == 1)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_caller_that_leaves_before_the_last_frame(n: int) -> None:
+    """It has its answer if all outputs are complete; then they are decided on."""
+    left = threading.Event()
+
+    def script(request: Request) -> Iterator[bytes | float | str]:
+        yield from event_stream(frame("7", "stop"), ends=False)
+        while not left.is_set():
+            yield 0.005
+        yield from event_stream(b"data: [DONE]\n\n")[1:]
+
+    with ScriptedUpstream(script) as upstream, running_gateway(upstream.url) as gateway:
+        body = json.loads(body_of(task=TASK)) | {"stream": True, "n": n}
+        caller = Caller(gateway.url, json.dumps(body).encode())
+        caller.read_until(b'"stop"')
+        caller.leave()
+        if n == 1:
+            until(lambda: gateway.gate.status().seen == 1)
+        left.set()
+        upstream.script = lambda request: [reply(WHOLE)]
+        assert post(gateway.url, body_of(task=TASK)) == 200
+        until(lambda: nothing_reserved(gateway) and gateway.gate.status().seen == 3 - n)
+
+
 class Held(GoldChecker):
     """Verifies once `go` is set."""
 
