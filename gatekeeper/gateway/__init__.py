@@ -8,7 +8,7 @@ logprobs      what is requested on the caller's behalf, and removed from the ans
 json_edit     edits of JSON that keep every other byte
 answer_edit   the same, of large answers
 gated         answers to such requests, in one piece or as a stream
-codings       compressed answers
+codings       compressed bodies
 events        frames of a stream
 stored        responses that are read later
 outputs       decisions, and verification in the background
