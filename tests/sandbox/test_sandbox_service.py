@@ -91,7 +91,7 @@ def test_setup_code_runs_after_the_candidate(check: Check) -> None:
     outcome = check(code, **task)
     assert (outcome.verdict, outcome.meta["evaluation"]) == ("passed", "judge")
     outcome = check("def f(n): return 7", **task)
-    assert "in the setup code: NameError" in outcome.detail
+    assert "in the setup code (root = Node(7)): NameError" in outcome.detail
 
 
 def test_in_process_only_where_that_is_accepted(
