@@ -108,7 +108,7 @@ class Calibrated:
         self._forgotten = 0  # labels, the first ones
         self._relearned = 0  # number of labels at which uniform draws end
         self._per_cost = True  # rank by P(error) / E[cost], not by P(error)
-        self._last: tuple[str, float, bool] | None = None  # id, expected cost, proposal
+        self._last: tuple[str, float] | None = None  # id, expected cost
 
     @property
     def phase(self) -> str:
@@ -132,20 +132,20 @@ class Calibrated:
             assert self._model is not None
             p, cost, stratum = self._model(raw)
             decision = self._weigh(p, cost, stratum)
-        self._last = (candidate.id, cost, decision.verify)
+        self._last = (candidate.id, cost)
         return decision
 
     def observe(self, candidate: Candidate, decision: Decision) -> None:
-        """Charge what is verified; a refused proposal indicates that the cap is reached.
+        """Charge what is verified; a refusal by the budget indicates that the cap is reached.
 
-        Refusals by a full group do not count: the budget that it leaves is for other outputs.
+        One by a full group does not: the budget that it leaves is for other outputs. What counts is
+        the decision that was made, by another process too, whose draw was not this policy's.
         """
         if self._last is None or self._last[0] != candidate.id:
             return
-        _, cost, wanted = self._last
         if decision.verify:
-            self._pacer.charge(candidate.id, cost)
-        elif wanted and decision.reason is not Reason.GROUP_EXHAUSTED:
+            self._pacer.charge(candidate.id, self._last[1])
+        elif decision.reason is Reason.BUDGET_EXHAUSTED:
             self._pacer.refuse()
 
     def release(self, candidate: Candidate, decision: Decision) -> None:

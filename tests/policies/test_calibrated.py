@@ -302,6 +302,21 @@ def test_live_within_a_hard_cap() -> None:
     )  # room is kept for draws, and the last proposals are few
 
 
+def test_another_process_has_other_draws() -> None:
+    """What a policy would have drawn itself is no refusal of the budget."""
+    deciding, following = (Calibrated(0.2, warmup=20, seed=seed) for seed in (1, 2))
+    for r in make_stream("homogeneous", 2000, 0):
+        candidate = Candidate(r.id, r.signals, r.cost_estimate)
+        decision = deciding.decide(candidate)
+        following.decide(candidate)
+        for policy in (deciding, following):
+            policy.observe(candidate, decision)
+            if decision.verify:
+                verdict = Verdict.FAILED if r.error else Verdict.PASSED
+                policy.update(candidate, decision, Outcome(verdict, cost=r.cost))
+    assert deciding.state()["pace"] == following.state()["pace"]
+
+
 # -- propensities ---------------------------------------------------------------------------------
 
 
