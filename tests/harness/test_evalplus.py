@@ -136,7 +136,7 @@ def test_a_sandbox_runs_the_whole_solution_and_nothing_else(tmp_path: Path) -> N
 
 ENDLESS = "import time\nwhile True:\n    time.sleep(1)\n"
 KILLING = """import ctypes, os, time
-time.sleep(0.5)
+time.sleep(0.1)
 ctypes.CDLL(None).kill(os.getppid(), 9)
 """
 
