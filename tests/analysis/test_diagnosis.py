@@ -333,9 +333,9 @@ def test_the_odds_of_a_long_file_are_from_all_parts_of_it(monkeypatch: pytest.Mo
     taken: list[list[str]] = []
 
     class Noted(Evidence):
-        def __init__(self, table: RecordTable) -> None:
+        def __init__(self, table: RecordTable, *, warmup: int) -> None:
             taken.append(list(table.ids))
-            super().__init__(table)
+            super().__init__(table, warmup=warmup)
 
     monkeypatch.setattr("gatekeeper.analysis.diagnosis.odds.MOST", 400)
     monkeypatch.setattr("gatekeeper.analysis.diagnosis.odds.Evidence", Noted)

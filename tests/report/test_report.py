@@ -375,11 +375,12 @@ def test_the_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     count(jsonl, "_open")
     count(sqlite3, "connect")
-    count(SQLiteLog, "rows")
+    count(SQLiteLog, "stored")
     report(lines)
     assert calls == {"_open": 1}
     report(tmp_path / "run.db")
-    assert calls == {"_open": 1, "connect": 1, "rows": 1}
+    # All events, then those of the outputs that the page shows.
+    assert calls == {"_open": 1, "connect": 1, "stored": 2}
 
 
 def test_external_verdicts_are_kept_apart(tmp_path: Path) -> None:
