@@ -10,7 +10,7 @@ import numpy as np
 
 from gatekeeper.types import FloatArray
 
-__all__ = ["BudgetPacer", "keep_latest", "propensity_at"]
+__all__ = ["BudgetPacer", "propensity_at"]
 
 LEAD, LAST = 5.0, 15.0  # verifications to be ahead by in the end, among so many candidates, ...
 UNSURE = 1.0  # ... and both by as many as these standard errors of the cap would pay for
@@ -20,7 +20,7 @@ SMOOTH, SMOOTH_VERIFIED = 50, 5  # candidates plus verifications over which a ga
 SLOWEST = 0.3  # of the rate that lasts to the end: one huge cost must not stop everything
 TIE = 1e-6  # values this close, relatively, are ties, which are drawn at random
 DOUBLINGS = 60  # of what a refusal subtracts: more than any account holds
-PENDING = 10_000  # verifications under way, or released, whose expected cost is kept: the latest
+PENDING = 10_000  # verifications under way whose expected cost is kept: the latest ones
 
 
 class BudgetPacer:
@@ -67,7 +67,6 @@ class BudgetPacer:
         self._expected = self._missed = 0.0  # of these, Σ e² and Σ (c - e)²
         self._costliest = 0.0
         self._pending: dict[str, float] = {}  # id -> expected cost, latest last
-        self._released: dict[str, float] = {}  # the same, of those that ended without a verdict
         self._values = [0.0]  # of recent candidates, descending
         self._shares = [1.0]  # cumulative share of their cost
 
@@ -96,23 +95,14 @@ class BudgetPacer:
 
     def charge(self, id_: str, cost: float) -> None:
         """Charge the expected cost of a verification that begins."""
-        keep_latest(self._pending, id_, cost)
+        self._pending[id_] = cost
         self._spent += cost
         self._refusals = 0
-
-    def release(self, id_: str) -> None:
-        """Give back the expected cost of a verification that ended without a verdict."""
-        if id_ in self._pending:
-            expected = self._pending.pop(id_)
-            self._spent -= expected
-            keep_latest(self._released, id_, expected)
+        if len(self._pending) > PENDING:
+            del self._pending[next(iter(self._pending))]
 
     def settle(self, id_: str, cost: float) -> None:
-        """Replace the expected cost by the true one. Ignored for an id that was not charged; one
-        that was released has been verified again.
-        """
-        if id_ in self._released:
-            self.charge(id_, self._released.pop(id_))
+        """Replace the expected cost by the true one. Ignored for an id that was not charged."""
         if id_ in self._pending:
             expected = self._pending.pop(id_)
             more = cost - expected
@@ -176,7 +166,6 @@ class BudgetPacer:
             "errors": [self._squares, self._settled, self._expected, self._missed],
             "costliest": self._costliest,
             "pending": dict(self._pending),
-            "released": dict(self._released),
             "values": list(self._values),
             "shares": list(self._shares),
         }
@@ -187,15 +176,8 @@ class BudgetPacer:
         self._refusals = state["refusals"]
         self._squares, self._settled, self._expected, self._missed = state["errors"]
         self._costliest = state["costliest"]
-        self._pending, self._released = dict(state["pending"]), dict(state["released"])
+        self._pending = dict(state["pending"])
         self._values, self._shares = list(state["values"]), list(state["shares"])
-
-
-def keep_latest(costs: dict[str, float], id_: str, cost: float) -> None:
-    """Add the cost of a verification, and drop the earliest one if there are too many."""
-    costs[id_] = cost
-    if len(costs) > PENDING:
-        del costs[next(iter(costs))]
 
 
 def propensity_at(value: float, price: float) -> float:

@@ -148,10 +148,6 @@ class Calibrated:
         elif decision.reason is Reason.BUDGET_EXHAUSTED:
             self._pacer.refuse()
 
-    def release(self, candidate: Candidate, decision: Decision) -> None:
-        """Give back the expected cost of a verification that ended without a verdict."""
-        self._pacer.release(candidate.id)
-
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.error is None:
             return

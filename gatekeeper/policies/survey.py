@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.budget import Unit
-from gatekeeper.policies.budget_pacer import BudgetPacer, keep_latest
+from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.policies.descriptor import Goal, Learns, Need
 from gatekeeper.stats.error_model import KNOWN, RECENT, raw_of
 from gatekeeper.stats.raw_table import Raw, RawTable
@@ -79,8 +79,7 @@ class Survey:
         self._model: SpreadModel | None = None
         self._next_fit = ENOUGH
         self._seen = self._labels = 0
-        self._mass = 0.0  # Σ of the propensities so far, less the draws that were given back
-        self._released: dict[str, float] = {}  # id -> 1.0, of the latest of these
+        self._mass = 0.0  # Σ of the propensities so far
         counted = unit == "verifications"
         self._pacer = None if counted else BudgetPacer(self.beta, self.horizon, spare=True)
         self._costs = [0.0, 0.0]  # of verifications settled: Σ ĉ, Σ c
@@ -113,18 +112,9 @@ class Survey:
         elif self._pacer is not None and decision.reason is Reason.BUDGET_EXHAUSTED:
             self._pacer.refuse()
 
-    def release(self, candidate: Candidate, decision: Decision) -> None:
-        """Give the budget of a verification without a verdict back to the draws to come."""
-        if self._pacer is not None:
-            self._pacer.release(candidate.id)
-        elif decision.reason is not Reason.EXPLORE:  # a draw beside these is not among them
-            self._mass -= 1.0
-            keep_latest(self._released, candidate.id, 1.0)
-
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.grade is None:
             return
-        self._mass += self._released.pop(candidate.id, 0.0)  # it was verified again
         self._labels += 1
         if decision.reason is not Reason.FORCED:
             self._known.append((raw_of(candidate), outcome.grade))
@@ -148,7 +138,7 @@ class Survey:
             return round(min(max(p, self.beta / 2.0), most), 12)
         left = draws_within(self.beta, self.horizon) - self._mass
         to_come = self.horizon - self._seen
-        equal = min(left / to_come, 1.0)  # above 1 where much was given back near the end
+        equal = left / to_come
         # Every later output keeps a propensity above 0, and none gets 1 unless all do.
         most = min(left / (1.0 + (to_come - 1) / 4.0), (1.0 + equal) / 2.0)
         return round(max(min(_tilted(equal, relative), most), 0.0), 12)
@@ -171,7 +161,6 @@ class Survey:
             "labels": self._labels,
             "next_fit": self._next_fit,
             "mass": self._mass,
-            "released": dict(self._released),
             "costs": list(self._costs),
             "pacer": None if self._pacer is None else self._pacer.state(),
             "draws": self._draws.state(),
@@ -183,7 +172,6 @@ class Survey:
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._labels, self._mass = state["seen"], state["labels"], state["mass"]
         self._next_fit, self._costs = state["next_fit"], list(state["costs"])
-        self._released = dict(state["released"])
         if self._pacer is not None:
             self._pacer.restore(state["pacer"])
         self._draws.restore(state["draws"])
