@@ -34,15 +34,6 @@ class Fingerprint:
             verifier=None if verifier is None else _described(verifier),
         )
 
-    @classmethod
-    def of_data(cls, data: Mapping[str, Any]) -> Fingerprint:
-        return cls(
-            models=tuple(data["models"]),
-            prompt_template=data["prompt_template"],
-            verifier=data["verifier"],
-            signals=data["signals"],
-        )
-
     def data(self) -> dict[str, Any]:
         """JSON values, for the log."""
         return asdict(self) | {"models": list(self.models)}
