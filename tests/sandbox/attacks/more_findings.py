@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
 
+from attacks.claims import RAISES
 from attacks.program import Program, pair, shape
 
 __all__ = ["MORE_FINDINGS"]
@@ -57,14 +58,6 @@ forged(
 
 # --- an exception class of the candidate's that catches assertions, under another name ---
 
-RAISES = """
-class Low(Exception):
-    pass
-def f(x):
-    if x < 0:
-        raise Low(x)
-    return x
-"""
 LENIENT = "Low = Exception\ndef f(x):\n    return x\n"
 for name, test in {
     "a variable": """
