@@ -15,7 +15,7 @@ from gatekeeper.gate import VerificationGate
 from gatekeeper.limits import MAX_ID, is_id
 from gatekeeper.types.quick_init import quick_init
 
-__all__ = ["CallSettings", "Verify", "settings_of", "with_settings"]
+__all__ = ["CallSettings", "Verify", "outputs_requested", "settings_of", "with_settings"]
 
 Verify = Literal["auto", "always", "never"]
 _VERIFY, _SCOPES = get_args(Verify), get_args(Scope)
@@ -89,3 +89,9 @@ def settings_of(gate: VerificationGate, given: Any) -> CallSettings:
     except TypeError:
         names = ", ".join(f.name for f in fields(CallSettings))
         raise BadInputError(f"gatekeeper={given!r:.80}: a dict of {names} is needed") from None
+
+
+def outputs_requested(body: Mapping[str, Any]) -> int:
+    """How many outputs a request asks for: its `n`, or 1 where that is no whole number."""
+    n = body.get("n")
+    return n if type(n) is int else 1

@@ -21,7 +21,11 @@ from typing import Any
 from openai import APIResponse, APIStatusError, AsyncAPIResponse, AsyncOpenAI
 
 from gatekeeper.adapters.openai.attachment import Attachment, attach
-from gatekeeper.adapters.openai.call_settings import CallSettings, settings_of
+from gatekeeper.adapters.openai.call_settings import (
+    CallSettings,
+    outputs_requested,
+    settings_of,
+)
 from gatekeeper.adapters.openai.logprobs import PARAMETERS, refuses_logprobs
 from gatekeeper.adapters.openai.observer import ResponseObserver
 from gatekeeper.errors import BadInputError
@@ -80,7 +84,7 @@ class _Exchange:
         self._body, self._extra = dict(options.json_data or {}), dict(options.extra_json or {})
         given = self._extra.pop("gatekeeper", {})
         sent = {**self._body, **self._extra}
-        self._n = sent["n"] if type(sent.get("n")) is int else 1
+        self._n = outputs_requested(sent)
         self._client, self._path, self._model = client, path, str(sent.get("model"))
         self._attachment = Attachment()
         self._found: list[Generation | Undecided] | Exception | None = None  # in the answer

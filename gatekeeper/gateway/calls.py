@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from gatekeeper.adapters.openai.call_settings import CallSettings
+from gatekeeper.adapters.openai.call_settings import CallSettings, outputs_requested
 from gatekeeper.errors import BadInputError
 from gatekeeper.gateway.codings import CodingError, decoded
 from gatekeeper.gateway.json_edit import with_members
@@ -59,8 +59,7 @@ class Call:
     @property
     def n(self) -> int:
         """How many outputs are requested."""
-        n = self._value.get("n")
-        return n if isinstance(n, int) else 1
+        return outputs_requested(self._value)
 
     def body(self, *, plain: bool = False) -> bytes:
         """The body for the upstream; `plain`: without requests for log-probabilities by the

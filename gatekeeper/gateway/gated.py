@@ -192,9 +192,7 @@ class GatedCalls:
             raise
         except (asyncio.CancelledError, ConnectionError):  # the caller has left
             if not ended and reader.is_complete(call.n):
-                await self._decide(
-                    call, lambda: self.outputs.of_stream(reader, call.settings), None
-                )
+                await self._decide_stream(call, reader)
             raise
         finally:
             self.metrics.answered(call.endpoint, answer.status)
@@ -224,17 +222,19 @@ class GatedCalls:
         self, call: Call, reader: StreamReader, frames: Frames, last: bytes
     ) -> Sequence[bytes]:
         """Decide on a stream's outputs: the comment with the result, and the last frame."""
-        settings = call.settings
-        decided = await self._decide(call, lambda: self.outputs.of_stream(reader, settings), None)
+        decided = await self._decide_stream(call, reader)
         if call.waits:
             await self.outputs.verdicts(decided)
-        comment = results.comment(str(settings.id), decided)
+        comment = results.comment(str(call.settings.id), decided)
         if not frames.have_ids:
             comment += b"\n"
         if call.blocks and (wrong := _wrong(decided)):
             error = envelope(422, "verification_failed", wrong)
             return comment, b"event: error\ndata: " + error + b"\n\n"
         return comment, last
+
+    async def _decide_stream(self, call: Call, reader: StreamReader) -> list[Decided]:
+        return await self._decide(call, lambda: self.outputs.of_stream(reader, call.settings), None)
 
 
 def _is_success(answer: aiohttp.ClientResponse) -> bool:
