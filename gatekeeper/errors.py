@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -73,6 +72,8 @@ def install_command(extra: str) -> str:
     It names those packages, so that it works however gatekeeper itself was installed: from a clone,
     a wheel or an index.
     """
+    from importlib.metadata import PackageNotFoundError, requires  # slow to import
+
     try:
         needed = requires("llm-gatekeeper") or []
     except PackageNotFoundError:  # a checkout on the path

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import iscoroutinefunction
 from numbers import Real
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.plug_ins import plug_ins
 from gatekeeper.protocols import AsyncVerifier, Verifier
 from gatekeeper.types import Generation, Outcome, Verdict
 
@@ -29,6 +29,7 @@ __all__ = [
     "verifier_names",
 ]
 
+_GROUP = "gatekeeper.verifiers"
 # Loaded on first use: importing gatekeeper starts no pool and needs no extra.
 _BUILT_IN = {
     "docker": "gatekeeper.sandbox:DockerSandbox",
@@ -39,7 +40,7 @@ _BUILT_IN = {
 
 def verifier_names() -> list[str]:
     """The names for `make_verifier`: built-in verifiers and those of installed plug-ins."""
-    return sorted({*_BUILT_IN, *(e.name for e in entry_points(group="gatekeeper.verifiers"))})
+    return sorted({*_BUILT_IN, *plug_ins(_GROUP)})
 
 
 def make_verifier(name: str) -> Verifier:
@@ -59,7 +60,7 @@ def make_verifier(name: str) -> Verifier:
         module, _, attribute = _BUILT_IN[name].partition(":")
         verifier: Verifier = getattr(import_module(module), attribute)()
         return verifier
-    for entry in entry_points(group="gatekeeper.verifiers", name=name):
+    if entry := plug_ins(_GROUP).get(name):
         plugged: Verifier = entry.load()()
         return plugged
     raise BadInputError(

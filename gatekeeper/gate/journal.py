@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from importlib import metadata
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -161,6 +160,8 @@ def code_fingerprint() -> str | None:
     files = sorted(folder.rglob("*.py"))
     if not files or max(file.stat().st_ctime for file in files) >= _LOADED:
         return None
+    from importlib import metadata  # slow to import
+
     code = sha256(f"{platform.python_version()} {platform.machine()}".encode())
     for package in ("numpy", "scipy"):
         with suppress(metadata.PackageNotFoundError):

@@ -11,12 +11,12 @@ or any callable that takes `beta` and, as a keyword, `seed`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
 from gatekeeper.budget import Unit
 from gatekeeper.errors import BadInputError
+from gatekeeper.plug_ins import plug_ins
 from gatekeeper.policies.calibrated import Calibrated
 from gatekeeper.policies.cst import CST
 from gatekeeper.policies.cst_memory import CSTMemory
@@ -67,12 +67,12 @@ def built_in() -> list[PolicyDescriptor]:
 def policy_names() -> list[str]:
     """Names of the live policies that find errors, sorted: built-in ones and installed plug-ins."""
     live = {policy.name for policy in built_in() if not policy.replay_only}
-    return sorted(live | set(_plug_ins()))
+    return sorted(live | set(plug_ins(GROUP)))
 
 
 def replay_names() -> list[str]:
     """Names of the policies that find errors in a replay: built-in ones, then plug-ins."""
-    return list(dict.fromkeys([policy.name for policy in BUILT_IN] + sorted(_plug_ins())))
+    return list(dict.fromkeys([policy.name for policy in BUILT_IN] + sorted(plug_ins(GROUP))))
 
 
 def describe_policy(name: str) -> PolicyDescriptor:
@@ -86,7 +86,7 @@ def describe_policy(name: str) -> PolicyDescriptor:
     for policy in (*BUILT_IN, Survey):
         if policy.name == name:
             return PolicyDescriptor.of(name, policy)
-    for entry in entry_points(group=GROUP, name=name):
+    if entry := plug_ins(GROUP).get(name):
         return PolicyDescriptor.of(name, entry.load())
     only = {policy.name for policy in built_in() if policy.replay_only}
     live = ", ".join(known for known in replay_names() if known not in only)
@@ -140,7 +140,3 @@ def make_policy(
     if horizon is not None:
         stream |= {"horizon": horizon, "calibration": max(horizon - warmup, 0) // 2}
     return policy.build(beta, seed=seed, stream=stream, options=options)
-
-
-def _plug_ins() -> list[str]:
-    return [entry.name for entry in entry_points(group=GROUP)]
