@@ -45,7 +45,6 @@ STYLE: dict[Any, Any] = {
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
     "axes.titlecolor": INK,
-    "figure.constrained_layout.use": True,
     "figure.dpi": 100,
     "font.family": "sans-serif",
     "font.size": 10,
@@ -99,14 +98,16 @@ def new_figure(width: float, height: float) -> Figure:
     """An empty figure; size in inches. It has its own canvas (Agg): no window, no global state."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height))
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def legend_above(figure: Figure, *, columns: int) -> None:
     """The legend, and then the final layout: it would change in the last bits with each file that
-    is written in another resolution."""
+    is written in another resolution, and be computed again for each."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside upper left", ncols=columns)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    layout = figure.get_layout_engine()
+    assert layout is not None
+    layout.execute(figure)
+    figure.set_layout_engine(None)
