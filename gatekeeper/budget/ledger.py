@@ -50,6 +50,13 @@ class Ledger:
         The reservation for one verification, in the budget's unit.
     explore
         Probability, in [0, 1], with which a candidate is drawn whatever the policy proposes.
+
+    Attributes
+    ----------
+    holds
+        The reservations, by id.
+    released
+        Those that were released, which may be made again.
     """
 
     reachable = True  # whether the shared budget could be reached; see `SharedLedger`
@@ -66,8 +73,8 @@ class Ledger:
             startup = 0.0 if exact else max_cost
         self._startup = _ticks(startup)
         self._is_fixed_price = budget.unit == "verifications" or budget.fraction == 1.0
-        self._holds: dict[str, Hold] = {}
-        self._released: dict[str, Hold] = {}  # not verified: may be reserved again
+        self.holds: dict[str, Hold] = {}
+        self.released: dict[str, Hold] = {}
         self._spent = {False: 0, True: 0}  # by account: of the warm-up?
         self._held = {False: 0, True: 0}
         self.groups = GroupAccounts(budget.groups, TICKS)
@@ -102,7 +109,7 @@ class Ledger:
     @property
     def reserved(self) -> int:
         """Reservations held, of both accounts."""
-        return len(self._holds)
+        return len(self.holds)
 
     @property
     def overrun(self) -> float:
@@ -181,7 +188,7 @@ class Ledger:
         """Whether there was room; then it is held."""
         if self.left(warmup=hold.warmup) < 0 or self.group_room(hold.groups) < 0:
             return False
-        self._holds[id_] = hold
+        self.holds[id_] = hold
         self._held[hold.warmup] += hold.amount
         self.groups.hold(hold.groups, hold.amount)
         return True
@@ -194,19 +201,19 @@ class Ledger:
 
     def can_reserve_again(self, id_: str) -> bool:
         """The result that `reserve_again` would have. Changes nothing."""
-        hold = self._released[id_]
+        hold = self.released[id_]
         return self.left(warmup=hold.warmup) >= 0 and self.group_room(hold.groups) >= 0
 
     def reserve_again(self, id_: str) -> bool:
         """Reserve for a candidate whose reservation was released."""
-        if not self.reserve(id_, self._released[id_]):
+        if not self.reserve(id_, self.released[id_]):
             return False
-        del self._released[id_]
+        del self.released[id_]
         return True
 
     def charge(self, id_: str, cost: float) -> float:
         """The charge that `settle` would make for a verification of this cost. Changes nothing."""
-        hold = self._holds[id_]
+        hold = self.holds[id_]
         return min(_cost_ticks(cost, hold), hold.amount) / TICKS
 
     def settle(self, id_: str, cost: float) -> float:
@@ -214,7 +221,7 @@ class Ledger:
 
         A cost that cannot be charged is charged as the whole reservation.
         """
-        hold = self._holds.pop(id_)
+        hold = self.holds.pop(id_)
         ticks = _cost_ticks(cost, hold)
         charge = min(ticks, hold.amount)
         self._overrun += ticks - charge
@@ -232,7 +239,7 @@ class Ledger:
 
     def release(self, id_: str) -> None:
         """Give a reservation back."""
-        hold = self._released[id_] = self._holds.pop(id_)
+        hold = self.released[id_] = self.holds.pop(id_)
         self._held[hold.warmup] -= hold.amount
         self.groups.hold(hold.groups, -hold.amount)
 
@@ -249,8 +256,8 @@ class Ledger:
         """A snapshot of values that `json` takes."""
         return {
             "seen": [self.seen, self._warmup_seen],
-            "holds": dict(self._holds),
-            "released": dict(self._released),
+            "holds": dict(self.holds),
+            "released": dict(self.released),
             "spent": [self._spent[False], self._spent[True]],
             "held": [self._held[False], self._held[True]],
             "groups": self.groups.state(),
@@ -263,8 +270,8 @@ class Ledger:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a snapshot that `state` of an equal ledger returned."""
         self.seen, self._warmup_seen = state["seen"]
-        self._holds = {id_: _hold_of(hold) for id_, hold in state["holds"].items()}
-        self._released = {id_: _hold_of(hold) for id_, hold in state["released"].items()}
+        self.holds = {id_: _hold_of(hold) for id_, hold in state["holds"].items()}
+        self.released = {id_: _hold_of(hold) for id_, hold in state["released"].items()}
         self.groups.restore(state["groups"])
         self._spent = dict(zip((False, True), state["spent"], strict=True))
         self._held = dict(zip((False, True), state["held"], strict=True))

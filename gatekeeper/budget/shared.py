@@ -139,13 +139,13 @@ class SharedLedger(Ledger):
             if names and not self._leases.reserve(names):  # `left` has seen to it
                 return False
             self._leased[id_] = names
-        self._holds[id_] = hold
+        self.holds[id_] = hold
         self._held[hold.warmup] += hold.amount
         self.groups.hold(hold.groups, hold.amount)
         return True
 
     def settle(self, id_: str, cost: float) -> float:
-        warmup, base = self._holds[id_].warmup, self._base
+        warmup, base = self.holds[id_].warmup, self._base
         before = self._spent[warmup]
         charge = super().settle(id_, cost)
         if self._leases is not None and (names := self._leased.pop(id_, None)) is not None:

@@ -17,7 +17,7 @@ from gatekeeper.errors import LogError
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction, _RefusedError, _UnreadError
-from gatekeeper.log import Event, JointLog, Log, SnapshotLog
+from gatekeeper.log import Decided, Event, JointLog, Log, SnapshotLog
 from gatekeeper.types import SharedStatus
 
 __all__ = ["Journal", "code_fingerprint"]
@@ -118,9 +118,14 @@ class Journal:
             self._joint.sync()
 
     def events(self, id_: str) -> Iterator[Event]:
-        """Those of one output. If they cannot be read, the gate can go on."""
+        """Those of one output, its decision first. If they cannot be read, the gate can go on."""
         try:
-            yield from self._log.events(id_)
+            events = self._log.events(id_)
+            first = next(events, None)
+            if not isinstance(first, Decided):  # the snapshot knew of it
+                raise LogError(f"the log has no decision on id={id_!r} any more: it was edited")
+            yield first
+            yield from events
         except LogError as error:
             raise _UnreadError(str(error)) from error
 

@@ -16,6 +16,7 @@ from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction
 from gatekeeper.log import JointLog, Log, MemoryLog, PostgresRun, open_log
+from gatekeeper.log.decoding import named
 from gatekeeper.protocols import Policy
 
 __all__ = ["open_lifecycle"]
@@ -69,14 +70,15 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
                 "draws": {"rate": given.epsilon},  # also by `warmup`, which an instance ignores
             },
         )
-        resume(
-            journal,
-            state,
-            admission,
-            on_drift=given.reaction,
-            fingerprint=given.fingerprint(),
-            joint=given.shared,
-        )
+        with named("of this gate"):
+            resume(
+                journal,
+                state,
+                admission,
+                on_drift=given.reaction,
+                fingerprint=given.fingerprint(),
+                joint=given.shared,
+            )
         if isinstance(ledger, SharedLedger) and isinstance(log, JointLog):
             ledger.share(log.leases, log.flush_unless_writing)
     except BaseException:

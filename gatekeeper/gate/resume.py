@@ -93,6 +93,8 @@ def resume(
 
     Raises
     ------
+    EventError
+        As `GateState.apply`.
     LogMismatchError
         If this policy decides differently from the log, or `on_drift` differs.
     """
@@ -112,7 +114,7 @@ def resume(
                 models[model] = None
             if joint:
                 admission.follow(event.candidate)
-            else:
+            elif not state.has_decided(event.id):  # else `apply` raises
                 event = _decided_again(event, admission)
         state.apply(event)
     before = state.fingerprint

@@ -23,7 +23,7 @@ from gatekeeper.log.events import (
     Released,
     WarmupRepeated,
 )
-from gatekeeper.log.fold import LogState, Output
+from gatekeeper.log.fold import LogState, Output, misplaced
 from gatekeeper.log.json_values import outcome_data, outcome_of
 from gatekeeper.log.stored import StoredDecision, StoredFingerprint, StoredOutcome
 from gatekeeper.protocols import ObservingPolicy, Policy
@@ -100,8 +100,9 @@ class GateState(LogState):
                 if decision.verify:
                     self.decided[candidate.id] = event
             case Learned():
-                output = self.outputs[event.id]
-                assert output.outcome is not None
+                output = self.outputs.get(event.id)
+                if output is None or output.outcome is None or output.reserved:
+                    raise misplaced(event, "no verdict waits to be learned from")
                 self.decider.update(output.candidate, output.decision, output.outcome)
                 del self.outputs[event.id], self.decided[event.id]
             case FingerprintChanged():
@@ -122,6 +123,9 @@ class GateState(LogState):
                     self.guard.drift(event.why)
             case _:
                 super().apply(event)
+
+    def has_decided(self, id_: str) -> bool:
+        return id_ in self.ids
 
     def advance(self, event: Event) -> list[Event]:
         """Apply an event of a live call, and what follows from it: a change of policy health, or

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, get_args
 
 import msgspec
@@ -12,15 +13,17 @@ import msgspec
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.log.events import Event
 
-__all__ = ["EventError", "decode", "decoded", "event_of", "parsed"]
+__all__ = ["EventError", "decode", "decoded", "event_of", "named", "parsed"]
 
 _CLASSES: Mapping[str, type[Event]] = {event.kind: event for event in get_args(Event)}
 _DECODERS = {kind: msgspec.json.Decoder(event.stored) for kind, event in _CLASSES.items()}
-_from_json = json.JSONDecoder().decode
+_from_json = json.loads  # of bytes, too, which an edited file may have
 
 
 class EventError(LogError):
-    """One event of a log cannot be read. The message does not name the log."""
+    """One event of a log cannot be read, or does not follow from those before it. The message does
+    not name the log.
+    """
 
 
 def decode(kind: str, id_: str, text: str) -> Event:
@@ -71,12 +74,18 @@ def parsed(kind: str, id_: str, text: str) -> Any:
 
 def decoded(rows: Iterable[tuple[str, str, str]], log: object) -> Iterator[Event]:
     """The events of rows. `log` is its name, for the message of a LogError."""
-    for kind, id_, text in rows:
-        try:
-            event = decode(kind, id_, text)
-        except EventError as e:
-            raise LogError(f"log {log} cannot be read: {e}") from e
-        yield event
+    with named(log):
+        for kind, id_, text in rows:
+            yield decode(kind, id_, text)
+
+
+@contextmanager
+def named(log: object) -> Iterator[None]:
+    """Names the log in the message of an EventError, which becomes a LogError."""
+    try:
+        yield
+    except EventError as e:
+        raise LogError(f"log {log} cannot be read: {e}") from e
 
 
 def _parsed_by_json(kind: str, id_: str, text: str, stored: type) -> Any:

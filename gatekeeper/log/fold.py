@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, assert_never
 
 from gatekeeper.budget import Ledger
+from gatekeeper.log.decoding import EventError
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -35,7 +36,11 @@ from gatekeeper.types import (
     Verdict,
 )
 
-__all__ = ["LogState", "Output"]
+__all__ = ["UNDECIDED", "LogState", "Output", "decision_in", "misplaced"]
+
+UNDECIDED = "no decision on this output comes before it"
+_NOT_RESERVED = "no budget is reserved for this output at this point"
+_NOT_RELEASED = "no reservation of this output has been released before it"
 
 
 @dataclass(slots=True, eq=False)
@@ -52,9 +57,15 @@ class Output:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Self:
-        """The output of these events, of which the first is `Decided`."""
-        decided, *later = events
-        assert isinstance(decided, Decided)
+        """The output of these events, of which the first is `Decided`.
+
+        Raises
+        ------
+        EventError
+            For others.
+        """
+        first, *later = events
+        decided = decision_in(first)
         output = cls(
             decided.candidate, decided.decision, decided.phase, reserved=decided.decision.verify
         )
@@ -126,11 +137,20 @@ class LogState:
         self.verdicts = dict.fromkeys(Verdict, 0)
 
     def apply(self, event: Event) -> None:
-        """Change the state by what happened."""
+        """Change the state by what happened.
+
+        Raises
+        ------
+        EventError
+            For an event that cannot follow from those before, as in a log that was edited or lacks
+            rows. Nothing has changed then.
+        """
         match event:
             case Decided():
                 self._decided(event.candidate, event.decision, event.phase, event.warmup)
             case Settled():
+                if event.id not in self.ledger.holds:
+                    raise misplaced(event, _NOT_RESERVED)
                 self.ledger.settle(event.id, event.taken)
                 output = self.outputs[event.id]
                 output.apply(event)
@@ -144,14 +164,20 @@ class LogState:
             case Learned():
                 pass
             case Released():
+                if event.id not in self.ledger.holds:
+                    raise misplaced(event, _NOT_RESERVED)
                 self.ledger.release(event.id)
                 if event.outcome is not None:
                     self.verdicts[event.outcome.verdict] += 1
                 self.outputs[event.id].apply(event)
             case ReservedAgain():
+                if event.id not in self.ledger.released:
+                    raise misplaced(event, _NOT_RELEASED)
                 self.ledger.reserve_again(event.id)
                 self.outputs[event.id].apply(event)
             case ExternalVerdict():
+                if self.has_decided(event.id) is False:
+                    raise misplaced(event, UNDECIDED)
                 self.external_verdicts += 1
                 if event.id in self.outputs:
                     self.outputs[event.id].apply(event)
@@ -166,7 +192,13 @@ class LogState:
             case _:
                 assert_never(event)
 
+    def has_decided(self, id_: str) -> bool | None:
+        """Whether the output has been decided on; None: it is not open, and no others are kept."""
+        return True if id_ in self.outputs else (False if self.keeps_all else None)
+
     def _decided(self, candidate: Candidate, decision: Decision, phase: str, warmup: bool) -> None:
+        if self.has_decided(candidate.id):
+            raise EventError(f"event 'decided' of id={candidate.id!r:.80} decides on it again")
         hold = self.ledger.see(candidate.cost_estimate, warmup=warmup, groups=candidate.groups)
         if decision.verify:
             self.ledger.reserve(candidate.id, hold)
@@ -182,3 +214,24 @@ class LogState:
         self.missing_signal += missing
         if not warmup and decision.score != decision.score:
             self.unscored += missing or decision.reason is Reason.MISSING_SIGNAL
+
+
+def decision_in(first: Event) -> Decided:
+    """The first event of an output, which is its decision.
+
+    Raises
+    ------
+    EventError
+        For another event.
+    """
+    if not isinstance(first, Decided):
+        raise misplaced(first, UNDECIDED)
+    return first
+
+
+def misplaced(event: Event, why: str) -> EventError:
+    """The error for an event that cannot follow from those before it."""
+    return EventError(
+        f"event {event.kind!r} of id={event.id!r:.80} cannot be applied: {why}; rows were "
+        "removed, added or changed after the gate wrote them"
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.errors import BadInputError, LogError, MissingDependencyError
+from gatekeeper.log.decoding import named
 from gatekeeper.log.events import Decided, FingerprintChanged, HealthChanged
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.log.opening import open_log
@@ -160,19 +161,21 @@ def read_run(path: str | Path | PostgresRun, *, texts: bool = True) -> Run:
     Raises
     ------
     LogError
-        For a file that is not a log, or has no settings of a gate.
+        For a file that is not a log, or has no settings of a gate, and for events that a gate
+        cannot have written.
     """
     changes = []
     generations: dict[str, Generation] = {}
     with open_log(path, read_only=True) as log:
         settings = log.settings()
         state = LogState(fresh_ledger(settings, path))
-        for event in log.events():
-            state.apply(event)
-            if isinstance(event, HealthChanged):
-                changes.append(HealthChange(state.ledger.seen, event.health, event.why))
-            elif texts and isinstance(event, Decided):
-                generations[event.id] = event.generation
+        with named(repr(str(path))):
+            for event in log.events():
+                state.apply(event)
+                if isinstance(event, HealthChanged):
+                    changes.append(HealthChange(state.ledger.seen, event.health, event.why))
+                elif texts and isinstance(event, Decided):
+                    generations[event.id] = event.generation
     return Run(
         settings,
         state.ledger,

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.budget import Ledger, Unit
-from gatekeeper.errors import LogError
-from gatekeeper.log.decoding import EventError, event_of, parsed
+from gatekeeper.log.decoding import event_of, named, parsed
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -28,7 +27,7 @@ from gatekeeper.log.events import (
     candidate_of,
     decision_of,
 )
-from gatekeeper.log.fold import LogState, Output
+from gatekeeper.log.fold import UNDECIDED, LogState, Output, decision_in, misplaced
 from gatekeeper.log.json_values import number_of
 from gatekeeper.log.opening import open_log
 from gatekeeper.log.place import PostgresRun
@@ -156,18 +155,16 @@ def read_table(path: str | Path | PostgresRun, *, wrong_rows: int = 0) -> RunTab
     with open_log(path, read_only=True) as log:
         settings = log.settings()
         state = _TableState(fresh_ledger(settings, path))
-        try:
+        with named(repr(str(path))):
             for kind, id_, text in log.stored():
                 data = parsed(kind, id_, text)
                 if kind == Decided.kind:
                     state.take_decision(id_, data)
                 else:
                     state.apply(event_of(kind, id_, data))
-        except EventError as e:
-            raise LogError(f"log {str(path)!r} cannot be read: {e}") from e
-        table = state.table(settings)
-        first = np.flatnonzero(table.wrong)[:wrong_rows].tolist()
-        return replace(table, wrong_rows=_rows(log, [table.ids[i] for i in first]))
+            table = state.table(settings)
+            first = np.flatnonzero(table.wrong)[:wrong_rows].tolist()
+            return replace(table, wrong_rows=_rows(log, [table.ids[i] for i in first]))
 
 
 def _rows(log: SQLiteLog | PostgresLog, ids: Collection[str]) -> tuple[dict[str, Any], ...]:
@@ -177,9 +174,7 @@ def _rows(log: SQLiteLog | PostgresLog, ids: Collection[str]) -> tuple[dict[str,
         found[event.id].append(event)
     rows = []
     for events in found.values():
-        decided = events[0]
-        assert isinstance(decided, Decided)
-        rows.append(row_of(Output.of(events), decided.generation))
+        rows.append(row_of(Output.of(events), decision_in(events[0]).generation))
     return tuple(rows)
 
 
@@ -259,10 +254,12 @@ class _TableState(LogState):
                 self._conclude(self._places[id_], outcome, external=output.external)
                 if outcome.error is None:
                     why = outcome.detail or "it did not say why"
-        if self._external:
+        if external_left := dict(self._external):
             for place, id_ in enumerate(self._ids):
-                if id_ in self._external:
-                    self._conclude(place, self._external[id_], external=True)
+                if (given := external_left.pop(id_, None)) is not None:
+                    self._conclude(place, given, external=True)
+        for id_, given in external_left.items():
+            raise misplaced(ExternalVerdict(id_, given), UNDECIDED)
         n = len(self._ids)
         reason, selected, scored, missing = _columns(self._codes, 4).copy()
         verdict, external = np.full((2, n), [[NO_VERDICT], [False]], dtype=np.int8)

@@ -8,6 +8,7 @@ from time import perf_counter, sleep
 
 from gatekeeper.errors import LogError
 from gatekeeper.log import Decided, FollowedLog, Log, PostgresRun, open_log
+from gatekeeper.log.decoding import named
 from gatekeeper.log.place import place_of
 from gatekeeper.log.run import fresh_ledger
 from gatekeeper.log.sqlite_file import identity
@@ -80,12 +81,13 @@ class Follower:
             self._begin(self._opened)
         state, before = self.state, self.state.seq
         end = perf_counter() + seconds
-        for stamped in self._log.stamped_after(before):
-            state.take(stamped)
-            if state.seq % PIECE == 0:
-                sleep(0)  # an event loop in another thread must not wait for long
-                if perf_counter() > end:
-                    break
+        with named(repr(self.name)):
+            for stamped in self._log.stamped_after(before):
+                state.take(stamped)
+                if state.seq % PIECE == 0:
+                    sleep(0)  # an event loop in another thread must not wait for long
+                    if perf_counter() > end:
+                        break
         if state.seq == before:
             return replaced
         self.events = max(self._log.last(), state.seq)

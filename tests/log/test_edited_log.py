@@ -1,0 +1,143 @@
+"""A log that was edited is read, or refused with an error that names the event; nothing crashes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatekeeper import Budget, Generation, Outcome, Verdict, VerificationGate
+from gatekeeper.errors import LogError
+from gatekeeper.log.run import read_run
+from gatekeeper.log.run_table import read_table
+from gatekeeper.page.follower import Follower
+from gatekeeper.testing import make_generation
+
+Stored = tuple[Any, Any, Any]  # kind, id and data of a row
+OUTPUTS = [make_generation(f"c{i}", seed=i) for i in range(6)]
+
+
+def verify(output: Generation, task: Any) -> Outcome:
+    """No verdict on one output, until it comes again."""
+    if output.id == "c1" and task is None:
+        return Outcome(Verdict.INFRA_ERROR, detail="no daemon")
+    return Outcome(Verdict.FAILED if output.id == "c0" else Verdict.PASSED, seconds=0.1)
+
+
+def gate_of(log: Path) -> VerificationGate:
+    return VerificationGate(
+        "random",
+        budget=Budget(fraction=0.5, total=4),
+        verifier=verify,
+        log=log,
+        on_unavailable="pass",
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log with an event of each kind that an output can have."""
+    path = tmp_path_factory.mktemp("log") / "run.db"
+    with gate_of(path) as gate:
+        for output in OUTPUTS[:2]:
+            gate.maybe_verify(output, None)
+        results = [gate.maybe_verify(output, "again") for output in OUTPUTS[1:]]
+        unselected = next(r.id for r in results if not r.decision.verify)
+        gate.report_outcome(unselected, Outcome(Verdict.FAILED))
+    kinds = {kind for kind, _, _ in rows_of(path)}
+    assert kinds >= {"decided", "reserved", "outcome", "released", "learned", "audited"}
+    return path
+
+
+def rows_of(path: Path) -> list[Stored]:
+    db = sqlite3.connect(path)
+    rows = db.execute("SELECT kind, id, data FROM events ORDER BY seq").fetchall()
+    db.close()
+    return rows
+
+
+def edited_log(written: Path, rows: list[Stored], path: Path) -> Path:
+    path.write_bytes(written.read_bytes())
+    db = sqlite3.connect(path)
+    db.execute("DELETE FROM events")
+    db.executemany("INSERT INTO events (at, kind, id, data) VALUES (0, ?, ?, ?)", rows)
+    db.commit()
+    db.close()
+    return path
+
+
+def edits(rows: list[Stored]) -> Iterator[list[Stored]]:
+    for i, (kind, id_, data) in enumerate(rows):
+        before, after = rows[:i], rows[i + 1 :]
+        yield before + after
+        yield rows[i:]  # without all before it
+        yield [*rows[: i + 1], rows[i], *after]
+        yield [*rows, rows[i]]
+        yield [rows[i], *before, *after]
+        for changed in (
+            (kind, "zz", data), (kind, b"\xff", data), ("ünknown", id_, data), (5, id_, data),
+            (kind, id_, b"\xff{}"), (kind, id_, 7), (kind, id_, "{}"),
+        ):  # fmt: skip
+            yield [*before, changed, *after]
+
+
+def resumed(path: Path) -> None:
+    with gate_of(path) as gate:
+        for output in OUTPUTS:
+            gate.find(output.id)
+            gate.maybe_verify(output, "again")
+
+
+def followed(path: Path) -> None:
+    follower = Follower(path)
+    try:
+        follower.advance(60.0)
+    finally:
+        follower.close()
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "all": lambda path: list(read_run(path).rows()),
+    "table": lambda path: read_table(path, wrong_rows=9),
+    "page": followed,
+    "gate": resumed,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_an_edited_log_is_read_or_refused(reader: str, written: Path, tmp_path: Path) -> None:
+    refused = 0
+    for n, edited in enumerate(edits(rows_of(written))):
+        path = edited_log(written, edited, tmp_path / f"{n}.db")
+        try:
+            READERS[reader](path)
+        except LogError:  # anything else fails the test
+            refused += 1
+        path.unlink()
+    assert refused > n / 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("outcome", "no budget is reserved for this output"),
+        ("released", "no budget is reserved for this output"),
+        ("reserved", "no reservation of this output has been released"),
+        ("learned", "no verdict waits to be learned from"),
+        ("audited", "no decision on this output comes before it"),
+    ],
+)
+def test_an_event_of_an_unknown_output_is_named(
+    kind: str, why: str, written: Path, tmp_path: Path
+) -> None:
+    rows = [(k, "nowhere" if k == kind else id_, data) for k, id_, data in rows_of(written)]
+    path = edited_log(written, rows, tmp_path / "run.db")
+    said = rf"event '{kind}' of id='nowhere' cannot be applied: {why}"
+    with pytest.raises(LogError, match=f"log of this gate cannot be read: {said}"):
+        gate_of(path)
+    if kind != "learned":  # nothing else learns
+        with pytest.raises(LogError, match=f"run.db' cannot be read: {said}"):
+            read_table(path)
