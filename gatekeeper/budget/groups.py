@@ -142,8 +142,11 @@ class GroupAccounts:
 
     def left(self, names: Iterable[str]) -> float:
         """The amount left in the fullest of these accounts; infinite if there are none."""
-        accounts = map(self._accounts.__getitem__, names)
-        return min((a.cap - a.spent - a.held for a in accounts), default=inf)
+        left = inf
+        for name in names:
+            account = self._accounts[name]
+            left = min(left, account.cap - account.spent - account.held)
+        return left
 
     def hold(self, names: Iterable[str], amount: int) -> None:
         """Below 0: give back."""

@@ -196,9 +196,12 @@ class LogState:
         """Whether the output has been decided on; None: it is not open, and no others are kept."""
         return True if id_ in self.outputs else (False if self.keeps_all else None)
 
+    def _check_undecided(self, id_: str) -> None:
+        if self.has_decided(id_):
+            raise EventError(f"event 'decided' of id={id_!r:.80} decides on it again")
+
     def _decided(self, candidate: Candidate, decision: Decision, phase: str, warmup: bool) -> None:
-        if self.has_decided(candidate.id):
-            raise EventError(f"event 'decided' of id={candidate.id!r:.80} decides on it again")
+        self._check_undecided(candidate.id)
         hold = self.ledger.see(candidate.cost_estimate, warmup=warmup, groups=candidate.groups)
         if decision.verify:
             self.ledger.reserve(candidate.id, hold)

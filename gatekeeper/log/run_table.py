@@ -23,6 +23,7 @@ from gatekeeper.log.events import (
     ExternalVerdict,
     FingerprintChanged,
     HealthChanged,
+    Learned,
     Settled,
     candidate_of,
     decision_of,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_VERDICT", "RunTable", "read_table"]
 
 NO_VERDICT = -1
+ROWS, WIDTH = 4096, 6  # numbers of outputs that become columns together
 _REASON = {reason: i for i, reason in enumerate(Reason)}
 _VERDICT = {verdict: i for i, verdict in enumerate(Verdict)}
 
@@ -157,11 +159,7 @@ def read_table(path: str | Path | PostgresRun, *, wrong_rows: int = 0) -> RunTab
         state = _TableState(fresh_ledger(settings, path))
         with named(repr(str(path))):
             for kind, id_, text in log.stored():
-                data = parsed(kind, id_, text)
-                if kind == Decided.kind:
-                    state.take_decision(id_, data)
-                else:
-                    state.apply(event_of(kind, id_, data))
+                state.take(kind, id_, parsed(kind, id_, text))
             table = state.table(settings)
             first = np.flatnonzero(table.wrong)[:wrong_rows].tolist()
             return replace(table, wrong_rows=_rows(log, [table.ids[i] for i in first]))
@@ -179,7 +177,14 @@ def _rows(log: SQLiteLog | PostgresLog, ids: Collection[str]) -> tuple[dict[str,
 
 
 class _TableState(LogState):
-    """The fold, with columns. `outputs` has those selected for which nothing was charged."""
+    """The fold, with columns.
+
+    Nearly all events of a log are decisions, verdicts and that these were learned. They are applied
+    by their stored data, because the objects of events and outputs would take three times as long
+    (benchmarks/big_log.py); tests/log/test_run_table.py holds the result beside that of the plain
+    fold. What else happens to a selected output makes it an `Output`, which is in `outputs` until
+    it is charged.
+    """
 
     keeps_all = False
 
@@ -187,6 +192,9 @@ class _TableState(LogState):
         super().__init__(ledger)
         self._changes: list[HealthChange] = []
         self._ids = Texts()
+        self._selected: dict[str, tuple[int, StoredDecision]] = {}  # with place; no `Output` yet
+        # h1, h2, h3, ĉ, propensity, stratum of the last outputs: one call for all takes less time
+        self._numbers = array("d")
         self._h, self._costs, self._propensities = array("d"), array("d"), array("d")
         self._codes, self._strata = array("b"), array("q")
         # Of verdicts, which only some outputs have: the output's place, and its values.
@@ -196,7 +204,25 @@ class _TableState(LogState):
         self._places: dict[str, int] = {}  # of `outputs`
         self._external: dict[str, Outcome] = {}  # of those not in `outputs`
 
+    def take(self, kind: str, id_: str, data: Any) -> None:
+        """Apply the event of a row with this data, which `parsed` returned."""
+        if kind == Decided.kind:
+            self._take_decision(id_, data)
+        elif kind != Learned.kind:
+            event = event_of(kind, id_, data)
+            if isinstance(event, Settled) and id_ in self._selected and id_ in self.ledger.holds:
+                self.ledger.settle(id_, event.taken)
+                self._conclude(self._selected.pop(id_)[0], event.outcome, external=False)
+            else:
+                self.apply(event)
+
     def apply(self, event: Event) -> None:
+        if event.id in self._selected:
+            place, data = self._selected.pop(event.id)
+            self._places[event.id] = place
+            self.outputs[event.id] = Output(
+                candidate_of(event.id, data), decision_of(data), data.phase, reserved=True
+            )
         super().apply(event)
         match event:
             case Settled():
@@ -208,31 +234,40 @@ class _TableState(LogState):
             case HealthChanged():
                 self._changes.append(HealthChange(self.ledger.seen, event.health, event.why))
 
-    def take_decision(self, id_: str, data: StoredDecision) -> None:
-        """Apply a `Decided` by its stored data.
+    def has_decided(self, id_: str) -> bool | None:
+        return id_ in self._selected or super().has_decided(id_)
 
-        Most events of a log are decisions not to verify, for which the objects of an event would
-        take several times as long (benchmarks/big_log.py). tests/log/test_run_table.py holds the
-        result beside that of the plain fold.
-        """
-        h1, h2, h3 = number_of(data.h1), number_of(data.h2), number_of(data.h3)
-        verify, place = data.verify, self.ledger.seen
+    def _take_decision(self, id_: str, data: StoredDecision) -> None:
+        h1, h2, h3 = data.h1, data.h2, data.h3
+        if not type(h1) is type(h2) is type(h3) is float:
+            h1, h2, h3 = number_of(h1), number_of(h2), number_of(h3)
+        verify, place, cost = data.verify, self.ledger.seen, data.cost_estimate
         if verify:
-            self._places[id_] = place
-            self._decided(candidate_of(id_, data), decision_of(data), data.phase, data.is_warmup)
-        else:
-            self.ledger.see(data.cost_estimate, warmup=data.is_warmup, groups=data.groups)
+            self._check_undecided(id_)
+        hold = self.ledger.see(cost, warmup=data.is_warmup, groups=data.groups)
+        if verify:
+            self.ledger.reserve(id_, hold)
+            self._selected[id_] = place, data
         for name, value in data.features.items():
             column = self._features.setdefault(name, array("d"))
             column.extend((nan,) * (place - len(column)))
             column.append(value)
         self._ids.append(id_)
-        self._h.extend((h1, h2, h3))
-        self._costs.append(data.cost_estimate)
-        self._propensities.append(data.propensity)
         missing = h1 != h1 and h2 != h2 and h3 != h3
         self._codes.extend((_REASON[data.reason], bool(verify), data.score is not None, missing))
-        self._strata.append(-1 if data.stratum is None else data.stratum)
+        stratum = -1 if data.stratum is None else data.stratum
+        self._numbers.extend((h1, h2, h3, cost, data.propensity, stratum))
+        if len(self._numbers) == ROWS * WIDTH:
+            self._into_columns()
+
+    def _into_columns(self) -> None:
+        """Move the rows of numbers into columns."""
+        rows = _columns(self._numbers, WIDTH)
+        self._h.frombytes(rows[:3].T.tobytes())
+        self._costs.frombytes(rows[3].tobytes())
+        self._propensities.frombytes(rows[4].tobytes())
+        self._strata.frombytes(rows[5].astype(np.int64).tobytes())
+        self._numbers = array("d")
 
     def _conclude(self, place: int, outcome: Outcome, *, external: bool) -> None:
         """Set what is known of a verification, or that the verifier could not tell."""
@@ -248,7 +283,8 @@ class _TableState(LogState):
     def table(self, settings: Mapping[str, Any]) -> RunTable:
         """The columns of all outputs. Called once, after the last event."""
         why = ""
-        for id_, output in self.outputs.items():
+        for id_ in sorted(self.outputs, key=self._places.__getitem__):
+            output = self.outputs[id_]
             outcome = output.outcome or output.unavailable
             if outcome is not None:
                 self._conclude(self._places[id_], outcome, external=output.external)
@@ -260,6 +296,7 @@ class _TableState(LogState):
                     self._conclude(place, given, external=True)
         for id_, given in external_left.items():
             raise misplaced(ExternalVerdict(id_, given), UNDECIDED)
+        self._into_columns()
         n = len(self._ids)
         reason, selected, scored, missing = _columns(self._codes, 4).copy()
         verdict, external = np.full((2, n), [[NO_VERDICT], [False]], dtype=np.int8)
