@@ -15,6 +15,7 @@ __all__ = [
     "Feature",
     "ObservingPolicy",
     "Policy",
+    "ReleasingPolicy",
     "Sink",
     "Verifier",
 ]
@@ -98,6 +99,23 @@ class ObservingPolicy(Policy, Protocol):
         ----------
         decision
             The final one: `verify` is False if the budget refused, and True if exploration drew it.
+        """
+        ...
+
+
+@runtime_checkable
+class ReleasingPolicy(Policy, Protocol):
+    """A policy that also observes which verifications gave no verdict; the method is optional."""
+
+    def release(self, candidate: Candidate, decision: Decision) -> None:
+        """Called when a verification has ended without a verdict: nothing was charged for it.
+
+        The output may be verified again later: then `update` follows, or another call of this.
+
+        Parameters
+        ----------
+        candidate, decision
+            As for `update`.
         """
         ...
 

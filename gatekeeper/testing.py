@@ -16,7 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from gatekeeper.protocols import AsyncVerifier, ObservingPolicy, Policy, Verifier
+from gatekeeper.protocols import (
+    AsyncVerifier,
+    ObservingPolicy,
+    Policy,
+    ReleasingPolicy,
+    Verifier,
+)
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Candidate, Decision, Generation, Label, Outcome, Reason, Verdict
 
@@ -251,7 +257,10 @@ def check_verifier(
 
 
 def _run(policy: Policy, candidates: list[Candidate], labels: list[int]) -> list[Decision]:
-    """Decide on all, each label following at once where the decision was to verify."""
+    """Decide on all, each label following at once where the decision was to verify.
+
+    Some verifications end without a label, if the policy observes that.
+    """
     decisions = []
     for candidate, label in zip(candidates, labels, strict=True):
         decision = policy.decide(candidate)
@@ -259,7 +268,9 @@ def _run(policy: Policy, candidates: list[Candidate], labels: list[int]) -> list
             policy.observe(candidate, decision)
         assert isinstance(decision, Decision), f"decide returned {decision!r}"
         decisions.append(decision)
-        if decision.verify:
+        if decision.verify and isinstance(policy, ReleasingPolicy) and len(decisions) % 7 == 0:
+            policy.release(candidate, decision)
+        elif decision.verify:
             policy.update(candidate, decision, _labelled(label))
     return decisions
 

@@ -16,7 +16,7 @@ from gatekeeper.drift.pace import UNDERSPENT, PaceTest
 from gatekeeper.drift.recalibration import Recalibration
 from gatekeeper.drift.scores import ScoreRanks
 from gatekeeper.policies import T0
-from gatekeeper.protocols import ObservingPolicy, Policy
+from gatekeeper.protocols import ObservingPolicy, Policy, ReleasingPolicy
 from gatekeeper.stats.error_model import (
     AT_MOST,
     KNOWN,
@@ -110,6 +110,7 @@ class DriftGuard:
     ) -> None:
         self._policy, self._rate, self._relearns = policy, rate, relearns
         self._observer = policy if isinstance(policy, ObservingPolicy) else None
+        self._releaser = policy if isinstance(policy, ReleasingPolicy) else None
         self._initial = deepcopy(policy.state())
         self._rng = np.random.default_rng((seed, 3))  # other draws than a policy's or a gate's
         self._seed = seed
@@ -177,6 +178,12 @@ class DriftGuard:
                 self._observer.observe(candidate, proposal)
             self._relearning = self._policy.phase == "warmup"
         self._pending[candidate.id] = HANDED if drawn else OWN
+
+    def release(self, candidate: Candidate, decision: Decision) -> None:
+        """Pass it on, where the policy as it is now decided."""
+        decided = self._pending.get(candidate.id, OWN)
+        if self._releaser is not None and decided == OWN and not self._relearning:
+            self._releaser.release(candidate, decision)
 
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         decided = self._pending.pop(candidate.id, OWN)

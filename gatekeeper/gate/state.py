@@ -26,7 +26,7 @@ from gatekeeper.log.events import (
 from gatekeeper.log.fold import LogState, Output, misplaced
 from gatekeeper.log.json_values import outcome_data, outcome_of
 from gatekeeper.log.stored import StoredDecision, StoredFingerprint, StoredOutcome
-from gatekeeper.protocols import ObservingPolicy, Policy
+from gatekeeper.protocols import ObservingPolicy, Policy, ReleasingPolicy
 from gatekeeper.types import Generation, PolicyHealth, Reason, Verdict
 
 __all__ = ["ON_DRIFT", "GateState", "OnDrift"]
@@ -83,6 +83,7 @@ class GateState(LogState):
         guard.behind = ledger.behind
         self.decider: Policy = policy
         self._observer = policy if isinstance(policy, ObservingPolicy) else None
+        self._releaser = policy if isinstance(policy, ReleasingPolicy) else None
         self._on_drift, self._model = on_drift, model
         self._drift_ignored = False  # the fingerprint changed, without a reaction
         self.ids: set[str] = set()
@@ -105,9 +106,14 @@ class GateState(LogState):
                     raise misplaced(event, "no verdict waits to be learned from")
                 self.decider.update(output.candidate, output.decision, output.outcome)
                 del self.outputs[event.id], self.decided[event.id]
+            case Released():
+                super().apply(event)
+                if self._releaser is not None:
+                    output = self.outputs[event.id]
+                    self._releaser.release(output.candidate, output.decision)
             case FingerprintChanged():
                 if self.fingerprint is None:
-                    self.decider = self._observer = self.guard
+                    self._use_guard()
                 super().apply(event)
                 self.guard.testing = event.tests == TESTS
                 if event.why and self._on_drift == "relearn":
@@ -126,6 +132,9 @@ class GateState(LogState):
 
     def has_decided(self, id_: str) -> bool:
         return id_ in self.ids
+
+    def _use_guard(self) -> None:
+        self.decider = self._observer = self._releaser = self.guard
 
     def advance(self, event: Event) -> list[Event]:
         """Apply an event of a live call, and what follows from it: a change of policy health, or
@@ -220,7 +229,7 @@ class GateState(LogState):
         self.ledger.restore(snapshot["ledger"])
         self.guard.restore(snapshot["guard"])
         if snapshot["fingerprint"] is not None:
-            self.decider = self._observer = self.guard
+            self._use_guard()
             self.fingerprint = FingerprintChanged.of(
                 "", convert(snapshot["fingerprint"], StoredFingerprint)
             )

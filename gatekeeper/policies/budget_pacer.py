@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gatekeeper.policies.without_verdict import WithoutVerdict
 from gatekeeper.types import FloatArray
 
 __all__ = ["BudgetPacer", "propensity_at"]
@@ -67,6 +68,7 @@ class BudgetPacer:
         self._expected = self._missed = 0.0  # of these, Σ e² and Σ (c - e)²
         self._costliest = 0.0
         self._pending: dict[str, float] = {}  # id -> expected cost, latest last
+        self._without = WithoutVerdict()
         self._values = [0.0]  # of recent candidates, descending
         self._shares = [1.0]  # cumulative share of their cost
 
@@ -101,10 +103,17 @@ class BudgetPacer:
         if len(self._pending) > PENDING:
             del self._pending[next(iter(self._pending))]
 
+    def release(self, id_: str) -> None:
+        """Note that a verification ended without a verdict. See `WithoutVerdict`."""
+        if id_ in self._pending:
+            self._without.add(id_, self._pending.pop(id_))
+
     def settle(self, id_: str, cost: float) -> None:
         """Replace the expected cost by the true one. Ignored for an id that was not charged."""
-        if id_ in self._pending:
-            expected = self._pending.pop(id_)
+        expected = self._pending.pop(id_, None)
+        if expected is None:
+            expected = self._without.take(id_)
+        if expected is not None:
             more = cost - expected
             self._settled += 1
             self._costliest = max(self._costliest, cost)
@@ -112,6 +121,7 @@ class BudgetPacer:
             self._missed += more * more
             self._spent += more
             self._allowed += self.beta * more
+            self._without.give_back(cost)
 
     def refuse(self) -> None:
         """Note that the budget refused a verification that the price allowed.
@@ -132,7 +142,7 @@ class BudgetPacer:
         return max(self.horizon - self._seen, 1)
 
     def _account(self) -> float:
-        return self._allowed - self._withheld - self._spent
+        return self._allowed - self._withheld - self._spent + self._without.given_back
 
     def _left(self) -> float:
         left = self._account()
@@ -166,6 +176,7 @@ class BudgetPacer:
             "errors": [self._squares, self._settled, self._expected, self._missed],
             "costliest": self._costliest,
             "pending": dict(self._pending),
+            "without": self._without.state(),
             "values": list(self._values),
             "shares": list(self._shares),
         }
@@ -177,6 +188,7 @@ class BudgetPacer:
         self._squares, self._settled, self._expected, self._missed = state["errors"]
         self._costliest = state["costliest"]
         self._pending = dict(state["pending"])
+        self._without.restore(state["without"])
         self._values, self._shares = list(state["values"]), list(state["shares"])
 
 

@@ -148,6 +148,10 @@ class Calibrated:
         elif decision.reason is Reason.BUDGET_EXHAUSTED:
             self._pacer.refuse()
 
+    def release(self, candidate: Candidate, decision: Decision) -> None:
+        """Note that a verification ended without a verdict. See `WithoutVerdict`."""
+        self._pacer.release(candidate.id)
+
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.error is None:
             return

@@ -10,6 +10,7 @@ from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.budget import Unit
 from gatekeeper.policies.budget_pacer import BudgetPacer
 from gatekeeper.policies.descriptor import Goal, Learns, Need
+from gatekeeper.policies.without_verdict import WithoutVerdict
 from gatekeeper.stats.error_model import KNOWN, RECENT, raw_of
 from gatekeeper.stats.raw_table import Raw, RawTable
 from gatekeeper.stats.sequential_draws import SequentialDraws
@@ -80,6 +81,7 @@ class Survey:
         self._next_fit = ENOUGH
         self._seen = self._labels = 0
         self._mass = 0.0  # Σ of the propensities so far
+        self._without = WithoutVerdict()  # draws, for a budget in verifications
         counted = unit == "verifications"
         self._pacer = None if counted else BudgetPacer(self.beta, self.horizon, spare=True)
         self._costs = [0.0, 0.0]  # of verifications settled: Σ ĉ, Σ c
@@ -112,9 +114,18 @@ class Survey:
         elif self._pacer is not None and decision.reason is Reason.BUDGET_EXHAUSTED:
             self._pacer.refuse()
 
+    def release(self, candidate: Candidate, decision: Decision) -> None:
+        """Note that a verification ended without a verdict. See `WithoutVerdict`."""
+        if self._pacer is not None:
+            self._pacer.release(candidate.id)
+        elif decision.reason is not Reason.EXPLORE:  # a draw beside these is not among them
+            self._without.add(candidate.id, 1.0)
+
     def update(self, candidate: Candidate, decision: Decision, outcome: Outcome) -> None:
         if outcome.grade is None:
             return
+        self._without.take(candidate.id)
+        self._without.give_back(1.0)
         self._labels += 1
         if decision.reason is not Reason.FORCED:
             self._known.append((raw_of(candidate), outcome.grade))
@@ -132,16 +143,21 @@ class Survey:
         exceed it.
         """
         if self.horizon is None or self._seen >= self.horizon:
-            left = self.beta * (self._seen + 1) - self._mass
+            left = self.beta * (self._seen + 1) - self._taken
             p = _tilted(self.beta + (left - self.beta) / CATCH_UP, relative)
             most = max(min(left + AHEAD, (1.0 + self.beta) / 2.0), 0.0)
             return round(min(max(p, self.beta / 2.0), most), 12)
-        left = draws_within(self.beta, self.horizon) - self._mass
+        left = draws_within(self.beta, self.horizon) - self._taken
         to_come = self.horizon - self._seen
-        equal = left / to_come
+        equal = min(left / to_come, 1.0)  # above 1 where much was given back near the end
         # Every later output keeps a propensity above 0, and none gets 1 unless all do.
         most = min(left / (1.0 + (to_come - 1) / 4.0), (1.0 + equal) / 2.0)
         return round(max(min(_tilted(equal, relative), most), 0.0), 12)
+
+    @property
+    def _taken(self) -> float:
+        """The draws that the propensities so far amount to, less those given back."""
+        return self._mass - self._without.given_back
 
     def _paced(self, candidate: Candidate, relative: float) -> float:
         """The probability of the next output where costs vary."""
@@ -161,6 +177,7 @@ class Survey:
             "labels": self._labels,
             "next_fit": self._next_fit,
             "mass": self._mass,
+            "without": self._without.state(),
             "costs": list(self._costs),
             "pacer": None if self._pacer is None else self._pacer.state(),
             "draws": self._draws.state(),
@@ -172,6 +189,7 @@ class Survey:
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._labels, self._mass = state["seen"], state["labels"], state["mass"]
         self._next_fit, self._costs = state["next_fit"], list(state["costs"])
+        self._without.restore(state["without"])
         if self._pacer is not None:
             self._pacer.restore(state["pacer"])
         self._draws.restore(state["draws"])

@@ -14,6 +14,7 @@ from gatekeeper import (
     HGA,
     BadInputError,
     Budget,
+    Calibrated,
     CSTMemory,
     GateResult,
     Generation,
@@ -35,6 +36,7 @@ WARMUP = 20
 POLICIES: dict[str, Callable[[], Policy]] = {
     "mp-adapt": lambda: MPAdapt(BETA, warmup=WARMUP, extragradient=True),
     "mp-strat": lambda: MPStrat(BETA, warmup=WARMUP),
+    "calibrated": lambda: Calibrated(BETA, warmup=WARMUP),
     "cst-memory": lambda: CSTMemory(BETA, warmup=WARMUP),
     "split-conformal": lambda: SplitConformal(BETA, warmup=WARMUP, calibration=50),
     "split-conformal, too few": lambda: SplitConformal(BETA, warmup=WARMUP, calibration=4),

@@ -268,6 +268,22 @@ def test_each_gate_learns_what_the_others_do(place: PostgresRun) -> None:
                     assert getattr(status, name) == getattr(found, name), name
 
 
+def test_each_gate_gets_back_what_a_verification_without_a_verdict_would_cost(
+    place: PostgresRun,
+) -> None:
+    def broken(generation: Generation, task: object) -> Outcome:
+        return Outcome(Verdict.PASSED if sum(generation.id.encode()) % 2 else Verdict.INFRA_ERROR)
+
+    given = {"policy": "calibrated", "verifier": broken, "on_unavailable": "pass"}
+    with open_gate(place, **given) as one, open_gate(place, **given) as two:
+        for i in range(60):
+            one.maybe_verify(output(f"a{i}"))
+        until(lambda: processes(two) == [(1, 0), (2, 0)])
+        accounts = [gate.policy.state()["pace"] for gate in (one, two)]
+        assert accounts[0] == accounts[1]
+        assert accounts[0]["without"][0] > 0.0
+
+
 def test_one_id_in_two_gates_is_two_outputs(
     place: PostgresRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
