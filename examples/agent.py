@@ -109,13 +109,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("tasks", type=Path, nargs="?", default=TASKS)
+    parser.add_argument(
+        "tasks", type=Path, nargs="?", default=TASKS, help="task file (default: %(default)s)"
+    )
     parser.add_argument("--model", help="of an endpoint (default: the bundled model)")
     parser.add_argument("--base-url", help="endpoint of OpenAI's API (default: OpenAI's own)")
-    parser.add_argument("--policy", default="cst")
-    parser.add_argument("--budget", type=float, default=0.3, help="share of the outputs to verify")
-    parser.add_argument("--attempts", type=int, default=3, help="most outputs of one task")
-    parser.add_argument("--sandbox", default="local", help="what runs code: local or docker")
+    parser.add_argument("--policy", default="cst", help="what decides (default: %(default)s)")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=0.3,
+        help="share of the outputs to verify (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--attempts", type=int, default=3, help="most outputs of one task (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--sandbox", default="local", help="what runs code: local or docker (default: %(default)s)"
+    )
     parser.add_argument("--log", type=Path, help="file to write or to resume")
     return parser.parse_args(argv)
 

@@ -105,17 +105,32 @@ def show(name: str, gain: Gain) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("tasks", type=Path, nargs="?", default=TASKS)
-    parser.add_argument("--policy", default="cst", help="compared with random (default: cst)")
-    parser.add_argument("--budget", type=float, default=0.3, help="share of the outputs to verify")
-    parser.add_argument("--attempts", type=int, default=3, help="most outputs of one task")
-    parser.add_argument("--orders", type=int, default=10, help="shuffles of the tasks")
-    parser.add_argument("--sandbox", default="local", help="what runs code: local or docker")
+    parser.add_argument(
+        "tasks", type=Path, nargs="?", default=TASKS, help="task file (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--policy", default="cst", help="compared with random (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=0.3,
+        help="share of the outputs to verify (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--attempts", type=int, default=3, help="most outputs of one task (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--orders", type=int, default=10, help="shuffles of the tasks (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--sandbox", default="local", help="what runs code: local or docker (default: %(default)s)"
+    )
     args = parser.parse_args(argv)
     try:
         tasks = read_tasks(args.tasks)
         if len(tasks) <= T0:
-            raise BadInputError(f"{len(tasks)} tasks: give more than the warm-up's {T0}")
+            raise BadInputError(f"tasks={len(tasks)}: give more than the warm-up's {T0}")
         if args.attempts < 1:
             raise BadInputError(f"attempts={args.attempts}: give at least 1")
         answers = draw(tasks, args.attempts, args.sandbox)

@@ -13,6 +13,7 @@ the program that does it, and so imports nothing but the standard library at its
 
 from __future__ import annotations
 
+import argparse
 import ast
 import contextlib
 import json
@@ -365,4 +366,6 @@ def compare(
 
 
 if __name__ == "__main__":
-    serve(float(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=serve.__doc__)
+    parser.add_argument("seconds", type=float, help="time limit of each")
+    serve(parser.parse_args().seconds)

@@ -101,7 +101,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "tasks", type=Path, nargs="?", default=TASKS, help="task file; its maths tasks are used"
+        "tasks",
+        type=Path,
+        nargs="?",
+        default=TASKS,
+        help="task file; its maths tasks are used (default: %(default)s)",
     )
     parser.add_argument("--base-url", help="endpoint of OpenAI's API for --cheap and --expensive")
     parser.add_argument("--cheap", metavar="MODEL", help="default: the bundled model, one sample")
@@ -111,11 +115,22 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"default: the bundled model, the best of {SAMPLES} samples",
     )
     parser.add_argument("--expensive-base-url", help="its endpoint, if it is another one")
-    parser.add_argument("--policy", default="calibrated")
     parser.add_argument(
-        "--budget", type=float, default=0.2, help="share of the tasks for --expensive"
+        "--policy", default="calibrated", help="what decides (default: %(default)s)"
     )
-    parser.add_argument("--teach", choices=["gold", "differ"], default="gold")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=0.2,
+        help="share of the tasks for --expensive (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--teach",
+        choices=["gold", "differ"],
+        default="gold",
+        help="a cheap answer is judged by the task's, or by the expensive one "
+        "(default: %(default)s)",
+    )
     parser.add_argument("--log", type=Path, help="file to write or to resume")
     parser.add_argument(
         "--compare", action="store_true", help="afterwards call --expensive for all tasks"

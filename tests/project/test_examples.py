@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -253,6 +254,30 @@ def test_the_router_between_two_models_of_an_endpoint(
     assert asked == {"small": 56, "large": 50 + calls}
 
 
+# -- help ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", sorted(file.stem for file in EXAMPLES.glob("*.py") if file.stem != "own_parts")
+)
+def test_help_names_every_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is no traceback: `own_parts` has no options."""
+    parsers: list[argparse.ArgumentParser] = []
+
+    def parse(parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        parsers.append(parser)
+        raise SystemExit
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_known_args", parse)
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    for action in parsers[0]._actions:
+        if action.default not in (None, False, argparse.SUPPRESS, [], ""):
+            assert action.help, action.dest
+            assert "default" in parsers[0]._get_formatter()._expand_help(action)
+
+
 # -- bad input -------------------------------------------------------------------------------------
 
 DOWN = ["--base-url", "http://127.0.0.1:9/v1"]
@@ -267,7 +292,7 @@ DOWN = ["--base-url", "http://127.0.0.1:9/v1"]
         ("agent", ["code.jsonl", "--budget", "2"], "fraction=2.0"),
         ("agent", ["code.jsonl", "--attempts", "0"], "max_attempts=0"),
         ("agent_gain", ["nowhere.jsonl"], "nowhere.jsonl cannot be read"),
-        ("agent_gain", ["code.jsonl"], "1 tasks: give more than the warm-up's 50"),
+        ("agent_gain", ["code.jsonl"], "tasks=1: give more than the warm-up's 50"),
         ("agent", ["code.jsonl", *DOWN], "needs --model"),
         ("agent", ["code.jsonl", *DOWN, "--model", "m"], "http://127.0.0.1:9/v1"),
         ("routing", ["nowhere.jsonl"], "nowhere.jsonl cannot be read"),
