@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import check_output
+from gatekeeper.programs.values import check_output, counted
 
 __all__ = ["add", "main"]
 
@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="format of the table (default: by the file's suffix, else jsonl)",
+        help="format of the table (default: by the file's suffix; jsonl where it has none)",
     )
     parser.add_argument(
         "-o",
@@ -57,13 +57,17 @@ def main(args: argparse.Namespace) -> int:
     from gatekeeper.log.run import read_run
 
     log = place_given(args.log, args)
-    kind = args.format or args.out.suffix.removeprefix(".")
-    kind = kind if kind in FORMATS else "jsonl"
+    check_output("--out", args.out, source=log)
+    kind = args.format or args.out.suffix.removeprefix(".").lower() or "jsonl"
+    if kind not in FORMATS:
+        raise BadInputError(
+            f"--out {args.out}: format {kind!r} is unknown: give --format, or a name that ends in "
+            f".{', .'.join(FORMATS)}"
+        )
     if kind == "parquet":
         _check_pyarrow()
         if str(args.out) == "-" and sys.stdout.isatty():
             raise BadInputError("--format parquet is binary: give a file, -o FILE, or a pipe")
-    check_output("--out", args.out, source=log)
     run = read_run(log)
     if str(args.out) == "-":
         _write(run.rows(), kind, sys.stdout.buffer)
@@ -73,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
             _write(run.rows(), kind, file)
     except OSError as e:
         raise BadInputError(f"--out {args.out} cannot be written: {e.strerror}") from e
-    print(f"{len(run.outputs):,} outputs: {args.out}", file=sys.stderr)
+    print(f"{counted(len(run.outputs), 'output')}: {args.out}", file=sys.stderr)
     return 0
 
 

@@ -33,7 +33,7 @@ from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of
 from gatekeeper.programs.telemetry import sinks_of
-from gatekeeper.programs.values import key_of, shown_variable
+from gatekeeper.programs.values import counted, key_of, shown_variable
 from gatekeeper.protocols import Sink
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.types import SharedStatus
@@ -129,7 +129,7 @@ def _work(args: argparse.Namespace, token: str, worker: Worker) -> int:
 
 
 def _ended(seen: int, verified: int, wrong: int) -> str:
-    return f"gatekeeper: ended after {seen} outputs, {verified} verified, {wrong} wrong"
+    return f"gatekeeper: ended after {counted(seen, 'output')}, {verified} verified, {wrong} wrong"
 
 
 def _print(text: str) -> None:
@@ -174,9 +174,9 @@ async def _serve(
     def ready(url: str) -> None:
         lines = [
             f"{plan.said(url)}; policy {plan.options.policy}"
-            + (f", {len(tasks)} tasks" if not plan.name else "")
+            + (f", {counted(len(tasks), 'task')}" if not plan.name else "")
             + (f", {args.workers} processes" if not plan.name and args.workers > 1 else "")
-            + (f"; {known} outputs are in {plan.options.log}" if known else "")
+            + (f"; {counted(known, 'output')} in {plan.options.log}" if known else "")
             for plan, gate in zip(plans, gates, strict=True)
             for known in [gate.status().seen]
         ]

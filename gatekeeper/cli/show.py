@@ -10,7 +10,7 @@ from typing import Any
 from gatekeeper.errors import BadInputError
 from gatekeeper.printable import printable
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import whole
+from gatekeeper.programs.values import counted, whole
 
 __all__ = ["add", "main"]
 
@@ -77,7 +77,7 @@ def _heading(
 ) -> str:
     wrong = sum(row["error"] == 1 for row in every)
     unchecked = sum(row["error"] is None for row in every)
-    found = f"{len(every):,} outputs: {wrong:,} wrong, {unchecked:,} without a verdict"
+    found = f"{counted(len(every), 'output')}: {wrong:,} wrong, {unchecked:,} without a verdict"
     which = "wrong" if args.wrong else "without a verdict" if args.unchecked else ""
     return f"{found}. Shown: {len(rows):,} {which}".rstrip()
 

@@ -13,6 +13,7 @@ from gatekeeper.budget import Budget
 from gatekeeper.io.tasks import Task
 from gatekeeper.log.run import Run
 from gatekeeper.programs.run_options import RunOptions
+from gatekeeper.programs.values import counted
 
 __all__ = ["RunPlan", "print_plan"]
 
@@ -67,12 +68,12 @@ class RunPlan:
         given = self.options.budget_text()
         if later is not None and warmup + later == tasks:
             why = f"--warmup {self.options.warmup}" if not rest else given
-            text = f"{_count(tasks, 'task')}, all of them verified ({why})"
+            text = f"{counted(tasks, 'task')}, all of them verified ({why})"
         elif self.options.goal == "score":
             most = "as many as the seconds allow" if later is None else f"{later}"
-            text = f"{_count(tasks, 'task')}: {most} of them are drawn at random ({given})"
+            text = f"{counted(tasks, 'task')}: {most} of them are drawn at random ({given})"
         else:
-            first = f"{_count(tasks, 'task')}: the first {warmup} are verified to warm up, then"
+            first = f"{counted(tasks, 'task')}: the first {warmup} are verified to warm up, then"
             if later is None:
                 text = f"{first} as many of the other {rest} as the seconds allow ({given})"
             else:
@@ -114,7 +115,7 @@ def print_plan(
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items())
     print(f"{plan}.")
-    print(f"Tasks: {kinds}. To generate: {_count(found['to_generate'], 'answer')}.")
+    print(f"Tasks: {kinds}. To generate: {counted(found['to_generate'], 'answer')}.")
     text = f"To verify: at most {to_verify}"
     if outcomes:
         text += f", beside the {len(outcomes)} that the log has"
@@ -133,7 +134,3 @@ def _cost(count: int, mean: float | None, max_seconds: float | None) -> str:
             "usually far less."
         )
     return ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -145,6 +145,8 @@ def test_parquet_and_pandas(log: Path, tmp_path: Path) -> None:
         (["show", "/nowhere.db"], "/nowhere.db"),
         (["export", "/nowhere.db"], "/nowhere.db"),
         (["export", "{log}", "-o", "{log}"], "is the input file itself"),
+        (["export", "{log}", "-o", "x.xls"], "--out x.xls: format 'xls' is unknown: give --format"),
+        (["export", "{log}", "-o", "x.csv.gz"], "a name that ends in .jsonl, .csv, .parquet"),
         (["export", "{log}", "-o", "/nowhere/x.csv"], "--out /nowhere/x.csv cannot be written"),
     ],
 )

@@ -83,7 +83,7 @@ def test_each_model_has_its_route(tmp_path: Path) -> None:
                 (url,) = re.findall(r"http://127\.0\.0\.1:\d+(?=/v1 is)", lines[0])
                 pages = [re.findall(r"http://\S+", line)[-1] for line in lines[3:]]
                 assert "route small, models small-*" in lines[1]
-                assert ("1 outputs are in gateway.small.db" in lines[1]) == (start == 1)
+                assert ("1 output in gateway.small.db" in lines[1]) == (start == 1)
                 if start == 0:
                     assert send(url, "m", "8")[0] == 200  # wrong, and not held back
                     assert send(url, "small-1", "8")[0] == 422
