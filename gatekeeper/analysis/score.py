@@ -153,7 +153,7 @@ def estimate_score(
     y = (value - low) / (high - low)
     found = _Sample(table, y, weight)
     mean, why = found.mean()
-    notes = found.notes()
+    notes = () if mean is None else found.notes()
     possible = found.possible()
     scale = _Scale(low, high - low, value, weight)
     unchecked = asked = both = None
@@ -342,6 +342,7 @@ class _Sample:
         return Interval(found.value, low, high, found.n)
 
     def notes(self) -> tuple[str, ...]:
+        """What the estimate assumes."""
         missing = int((self._table.selected & ~self._known).sum())
         if not missing:
             return ()

@@ -123,7 +123,7 @@ def _print(d: Diagnosis, name: str) -> None:
     console = Console()
     console.print(_strata(d, name))
     lines = [
-        f"rho: H = Var_k(rho_k) = {_number(d.dispersion, 4)}, {_number(d.dispersion_corrected, 4)} "
+        f"ρ: H = Var_k(ρ_k) = {_number(d.dispersion, 4)}, {_number(d.dispersion_corrected, 4)} "
         f"without sampling noise; test that all are equal: {_p(d.dispersion_p)}",
         f"error rates: {_number(d.base_rate_spread)} from lowest to highest; test that all are "
         f"equal: "
@@ -192,7 +192,7 @@ def _points(gain: Interval | None) -> str:
 
 def _strata(d: Diagnosis, name: str) -> Table:
     table = Table(title=Text(f"{name}\n{d.records} records, the first {d.warmup} are the warm-up"))
-    for column in ("cost stratum", "n", "labelled", "error rate", "mean cost", "rho", "p"):
+    for column in ("cost stratum", "n", "labelled", "error rate", "mean cost", "ρ", "p"):
         table.add_column(column, justify="right")
     for i, f in enumerate([*d.strata, d.overall], 1):
         whole = f is d.overall

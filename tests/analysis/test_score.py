@@ -316,6 +316,8 @@ def test_bounds_where_there_is_no_estimate() -> None:
     found = estimate_score(nothing)
     assert (found.point, ends(found), found.checks) == (None, (0.0, 1.0), 0)
     assert "bounds" in found.why
+    selected = estimate_score(records([1.0] * 2, [None] * 2, [False] * 2))
+    assert (selected.point, selected.notes) == (None, ())  # of what an estimate assumes
     unknown = records([None] * 4, [1.0, 0.5, None, None], [True, True, False, False])
     found = estimate_score(unknown)
     assert (found.point, ends(found)) == (None, (0.375, 0.875))
