@@ -35,6 +35,7 @@ from gatekeeper.log.sqlite_file import (
     connect_to_read,
     identity,
     make_file,
+    size_of,
     why_not,
 )
 
@@ -101,6 +102,7 @@ class SQLiteLog:
             self._migrate(read_only)
             wal = f"{self.path}-wal"
             self._files = [(str(self.path), self.file), (wal, identity(wal))]
+            self._size = size_of(self.path)
         except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
             why = why_not(e, self.path)
             self.close()
@@ -175,7 +177,9 @@ class SQLiteLog:
                 f"log {str(self.path)!r} cannot be written: {why}. What it holds is intact; fix "
                 "the cause and open it again to continue"
             ) from e
-        if any(identity(file) != before for file, before in self._files):
+        # A gate's file never becomes smaller, but another one may be copied over it.
+        before, self._size = self._size, size_of(self.path)
+        if self._size < before or any(identity(file) != was for file, was in self._files):
             raise LogError(
                 f"log {str(self.path)!r} was moved, deleted or replaced while a gate wrote it, or "
                 f"{self.path.name}-wal was: what is written now may not be in it. Restore it if "

@@ -26,6 +26,7 @@ __all__ = [
     "identity",
     "is_open_here",
     "make_file",
+    "size_of",
     "why_not",
 ]
 
@@ -69,6 +70,14 @@ def identity(path: str | Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def size_of(path: str | Path) -> int:
+    """Size in bytes; 0 where there is no file."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def why_not(error: Exception, path: Path) -> str:

@@ -677,6 +677,17 @@ def test_nothing_is_lost_after_the_file_was_read_beside_its_gate(way: str, tmp_p
         assert len(answered) == 30
 
 
+def test_a_file_that_is_copied_over_a_log_ends_its_gate(tmp_path: Path) -> None:
+    """It is the same file, and SQLite goes on with the other's rows."""
+    paths = tmp_path / "run.db", tmp_path / "new.db"
+    with SQLiteLog(paths[0]) as log, SQLiteLog(paths[1]):
+        for i in range(3):  # more than the write-ahead log holds before it is taken over
+            log.append([Released(str(i), "x" * (5 << 20), None)])
+        shutil.copyfile(paths[1], paths[0])
+        with pytest.raises(LogError, match="was moved, deleted or replaced while a gate wrote it"):
+            log.append([Released("3", "", None)])
+
+
 def strictly_json(text: str) -> Any:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
