@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Condition, Thread
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.printable import printable
@@ -21,6 +23,17 @@ _LOG = logging.getLogger("gatekeeper")
 BATCH = 100  # scores in one batch
 WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before a batch that failed is sent again
 GRACE = 5.0  # seconds for the queue at the end of the process
+
+
+_SINKS: WeakSet[ScoreSink] = WeakSet()
+
+
+def _forked() -> None:
+    for sink in _SINKS:
+        sink._empty()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class Place(NamedTuple):
@@ -122,12 +135,17 @@ class ScoreSink(ABC):
         self.name = name
         self.sent = self.dropped = self.failed = self.without_span = 0
         self._most, self._explanations = most, explanations
-        self._waiting: deque[Score] = deque()
-        self._sending = 0
-        self._changed = Condition()
         self._closed = False
         self._warned = False
         self._error: BaseException | None = None  # of the last try that failed
+        self._empty()
+        _SINKS.add(self)
+
+    def _empty(self) -> None:
+        """No queue, no thread: at the beginning, and after a fork, whose parent sends its own."""
+        self._waiting: deque[Score] = deque()
+        self._sending = 0
+        self._changed = Condition()
         self._thread: Thread | None = None
 
     @abstractmethod

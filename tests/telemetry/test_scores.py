@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
 import threading
@@ -82,6 +83,30 @@ def test_each_verdict_is_one_score_with_its_propensity() -> None:
         "unit": "verifications",
         "external": False,
     }
+
+
+def test_a_fork_sends_its_own_scores_alone() -> None:
+    """Those in the queue are the parent's, which has the thread that sends them."""
+    tool = Tool()
+    hand_in(tool, 3)
+    context = multiprocessing.get_context("fork")
+    found = context.SimpleQueue()
+
+    def child() -> None:
+        tool.go.set()
+        hand_in(tool, 6)
+        tool.flush(PATIENCE)
+        found.put([score.output for score in tool.got])
+
+    process = context.Process(target=child)
+    process.start()
+    process.join(PATIENCE)
+    assert not found.empty()
+    assert found.get() == ["g0", "g1", "g3", "g4"]
+    tool.go.set()
+    assert tool.flush(PATIENCE)
+    tool.close()
+    assert [score.output for score in tool.got] == ["g0", "g1"]
 
 
 def test_a_tool_that_is_away_costs_a_bounded_queue(caplog: pytest.LogCaptureFixture) -> None:
