@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from multidict import CIMultiDictProxy
+
 from gatekeeper.adapters.openai.call_settings import CallSettings, outputs_requested
 from gatekeeper.errors import BadInputError
-from gatekeeper.gateway.codings import CodingError, decoded
+from gatekeeper.gateway.codings import CodingError, codings_of, decoded
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested, requested
 from gatekeeper.gateway.refusal import RefusalError
@@ -120,7 +122,7 @@ def read_call(
     )
 
 
-def check_unread(body: bytes, headers: Mapping[str, str]) -> None:
+def check_unread(body: bytes, headers: CIMultiDictProxy[str]) -> None:
     """Check a body that is forwarded as it is, because it is no JSON object that can be read here.
 
     Raises
@@ -129,7 +131,7 @@ def check_unread(body: bytes, headers: Mapping[str, str]) -> None:
         If it has settings for the gateway, or is compressed in a way that hides whether it has: a
         task in them would go upstream.
     """
-    codings = headers.get("Content-Encoding", "")
+    codings = codings_of(headers)
     try:
         text = decoded(body, codings)
     except CodingError as error:

@@ -9,9 +9,11 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from multidict import CIMultiDictProxy
+
 from gatekeeper.limits import MAX_LINE
 
-__all__ = ["CodingError", "Decoder", "decoded"]
+__all__ = ["CodingError", "Decoder", "codings_of", "decoded"]
 
 NONE = ("", "identity")
 
@@ -20,13 +22,18 @@ class CodingError(Exception):
     """A body that cannot be decoded."""
 
 
+def codings_of(headers: CIMultiDictProxy[str]) -> str:
+    """The content codings of a body, in one line or in several; "" for most."""
+    return ",".join(headers.getall("Content-Encoding")) if "Content-Encoding" in headers else ""
+
+
 class Decoder:
     """Decodes a body that comes in pieces.
 
     Parameters
     ----------
     codings : str
-        The header `Content-Encoding`.
+        The header `Content-Encoding`, as `codings_of` returns it.
 
     Raises
     ------

@@ -7,8 +7,11 @@ from itertools import pairwise
 
 from gatekeeper.adapters.openai.stream import LAST_EVENTS
 from gatekeeper.gateway.answer_edit import Edits, object_of
+from gatekeeper.limits import MAX_LINE
 
-__all__ = ["Frames", "is_last", "read_frame"]
+__all__ = ["TOO_LONG", "Frames", "is_last", "read_frame"]
+
+TOO_LONG = f"an event of the stream is longer than {MAX_LINE >> 20} MiB"
 
 END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n")  # a line may end in CRLF, LF or CR
 SPLIT = 3  # bytes of an end, at most, that may come in an earlier piece
@@ -30,10 +33,14 @@ class Frames:
     have_ids
         Whether an event had an id. From then on openai's client takes every empty line for the end
         of an event, also the one after a comment.
+    given_up
+        Whether a frame was longer than `MAX_LINE`. It and all after it are no frames but pieces as
+        they came, so that a frame without an end takes no more memory than that.
     """
 
     def __init__(self) -> None:
-        self.have_ids = False
+        self.have_ids = self.given_up = False
+        self._length = 0  # of `_before`
         self._before: list[bytes] = []  # of the incomplete frame, but for its tail
         self._tail = b""  # which may have the beginning of an end
 
@@ -44,6 +51,8 @@ class Frames:
 
     def add(self, piece: bytes) -> list[bytes]:
         """The frames that are complete with the next piece."""
+        if self.given_up:
+            return [piece]
         text = self._tail + piece if self._tail else piece
         if b"id:" in text and ID.search(text):
             self.have_ids = True
@@ -55,10 +64,15 @@ class Frames:
             frames = [frame + b"\n\n" for frame in complete]
         if self._before and frames:
             frames[0] = b"".join([*self._before, frames[0]])
-            self._before = []
+            self._before, self._length = [], 0
         self._tail = last and last[-SPLIT:]
         if len(last) > SPLIT:
             self._before.append(last[:-SPLIT])
+            self._length += len(last)
+            if self._length > MAX_LINE:
+                self.given_up = True
+                frames.append(self.rest)
+                self._before, self._tail = [], b""
         return frames
 
 

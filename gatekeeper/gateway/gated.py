@@ -17,8 +17,8 @@ from gatekeeper.adapters.openai.stream import StreamReader
 from gatekeeper.gateway import results
 from gatekeeper.gateway.answer_edit import Edits, object_of
 from gatekeeper.gateway.calls import BODY_KEY, Call, make_ready
-from gatekeeper.gateway.codings import CodingError, Decoder, decoded
-from gatekeeper.gateway.events import Frames, is_last, read_frame
+from gatekeeper.gateway.codings import CodingError, Decoder, codings_of, decoded
+from gatekeeper.gateway.events import TOO_LONG, Frames, is_last, read_frame
 from gatekeeper.gateway.json_edit import with_members
 from gatekeeper.gateway.logprobs import NOTHING, Requested
 from gatekeeper.gateway.metrics import Metrics
@@ -31,7 +31,6 @@ from gatekeeper.gateway.upstream import (
     Upstream,
     WholeResponse,
     body_of,
-    codings_of,
     pieces_of,
 )
 
@@ -116,7 +115,7 @@ class GatedCalls:
         if not _is_success(answer):
             self.metrics.answered(call.endpoint, answer.status)
             return WholeResponse(answer, body)
-        codings, why = codings_of(answer), None
+        codings, why = codings_of(answer.headers), None
         try:
             value, body = _read(decoded(body, codings) if codings else body, edits.answer)
         except CodingError as error:
@@ -156,7 +155,7 @@ class GatedCalls:
         self, request: web.Request, call: Call, answer: aiohttp.ClientResponse, edits: Requested
     ) -> web.StreamResponse:
         own = results.id_header(str(call.settings.id))
-        codings = codings_of(answer)
+        codings = codings_of(answer.headers)
         try:
             decoder = Decoder(codings) if codings else None
         except CodingError as error:
@@ -170,6 +169,9 @@ class GatedCalls:
                 passing: list[bytes] = []
                 unread: list[bytes] = []  # data of frames that are sent before they are read
                 for frame in frames.add(piece):
+                    if frames.given_up:
+                        passing.append(frame)
+                        continue
                     data, new = read_frame(frame, edits.event)
                     if ended or not is_last(data):
                         passing.append(new)
@@ -222,6 +224,9 @@ class GatedCalls:
         self, call: Call, reader: StreamReader, frames: Frames, last: bytes
     ) -> Sequence[bytes]:
         """Decide on a stream's outputs: the comment with the result, and the last frame."""
+        if frames.given_up:  # in the middle of a frame, where a comment would break it
+            await self._decide(call, list, CodingError(TOO_LONG))
+            return (last,)
         decided = await self._decide_stream(call, reader)
         if call.waits:
             await self.outputs.verdicts(decided)
@@ -243,7 +248,7 @@ def _is_success(answer: aiohttp.ClientResponse) -> bool:
 
 def _text_of(answer: aiohttp.ClientResponse, body: bytes) -> str:
     with suppress(CodingError):
-        body = decoded(body, codings_of(answer))
+        body = decoded(body, codings_of(answer.headers))
     return body.decode(errors="replace")
 
 

@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp import web
 
 from gatekeeper.gateway.answer_edit import NO_EDITS, Edits, object_of
-from gatekeeper.gateway.codings import CodingError, Decoder, decoded
+from gatekeeper.gateway.codings import CodingError, Decoder, codings_of, decoded
 from gatekeeper.gateway.events import Frames, read_frame
 from gatekeeper.gateway.json_edit import EACH, edited
 from gatekeeper.gateway.logprobs import Requested
@@ -26,7 +26,6 @@ from gatekeeper.gateway.upstream import (
     Upstream,
     WholeResponse,
     body_of,
-    codings_of,
     pieces_of,
 )
 
@@ -107,7 +106,7 @@ class StoredResponses:
         body = await request.read()
         async with await stored.upstream.answer(request, body or None, plain=True) as answer:
             self._metrics.answered("other", answer.status)
-            codings = codings_of(answer)
+            codings = codings_of(answer.headers)
             if answer.content_type == "text/event-stream":
                 return await _stream(request, answer, stored.event)
             data = await body_of(answer)
@@ -121,7 +120,7 @@ class StoredResponses:
 async def _stream(
     request: web.Request, answer: aiohttp.ClientResponse, edits: Edits
 ) -> web.StreamResponse:
-    codings = codings_of(answer)
+    codings = codings_of(answer.headers)
     decoder = None
     with suppress(CodingError):
         decoder = Decoder(codings) if codings else None
@@ -130,7 +129,9 @@ async def _stream(
     frames = Frames()
     async for piece in pieces_of(answer, decoder):
         complete = frames.add(piece)
-        await response.write(b"".join(read_frame(frame, edits)[1] for frame in complete))
+        if not frames.given_up:
+            complete = [read_frame(frame, edits)[1] for frame in complete]
+        await response.write(b"".join(complete))
     await response.write(frames.rest)
     await response.write_eof()
     return response

@@ -23,7 +23,6 @@ __all__ = [
     "Upstream",
     "WholeResponse",
     "body_of",
-    "codings_of",
     "pieces_of",
 ]
 
@@ -223,12 +222,6 @@ class WholeResponse(web.Response):
         stops = OF_A_DECODED_BODY if decoded else OF_A_BODY
         super().__init__(body=body, **_head(answer, stops, own))
         self.of_upstream = answer.headers
-
-
-def codings_of(answer: aiohttp.ClientResponse) -> str:
-    """The content codings of its body; "" for most."""
-    headers = answer.headers
-    return ",".join(headers.getall("Content-Encoding")) if "Content-Encoding" in headers else ""
 
 
 async def pieces_of(

@@ -220,6 +220,19 @@ def test_a_task_in_a_compressed_body_goes_nowhere(name: str) -> None:
         assert caller.send(CHAT, other, headers) == (200 if status == 400 else status)
 
 
+def test_a_coding_on_a_line_of_its_own_hides_no_task() -> None:
+    """A header of several lines is one list."""
+    body = gzip.compress(f"{{{OWN}}}".encode())
+    head = f"{HEAD}content-encoding: identity\r\ncontent-encoding: gzip\r\nconnection: close\r\n"
+    with (
+        ScriptedUpstream(lambda request: [reply(b"{}")]) as upstream,
+        running_gateway(upstream.url) as gateway,
+    ):
+        request = f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+        assert Caller(gateway.url).raw(request).startswith(b"HTTP/1.1 400")
+        assert upstream.requests == []
+
+
 @pytest.mark.parametrize("page", [None, Access()])
 def test_a_task_that_is_put_to_another_path_goes_nowhere(
     page: Access | None, tmp_path: Path

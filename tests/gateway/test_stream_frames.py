@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from time import process_time
+from urllib.request import Request, urlopen
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from running_gateway import running_gateway
+from scripted_upstream import ScriptedUpstream, event_stream
 
+from gatekeeper.gateway import events
 from gatekeeper.gateway.events import Frames
 
 SEVERAL = st.lists(st.sampled_from(["\n", "\r", "\r\n", "\n\n", "\r\n\r\n", "data: é", ": "]))
@@ -27,6 +31,36 @@ def test_frames_do_not_depend_on_the_pieces(parts: list[str], cuts: list[int]) -
     assert b"".join([*found, frames.rest]) == text
     assert found == [frame for frame in wanted if frame]
     assert frames.rest == rest
+
+
+def test_a_frame_without_an_end_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it comes, once it is too long to be kept, and with it the rest of the stream."""
+    monkeypatch.setattr(events, "MAX_LINE", 1000)
+    frames = Frames()
+    pieces = [b"data: 1\n\ndata: ", *[b"x" * 300] * 5, b"\n\ndata: 3\n\n"]
+    found, most = b"", 0
+    for i, piece in enumerate(pieces):
+        found += b"".join(frames.add(piece))
+        most = max(most, len(frames.rest))
+        assert frames.given_up == (i >= 4)
+    assert found + frames.rest == b"".join(pieces)
+    assert most <= 1000
+
+
+def test_a_stream_of_which_a_frame_is_too_long_is_not_decided_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(events, "MAX_LINE", 1000)
+    pieces = [b"data: {}\n\ndata: ", *[b"x" * 300] * 5]  # in as many readings as they come
+    body = b'{"model": "m", "messages": [], "stream": true}'
+    with (
+        ScriptedUpstream(lambda request: event_stream(*pieces)) as upstream,
+        running_gateway(upstream.url) as gateway,
+        urlopen(Request(f"{gateway.url}/v1/chat/completions", body)) as answer,
+    ):
+        assert answer.read() == b"".join(pieces)
+        assert gateway.gate.status().seen == 0
+    assert "an event of the stream is longer than" in caplog.text
 
 
 @pytest.mark.parametrize("start", [b"data: ", b"data: \r"])
