@@ -320,7 +320,8 @@ class _Sample:
             return found, (
                 f"{self.without:,} of {n:,} outputs had no chance to be verified: the estimate "
                 "assumes that they are like the others, low and high do not. With the "
-                "goal “score” and a budget in verifications every output up to the horizon has one."
+                "goal “score” and a budget in verifications every output up to the horizon has "
+                "one; in another unit give it startup= for all verifications that run at once."
             )
         if found is None:
             return None, (

@@ -44,7 +44,8 @@ class Budget:
     startup
         Allowance on top of the fraction, in `unit`, so that the first candidates are not refused
         while almost nothing has accrued. Default: one reservation; 0 for verifications with a
-        `horizon`, where none is needed.
+        `horizon`, where none is needed. In seconds or usd give one for each verification that
+        runs at once: nothing accrues before the first has ended.
     groups
         Caps of groups, in `unit`, the warm-up included, which hold beside the others. By name:
         {"tenant": {"a": 50, "b": 100}} caps these two tenants, {"day": 200} each day alike. The

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -113,6 +114,30 @@ def test_costs_that_vary_rarely_leave_an_output_without_a_chance(horizon: int | 
     assert without < (0.01 if horizon else 0.06)
     assert verified == pytest.approx(sum(propensities), rel=0.02)
     assert np.mean(used) == pytest.approx(0.95, abs=0.1)
+
+
+@pytest.mark.parametrize("horizon", [600, None])
+def test_many_verifications_at_once_need_as_many_reservations_to_start(
+    horizon: int | None,
+) -> None:
+    """Then every output has a chance; without, none has before the first cost is known."""
+    at_once, last, without = 16, 16 / 0.2, []
+    for startup in (6.0 * at_once, None):
+        budget = Budget(fraction=0.2, unit="usd", max_cost=6.0, horizon=horizon, startup=startup)
+        rng, under_way = np.random.default_rng(1), deque[tuple[int, str]]()
+        with VerificationGate(goal="score", budget=budget, verifier=None) as gate:
+            propensities = []
+            for i in range(600):
+                while under_way and under_way[0][0] + last <= i:
+                    cost = float(rng.uniform(0.2, 6.0))
+                    gate.report_outcome(under_way.popleft()[1], Outcome(Verdict.PASSED, cost=cost))
+                decision = gate.maybe_verify(make_generation(f"c{i}", seed=i), None).decision
+                propensities.append(decision.propensity)
+                if decision.verify:
+                    under_way.append((i, f"c{i}"))
+        without.append(propensities.count(0.0))
+    assert without[0] == 0
+    assert without[1] > 0.75 * last
 
 
 def test_verifications_may_cost_nothing() -> None:
