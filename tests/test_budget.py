@@ -402,6 +402,18 @@ def test_a_total_is_used_up_to_the_last_unit_and_no_further() -> None:
     assert ledger.cap == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize("first", [6.0, 0.6, 0.01])
+def test_the_first_cost_alone_is_no_plan(first: float) -> None:
+    """Without a warm-up the plan for a stream of known length follows the mean cost."""
+    budget = Budget(fraction=0.2, unit="usd", max_cost=6.0, horizon=600)
+    ledger = Ledger(budget, 6.0)
+    for i in range(200):
+        if see(ledger, str(i), 1.0, warmup=False, verify=i % 5 == 0):
+            assert ledger.settle(str(i), 0.6 if i else first) == (0.6 if i else first)
+        assert ledger.spent + ledger.held <= ledger.cap
+    assert ledger.cap == pytest.approx(6.0 + 0.2 * 600 * 0.6, rel=0.25)  # 1 + 9 / 40 at most
+
+
 def test_with_a_horizon_the_whole_streams_budget_is_there_from_the_start() -> None:
     """fraction × (horizon - warm-up), no start-up allowance on top."""
     ledger = Ledger(Budget(fraction=0.2, horizon=60), 1.0)

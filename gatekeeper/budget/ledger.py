@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import floor, inf, sqrt
+from math import ceil, floor, inf, sqrt
 from typing import Any, NamedTuple
 
 from gatekeeper.budget.budget import MOST, TICKS, Budget
@@ -82,7 +82,8 @@ class Ledger:
         self._warmup_seen = 0
         self._base = 0  # Σ cost of the candidates seen after the warm-up
         self._projected: int | None = None  # the same for the whole stream, by `horizon`
-        self._to_project = budget.horizon is not None  # as soon as that can be estimated
+        # As soon as that can be estimated.
+        self._to_project = budget.horizon is not None and budget.fraction is not None
         self._known = 0  # verifications settled, with their Σ c and Σ ĉ
         self._known_cost = 0
         self._costliest = 0
@@ -180,7 +181,10 @@ class Ledger:
             self._base += accrued
             if self._to_project:
                 self._projected = self._projection()
-                self._to_project = self._projected is None
+                # A warm-up's outputs are like those to come. Without one the first cost may be like
+                # no other, so that the projection follows their mean.
+                counted = self.budget.unit == "verifications"
+                self._to_project = self._projected is None or not (counted or self._warmup_seen)
         accounts = self.groups.of(groups) if groups else ()
         return Hold(self._max_cost, accrued, cost_estimate, warmup, accounts)
 
@@ -323,9 +327,14 @@ class Ledger:
         to_come = max(self.budget.horizon - self._warmup_seen, 0)
         if self.budget.unit == "verifications":
             return to_come * self._max_cost
-        if self._known and not self._held[True]:  # the whole warm-up's mean, not the first's
-            return to_come * self._known_cost // self._known
-        return None
+        if not self._known or self._held[True]:  # the whole warm-up's mean, not the first's
+            return None
+        assert self.budget.fraction is not None
+        committed = self._spent[False] + self._held[False] - self._startup
+        mean_of_all = to_come * self._known_cost // self._known
+        # Rounded up, so that the cap stays above what is committed.
+        least = ceil(committed * (1.0 + 2.0**-50) / self.budget.fraction)
+        return max(mean_of_all, least)
 
     def _fraction_cap(self, accrued: int, projected: int | None) -> int:
         """Ticks, rounded half up: unlike `round`, this shifts by whole ticks with its argument."""
