@@ -9,37 +9,17 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from gatekeeper.maths.vocabulary import (
-    BREAKS,
-    DROPPED,
-    FUNCTIONS,
-    GLYPHS,
-    MATRIX,
-    PARTICLES,
-    SAME,
-    SIZED,
-    SPACING,
-    SUBSCRIPT,
-    SUPERSCRIPT,
-    TEXT,
-    WORDS,
-)
+from gatekeeper.maths.numerals import join_commas, join_groups, repeat, scientific
+from gatekeeper.maths.spelling import MAX_NESTING, PUNCTUATION, Speller, TooDeepError
+from gatekeeper.maths.vocabulary import BREAKS, GLYPHS, SPACING, SUBSCRIPT, SUPERSCRIPT
 
 __all__ = ["MAX_LENGTH", "MAX_NESTING", "normalise"]
 
 MAX_LENGTH = 1500  # characters; longer answers are not compared
-MAX_NESTING = 60  # levels of braces and brackets
-PUNCTUATION = ".,;:"  # without meaning at the end of an answer
 
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 _GLYPH_ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
-_GLUED = re.compile(rf"({'|'.join(FUNCTIONS)}|pi)([a-z])")  # sinx, sqrtx
-_GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
-    r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
-    r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/))(?!\d)"
-)
-_COMMAS = re.compile(r"\\[{}]|[()\[\]]|(?<![\d.])(?<!(?<!\\),)[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=[a-zA-Z(\[)\],;:!>])")
 _KERN = re.compile(  # \kern-3pt, \mskip 3mu: a space with its size
     r"\\[hmv]?(?:kern|skip)\s?[-+]?[\d.]{1,9}\s?(?:[ecm]m|ex|pt|mu|pc|in|bp|sp)(?![a-zA-Z])"
@@ -48,28 +28,11 @@ _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
 )
-_SCIENTIFIC = re.compile(  # but 2e-1 and 2e+1 are sums
-    r"(?<![\w.])(?:(\d+\.\d+)[eE]\+?(-?\d{1,3})|(\d+)[eE](\d{1,3}))(?!\w|\.\d)"
-)
-_DOTS = r"(?:\.{3,}|\\[lc]?dots(?![a-z]))"
-_CONTINUED = re.compile(rf"(?<![\d.])(\d*)\.(\d+){_DOTS}(?!\s*\d)")  # 0.1666..., 3.14159...
-_PERIOD = re.compile(r"(\d{0,9}?)(?:(\d)\2{2,}|(\d{2,9}?)\3+)")
-_BARRED = re.compile(r"(\d\.\d*)\\(?:bar|dot)\s?\{?(\d+)(?:\}|(?!\d))")
 _ABOUT = re.compile(r"(?:\\approx|\\sim|\\text\{(?:about|approximately)\}|=)+\s?(?=[\d\\-])")
 _NEGATIVE = re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])")
-_WORDLIKE = re.compile(  # short runs of letters are products of variables, except these
-    r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|per|day|red|men|min|hrs"
-    r"|mph|mm|cm|km|kg|ft|lbs?)"
-)
-_LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
-_RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
-_EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
-_TWO_POINTS = re.compile(r"[A-Z]{2}")
-_RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _ORDINAL = re.compile(  # 17th, but not 2th
     r"\A(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\Z"
 )
-_MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
 
 
 def normalise(text: str) -> str | None:
@@ -87,28 +50,20 @@ def normalise(text: str) -> str | None:
     """
     if len(text) > MAX_LENGTH or "__" in text:
         return None
-    text = _CONTINUED.sub(_continue, _BARRED.sub(r"\1\\overline{\2}", _characters(text)))
+    text = repeat(_characters(text))
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
-    text = _join_commas(_GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text))
+    text = join_commas(join_groups(text))
     text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
-    tokens = _without_ends(_TOKEN.findall(_SCIENTIFIC.sub(r"\1\3\\cdot10^{\2\4}", text)))
+    tokens = _without_ends(_TOKEN.findall(scientific(text)))
     if _nesting(tokens) > MAX_NESTING:
         return None
     try:
-        spelled = _NEGATIVE.sub("-", _Speller(tokens).spell()).removeprefix("+")
-    except _TooDeepError:
+        spelled = _NEGATIVE.sub("-", Speller(tokens).spell()).removeprefix("+")
+    except TooDeepError:
         return None
     about = _ABOUT.match(spelled)
     return _ORDINAL.sub(r"\1\\text{th}", spelled[about.end() :] if about else spelled)
-
-
-def _continue(decimal: re.Match[str]) -> str:
-    """0.1666... with the period that its digits show; without one, they are all there is."""
-    repeating = _PERIOD.fullmatch(decimal[2])
-    if not repeating:
-        return f"{decimal[1]}.{decimal[2]}"
-    return rf"{decimal[1] or 0}.{repeating[1]}\overline{{{repeating[2] or repeating[3]}}}"
 
 
 def _characters(text: str) -> str:
@@ -125,21 +80,6 @@ def _characters(text: str) -> str:
             char = rf"\text{{{unicodedata.name(char).lower()}}}"  # the euro sign
         kept.append("\ufffd" if category == "Cs" else " " if category in ("Cc", "Zs") else char)
     return "".join(kept)
-
-
-def _join_commas(text: str) -> str:
-    """Read 1,234 as one number, except between brackets, where commas separate."""
-    depth = 0
-
-    def replace(match: re.Match[str]) -> str:
-        nonlocal depth
-        found = match[0]
-        if found[0].isdigit():
-            return found if depth else found.replace(",", "")
-        depth = max(0, depth + (1 if found[-1] in "{([" else -1))
-        return found
-
-    return _COMMAS.sub(replace, text)
 
 
 def _without_ends(tokens: list[str]) -> list[str]:
@@ -171,239 +111,3 @@ def _nesting(tokens: list[str]) -> int:
         elif token in ("}", ")", "]", r"\}"):
             depth -= 1
     return deepest
-
-
-def _joined(items: list[str]) -> str:
-    """Concatenate, with a space only where two items would read as one token."""
-    out: list[str] = []
-    previous = ""
-    for item in items:
-        if not item:
-            continue
-        if previous and _would_merge(previous, item):
-            out.append(" ")
-        out.append(item)
-        previous = item
-    return "".join(out)
-
-
-def _would_merge(left: str, right: str) -> bool:
-    if right[0].isdigit():
-        return left[-1].isdigit() or left == "."
-    return right[0].isalpha() and re.search(r"\\[a-zA-Z]+$", left) is not None
-
-
-class _TooDeepError(Exception):
-    """Arguments within arguments, as in x^x^x^..., which need no braces to nest."""
-
-
-class _Speller:
-    """One pass over the tokens; `at` is the next token."""
-
-    def __init__(self, tokens: list[str]) -> None:
-        self.tokens = tokens
-        self.at = 0
-        self.depth = 0
-
-    def spell(self) -> str:
-        items: list[str] = []
-        while self.at < len(self.tokens):
-            items += self.items()
-            self.at += 1  # a closing brace without an opening one
-        return _joined(_merge_text(_without_punctuation(items)))
-
-    def items(self) -> list[str]:
-        """Items up to the closing brace of this group, or the end."""
-        items: list[str] = []
-        while self.at < len(self.tokens) and self.tokens[self.at] != "}":
-            items.append(self.item(items[-1] if items else ""))
-        return items
-
-    def group(self) -> str:
-        """The group whose opening brace is next, without its braces."""
-        self.at += 1
-        inside = _joined(_merge_text(_without_punctuation(self.items())))
-        self.at += 1
-        return inside
-
-    def skip_space(self) -> None:
-        while self.at < len(self.tokens) and self.tokens[self.at].isspace():
-            self.at += 1
-
-    def peek(self) -> str:
-        self.skip_space()
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
-
-    def argument(self, *, whole_number: bool = False) -> str:
-        """The next argument, without braces. `whole_number`: 10 in x^10, but 1 in \\frac12."""
-        token = self.peek()
-        if token in ("", "}"):
-            return ""
-        if token == "{":
-            return self.group()
-        if token == "(" and whole_number:
-            return self.parenthesised()
-        if token == "-" and whole_number:
-            self.at += 1
-            return "-" + ("" if self.peek() == "-" else self.argument(whole_number=True))
-        if token[0].isalnum() and len(token) > 1 and not whole_number:
-            self.tokens[self.at] = token[1:]
-            return token[0]
-        if token.isalpha() and len(token) > 1:
-            self.tokens[self.at] = token[1:]
-            return token[0]
-        return self.item("")
-
-    def parenthesised(self) -> str:
-        """The items between the parentheses that open here."""
-        self.at += 1
-        items: list[str] = []
-        while self.peek() not in ("", ")", "}"):
-            nested = self.peek() == "("  # their depth is bounded by that of the brackets
-            items.append(f"({self.parenthesised()})" if nested else self.item(""))
-        self.at += self.peek() == ")"
-        return _joined(_merge_text(items))
-
-    def item(self, previous: str) -> str:
-        """Spell the next token with its arguments."""
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            raise _TooDeepError
-        spelled = self._item(previous)
-        self.depth -= 1
-        return spelled
-
-    def _item(self, previous: str) -> str:
-        token = self.tokens[self.at]
-        if token == "{":
-            inside = self.group()
-            if not inside:
-                return ""  # it ends the name of a command: \pi{}
-            is_argument = re.fullmatch(r"\\[a-zA-Z]+", previous) and previous != r"\cdot"
-            if "," in inside and not is_argument:
-                return rf"\{{{inside}\}}"  # a set without its backslashes
-            return f"{{{inside}}}" if is_argument or len(inside) > 1 else inside
-        self.at += 1
-        if token[0] == "\\" and len(token) > 1:
-            return self.command(token[1:])
-        if token in ("^", "**"):
-            power = self.argument(whole_number=True)
-            return r"\text{th}" if power in _RAISED_ORDINALS else f"^{{{power}}}"
-        if token == "_":
-            return f"_{{{self.argument(whole_number=True)}}}"
-        if token.isspace() or token in ("~", '"'):
-            return ""
-        if token[0] == "." and token != ".":
-            return r"\dots" if token[1] == "." else "0" + token
-        if token[0].isalpha():
-            return self.word(token)
-        plain = {"*": r"\cdot", "<=": r"\leq", ">=": r"\geq", "!=": r"\neq", "%": r"\%"}
-        return plain.get(token, token)
-
-    def word(self, token: str) -> str:
-        lower = token.lower()
-        if lower in WORDS and len(token) > 1:
-            return self.root() if lower == "sqrt" else WORDS[lower]
-        glued = _GLUED.fullmatch(token)
-        if glued:
-            return f"\\{glued[1]} {glued[2]}" if glued[1] != "sqrt" else rf"\sqrt{{{glued[2]}}}"
-        return rf"\text{{{lower}}}" if _WORDLIKE.fullmatch(token) else token
-
-    def command(self, name: str) -> str:
-        if name in SIZED:
-            self.at += self.peek() == "*"
-            self.argument()
-            return ""
-        if name in DROPPED:
-            if name in ("left", "right") and self.peek() == ".":
-                self.at += 1
-            return ""
-        if name in ("color", "textcolor"):
-            self.argument()
-            return self.argument() if self.peek() == "{" else ""
-        if name in TEXT:
-            return self.text()
-        if name in ("vec", "overrightarrow"):
-            vector = self.argument()
-            if _TWO_POINTS.fullmatch(vector):
-                return rf"\overrightarrow{{{vector}}}"  # AB is not BA
-            return vector if len(vector) < 2 else f"{{{vector}}}"
-        name = SAME.get(name, "\\" + name)
-        if name in (r"\frac", r"\binom"):
-            return f"{name}{{{self.argument()}}}{{{self.argument()}}}"
-        if name == r"\sqrt":
-            return self.root()
-        if name in (r"\begin", r"\end"):
-            kind = self.argument()
-            kind = re.sub(r"[^a-zA-Z*]", "", kind.replace(r"\text", ""))
-            if kind == "array" and name == r"\begin" and self.peek() == "{":
-                self.group()  # the column specification
-            return f"{name}{{{MATRIX.get(kind, kind)}}}"
-        return name
-
-    def root(self) -> str:
-        index = ""
-        if self.peek() == "[":
-            self.at += 1
-            items: list[str] = []
-            while self.peek() not in ("", "]", "}"):
-                items.append(self.item(""))
-            self.at += self.peek() == "]"
-            index = f"[{_joined(items)}]"
-        whole = self.peek() == "("
-        return rf"\sqrt{index}{{{self.argument(whole_number=whole)}}}"
-
-    def text(self) -> str:
-        """Spell a \\text{...} as the symbol that it names, as mathematics, or in lower case."""
-        if self.peek() != "{":
-            return self.argument()
-        begin = self.at + 1
-        depth = 0
-        while self.at < len(self.tokens):
-            depth += {"{": 1, "}": -1}.get(self.tokens[self.at], 0)
-            self.at += 1
-            if depth == 0:
-                break
-        raw = self.tokens[begin : self.at - (depth == 0)]
-        content = " ".join("".join(raw).split()).rstrip(".;:").strip()
-        word = content.strip(", ").lower()
-        if word in WORDS:
-            return WORDS[word]
-        if not word:
-            return "," if "," in content else ""
-        number = _LEADING_NUMBER.fullmatch(content)
-        if number:
-            return f"{_join_commas(number[1])}\\text{{{number[2].lower()}}}".removesuffix(
-                r"\text{}"
-            )
-        power = _RAISED_UNIT.fullmatch(content)
-        if power:
-            return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
-        if _MATHS_IN_TEXT.search(content):
-            return _Speller(raw).spell()
-        return rf"\text{{{content.lower()}}}"
-
-
-def _without_punctuation(items: list[str]) -> list[str]:
-    """Drop sentence punctuation that the spelling moved to the end, as in 42\\text{,}"""
-    end = len(items)
-    while end and not items[end - 1].strip(PUNCTUATION):
-        end -= 1
-    return items[:end]
-
-
-def _merge_text(items: list[str]) -> list[str]:
-    r"""Join neighbouring words: \text{square}\text{inches} and sq\text{inches}."""
-    out: list[str] = []
-    for item in items:
-        if not item:
-            continue
-        if out and item.startswith(r"\text{") and out[-1] in PARTICLES:
-            out[-1] = f"\\text{{{out[-1]} {item[6:-1]}}}"
-        elif out and out[-1].startswith(r"\text{") and item.startswith(r"\text{"):
-            out[-1] = f"{out[-1][:-1]} {item[6:-1]}}}"
-        elif out and out[-1] == "," and item in (",", r"\lor"):
-            out[-1] = item  # "1, 2, and 3"
-        elif item != "!" or not out or not _EXCLAIMED.fullmatch(out[-1]):
-            out.append(item)
-    return out

@@ -1,0 +1,158 @@
+"""Compare two answers that are one value each: words, numbers, ratios, quantities, expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+
+from gatekeeper.maths import exact, units
+from gatekeeper.maths.logic import every, some
+from gatekeeper.maths.structure import Node, split
+from gatekeeper.maths.words import same_points, same_text
+
+__all__ = ["EQUALS", "ScalarComparer", "Symbolic"]
+
+MAX_RATIO = 8  # parts of a ratio
+
+_RULES = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
+_BASE = re.compile(r"\(?([0-9][0-9A-Za-z]*)\)?_\{\(?(\d+)\)?\}")
+EQUALS = frozenset("=")
+_COLON = frozenset(":")
+
+Symbolic = Callable[[str, str], bool]
+
+
+class ScalarComparer:
+    """Compares one pair of answers; afterwards `rule` is the costliest rule that was needed."""
+
+    def __init__(self, symbolic: Symbolic | None = None, near: Symbolic | None = None) -> None:
+        self._symbolic = symbolic
+        self._near = near
+        self._costliest = 0
+
+    @property
+    def rule(self) -> str:
+        return _RULES[self._costliest]
+
+    def used(self, rule: str) -> None:
+        """Note a rule that was needed."""
+        self._costliest = max(self._costliest, _RULES.index(rule))
+
+    def compare(self, gold: Node, answer: Node) -> bool | None:
+        """Whether two scalars are equal; None if only symbolic algebra, absent here, can decide."""
+        x, y = gold.text, answer.text
+        if x == y:
+            return True
+        if gold.name is None or answer.name is None:
+            other = answer if gold.name else gold
+            if (gold.name or answer.name) and "=" in other.text:
+                return self.algebra(gold.whole, answer.whole)  # y = 2x, 2y - 4x = 0
+            if "=" in x and "=" not in y and not gold.name:
+                self.used("structure")
+                return False  # the line x + y = 5 is not 5
+            if "=" not in x and len(sides := split(y, EQUALS)) > 1:
+                *_, left, y = sides  # a + b = 5 equals 5, but an equation does not equal 0
+                if exact.value(y) == 0 and exact.value(left) is None:
+                    self.used("structure")
+                    return False
+        for rule, decide in (("text", same_text), ("base", _same_base), ("text", same_points)):
+            verdict = decide(x, y)
+            if verdict is not None:
+                self.used(rule)
+                return verdict
+        verdict = self._ratio(x, y)
+        return self._quantities(x, y) if verdict is None else verdict
+
+    def _ratio(self, gold: str, answer: str) -> bool | None:
+        """1:2:3 is 2:4:6; two parts are a fraction."""
+        x, y = split(gold, _COLON), split(answer, _COLON)
+        if max(len(x), len(y)) < 3:
+            return None
+        self.used("structure")
+        if len(x) != len(y) or len(x) > MAX_RATIO:
+            return False
+        return every(
+            self._values(rf"({a})\cdot({d})", rf"({b})\cdot({c})")
+            for (a, c), (b, d) in combinations(zip(x, y, strict=True), 2)
+        )
+
+    def _quantities(self, gold: str, answer: str) -> bool | None:
+        (x, unit_x), (y, unit_y) = units.split(gold), units.split(answer)
+        if unit_x is None or unit_y is None:  # 12\text{ m} shows what the letter in 12m is
+            x, y = units.without(unit_y, x), units.without(unit_x, y)
+        radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
+        if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
+            return self.algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
+        if unit_x and unit_y and not (unit_x.dimension and unit_y.dimension):
+            # 5 ways are 5 different ways, but 5 pupils may be 5 people, and 5 kJ are not 5 J.
+            alike = unit_x.words <= unit_y.words or unit_x.words >= unit_y.words
+            return every((self._values(x, y), True if alike else None))
+        if unit_x and unit_y and unit_x != unit_y:
+            if unit_x.dimension != unit_y.dimension:
+                self.used("structure")
+                return False
+            return self._values(x, _times(unit_y.factor / unit_x.factor, y))
+        verdict = self._values(x, y)
+        if verdict is False and units.PERCENT in (unit_x, unit_y) and unit_x != unit_y:
+            hundredth = Fraction(1, 100)
+            if unit_x:
+                return self._values(_times(hundredth, x), y)
+            return self._values(x, _times(hundredth, y))
+        return verdict
+
+    def _values(self, gold: str, answer: str) -> bool | None:
+        if gold == answer:
+            return True
+        verdict = exact.equal(gold, answer)
+        if verdict is not None:
+            self.used("exact")
+            return verdict
+        return self.algebra(gold, answer)
+
+    def algebra(self, gold: str, answer: str) -> bool | None:
+        """Symbolic equality; None where there is no symbolic algebra."""
+        if self._symbolic is None:
+            return None
+        self.used("symbolic")
+        return self._symbolic(gold, answer)
+
+    def agree(self, left: units.Quantity, right: units.Quantity) -> bool | None:
+        """Whether 2/3 = 0.67 is one number, not two answers as 5 = 6."""
+        (x, unit_x), (y, unit_y) = left, right
+        if unit_x and unit_y and unit_x != unit_y:
+            if unit_x.dimension != unit_y.dimension:
+                return True
+            x = _times(unit_x.factor / unit_y.factor, x)
+        elif units.PERCENT in (unit_x, unit_y) and unit_x != unit_y:
+            hundred = _times(Fraction(1, 100) if unit_x else Fraction(100), x)
+            return some((self._shows(x, y), self._shows(hundred, y)))
+        return self._shows(x, y)
+
+    def _shows(self, exactly: str, nearly: str) -> bool | None:
+        """Whether one number shows the first digits of the other."""
+        x, y = exact.value(exactly), exact.value(nearly)
+        if y is None and x is not None:
+            return self._shows(nearly, exactly)
+        if x is None or y is None:
+            return self._near(exactly, nearly) if self._near else None
+        return x == y or abs(x - y) < (exact.last_place(nearly) or exact.last_place(exactly) or 0)
+
+
+def _same_base(gold: str, answer: str) -> bool | None:
+    wanted, given = _BASE.fullmatch(gold), _BASE.fullmatch(answer)
+    if wanted is None and given is None:
+        return None
+    if wanted is None or given is None:
+        return False
+    same_digits = wanted[1].lstrip("0").lower() == given[1].lstrip("0").lower()
+    return same_digits and wanted[2] == given[2]
+
+
+def _times(factor: Fraction, text: str) -> str:
+    return rf"\frac{{{factor.numerator}}}{{{factor.denominator}}}\cdot({text})"
+
+
+def _radians(value: str, unit: units.Unit | None) -> str:
+    return rf"({value})\cdot\frac{{\pi}}{{180}}" if unit == units.DEGREE else value
