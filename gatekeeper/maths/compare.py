@@ -7,6 +7,7 @@ no symbolic algebra; a worker has `symbolic.equal`. The rules are the same in bo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -25,6 +26,7 @@ _UNORDERED = (Kind.LIST, Kind.SET)
 _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
+_UNCOUNTED = re.compile(r"\\(?:lor|dots)(?![a-z])")  # 1 or 1 is 1
 _EQUAL_SIGNS = frozenset(("=", r"\approx"))
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable, not of a command
 _NOT_A_SYMBOL = re.compile(r"\(|\\frac")
@@ -59,7 +61,8 @@ class AnswerComparer:
             return self._differently_named(gold, answer)
         kinds = (gold.kind, answer.kind)
         if all(kind in _UNORDERED for kind in kinds):
-            return self._unordered(gold.parts, answer.parts)
+            counts = Kind.SET not in kinds and not _UNCOUNTED.search(gold.text + answer.text)
+            return self._unordered(gold.parts, answer.parts, counts=counts)
         if gold.kind in _UNORDERED or answer.kind in _UNORDERED:
             return self._collection_and_other(gold, answer)
         if kinds == (Kind.TUPLE, Kind.TUPLE):
@@ -91,11 +94,18 @@ class AnswerComparer:
             return False
         return self._scalar.algebra(gold.whole, answer.whole)
 
-    def _unordered(self, gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool | None:
-        """Compare as sets: each element needs an equal one on the other side."""
+    def _unordered(
+        self, gold: tuple[Node, ...], answer: tuple[Node, ...], *, counts: bool = False
+    ) -> bool | None:
+        """Compare as sets: each element needs an equal one on the other side.
+
+        `counts`: an element that stands in a list twice needs two equal ones.
+        """
         self._scalar.used("structure")
         if _assignments(gold) != _assignments(answer):
             return self._ordered(gold, answer)
+        if counts and not _as_often(gold, answer):
+            return False
         known_gold, known_answer = ({_key(node) for node in nodes} for nodes in (gold, answer))
         left = [node for node in gold if _key(node) not in known_answer]
         right = [node for node in answer if _key(node) not in known_gold]
@@ -127,7 +137,9 @@ class AnswerComparer:
         mine, its = (gold.parts or (gold,)), (answer.parts or (answer,))
         if other.kind is not Kind.SCALAR:
             mine, its = (gold.parts, (answer,)) if gold is collection else ((gold,), answer.parts)
-        return self._unordered(mine, its)
+        # An answer may be given twice, as in "x = 5, 5", but not a reference once.
+        counts = gold.kind is Kind.LIST and not _UNCOUNTED.search(gold.text)
+        return self._unordered(mine, its, counts=counts)
 
     def _tuples(self, gold: Node, answer: Node) -> bool | None:
         """Intervals and points need equal brackets; [1, 2, 3] is a vector like (1, 2, 3)."""
@@ -178,6 +190,12 @@ def _exact(node: Node) -> Fraction | None:
 def _key(node: Node) -> tuple[str | None, str | Fraction]:
     number = _exact(node)
     return (node.name, node.text if number is None else number)
+
+
+def _as_often(gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool:
+    """Whether each value that both lists have stands in them equally often."""
+    left, right = (Counter(_key(node)[1] for node in nodes) for nodes in (gold, answer))
+    return len(gold) == len(answer) and all(left[x] == right[x] for x in left if x in right)
 
 
 def _named(node: Node) -> tuple[Node, ...]:
