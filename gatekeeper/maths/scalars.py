@@ -10,7 +10,7 @@ from itertools import combinations
 from gatekeeper.maths import exact, units
 from gatekeeper.maths.logic import every, some
 from gatekeeper.maths.structure import Node, split
-from gatekeeper.maths.words import same_points, same_text
+from gatekeeper.maths.words import same_name, same_text, same_time
 
 __all__ = ["EQUALS", "ScalarComparer", "Symbolic"]
 
@@ -57,7 +57,9 @@ class ScalarComparer:
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self.used("structure")
                     return False
-        for rule, decide in (("text", same_text), ("base", _same_base), ("text", same_points)):
+        for rule, decide in _DECIDE:
+            if decide is same_name and (gold.name or answer.name):
+                continue  # P = IV is a product
             verdict = decide(x, y)
             if verdict is not None:
                 self.used(rule)
@@ -148,6 +150,14 @@ def _same_base(gold: str, answer: str) -> bool | None:
         return False
     same_digits = wanted[1].lstrip("0").lower() == given[1].lstrip("0").lower()
     return same_digits and wanted[2] == given[2]
+
+
+_DECIDE: tuple[tuple[str, Callable[[str, str], bool | None]], ...] = (
+    ("text", same_time),
+    ("text", same_text),
+    ("base", _same_base),
+    ("text", same_name),
+)
 
 
 def _times(factor: Fraction, text: str) -> str:

@@ -1,16 +1,23 @@
-"""Answers in words, and the names of figures."""
+"""Answers in words and names, and the time of day."""
 
 from __future__ import annotations
 
 import re
+from math import gcd
 
 from gatekeeper.maths import exact
 
-__all__ = ["same_points", "same_text"]
+__all__ = ["same_name", "same_text", "same_time"]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
-_POINTS = re.compile(r"(?:(\\angle)\s?)?([A-Z]{3,})")
+_LETTERS = re.compile(r"(\\angle|\\text\{[^{}]*\})?\s?([A-Za-z]{2,})")
+# Points (ABC), numerals (IV), names (Amy), and words of three letters around a vowel (cat).
+_NAME = re.compile(
+    r"[A-Z]{3,}|(?=.*[IVX])[IVXLCDM]{2}|[A-Z][a-z]{2}|[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]"
+)
 _FILLER_WORDS = frozenset(("a", "an", "the"))
+_TIME = re.compile(r"(\d{1,2})(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
+_HALF_DAY = 12 * 60  # minutes
 
 
 def same_text(gold: str, answer: str) -> bool | None:
@@ -31,10 +38,42 @@ def _words(text: str) -> list[str]:
     return kept if any(len(word) > 1 for word in kept) else words  # "b, a" has no article
 
 
-def same_points(gold: str, answer: str) -> bool | None:
-    """ABC is not ACB, as a product would be; an angle may be read from either side."""
-    wanted, given = _POINTS.fullmatch(gold), _POINTS.fullmatch(answer)
-    if wanted is None or given is None:
+def same_name(gold: str, answer: str) -> bool | None:
+    """ABC is not ACB, nor IV VI, as products would be; None where the letters are no name.
+
+    An angle may be read from either side.
+    """
+    wanted, given = _LETTERS.fullmatch(gold), _LETTERS.fullmatch(answer)
+    if wanted is None or given is None or wanted[1] != given[1]:
         return None
-    spellings = (given[2], given[2][::-1]) if wanted[1] and given[1] else (given[2],)
-    return wanted[2] in spellings
+    if not (wanted[1] or _NAME.fullmatch(wanted[2]) or _NAME.fullmatch(given[2])):
+        return None
+    if wanted[1] == r"\angle" and wanted[2] == given[2][::-1]:
+        return True
+    if wanted[2].isupper() or given[2].isupper():
+        return wanted[2] == given[2]
+    return wanted[2].lower() == given[2].lower()
+
+
+def same_time(gold: str, answer: str) -> bool | None:
+    """Whether two times of day are the same; None where the reference is none, or may be a ratio.
+
+    10:15 is a time, as a ratio in a reference would be 2:3. A half of the day may be left out.
+    """
+    wanted, given = _TIME.fullmatch(gold), _TIME.fullmatch(answer)
+    if wanted is None or not (wanted[2] or wanted[3]):
+        return None
+    is_ratio = not wanted[3] and gcd(int(wanted[1]), int(wanted[2])) == 1
+    if given is None or not (given[2] or given[3]):
+        return False if wanted[2] and not is_ratio else None
+    x, y = (60 * int(time[1]) % _HALF_DAY + int(time[2] or 0) for time in (wanted, given))
+    halves = [_half(time) for time in (wanted, given)]
+    same = x == y and (None in halves or halves[0] == halves[1])
+    return None if is_ratio and not given[3] and not same else same
+
+
+def _half(time: re.Match[str]) -> str | None:
+    """The half of the day, "a" or "p", if it is known."""
+    if time[3]:
+        return time[3].lower()
+    return "p" if int(time[1]) > 12 else None
