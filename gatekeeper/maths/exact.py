@@ -122,7 +122,7 @@ class _Reader:
             elif self.take("/"):
                 result = self.quotient(result, self.signed())
                 divided = True
-            elif self.peek() in (r"\frac", "(", r"\sqrt"):
+            elif self.peek() in (r"\frac", "(", r"\sqrt", r"\binom"):
                 if divided:
                     raise _NotRationalError  # 1/2(3) is ambiguous
                 result = _bounded(result * self.power())
@@ -174,11 +174,18 @@ class _Reader:
             return inside
         if token == r"\frac":
             return self.quotient(self.braced(), self.braced())
+        if token == r"\binom":
+            return self.binomial(self.braced(), self.braced())
         if token == r"\sqrt":
             return self.root(self.braced())
         if token[:1].isdecimal() and token.isascii():
             return self.number(token)
         raise _NotRationalError
+
+    def binomial(self, n: Fraction, k: Fraction) -> Fraction:
+        if n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n <= MAX_FACTORIAL:
+            raise _NotRationalError
+        return _bounded(Fraction(math.comb(n.numerator, k.numerator)))
 
     def root(self, x: Fraction) -> Fraction:
         if x < 0:

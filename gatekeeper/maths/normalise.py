@@ -11,7 +11,7 @@ import unicodedata
 
 from gatekeeper.maths.numerals import join_commas, join_groups, repeat, scientific
 from gatekeeper.maths.spelling import MAX_NESTING, PUNCTUATION, Speller, TooDeepError
-from gatekeeper.maths.vocabulary import BREAKS, GLYPHS, SPACING, SUBSCRIPT, SUPERSCRIPT
+from gatekeeper.maths.vocabulary import BREAKS, GLYPHS, SPACING, SUBSCRIPT, SUPERSCRIPT, WORDS
 
 __all__ = ["MAX_LENGTH", "MAX_NESTING", "normalise"]
 
@@ -30,6 +30,12 @@ _TOKEN = re.compile(
 )
 _ABOUT = re.compile(r"(?:\\approx|\\sim|\\text\{(?:about|approximately)\}|=)+\s?(?=[\d\\-])")
 _NEGATIVE = re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])")
+_BASE = re.compile(  # 1010 (base 2), 1010_{base two}
+    r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?"
+)
+_CHOOSE = re.compile(
+    r"(?<![A-Za-z\\])C\((\d+),(\d+)\)|(?:(?<![\w})])|(?<=\\cdot))[_^]\{(\d+)\}C_\{(\d+)\}"
+)
 _ORDINAL = re.compile(  # 17th, but not 2th
     r"\A(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\Z"
 )
@@ -62,6 +68,8 @@ def normalise(text: str) -> str | None:
         spelled = _NEGATIVE.sub("-", Speller(tokens).spell()).removeprefix("+")
     except TooDeepError:
         return None
+    spelled = _BASE.sub(lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}", spelled)
+    spelled = _CHOOSE.sub(lambda m: rf"\binom{{{m[1] or m[3]}}}{{{m[2] or m[4]}}}", spelled)
     about = _ABOUT.match(spelled)
     return _ORDINAL.sub(r"\1\\text{th}", spelled[about.end() :] if about else spelled)
 

@@ -17,7 +17,10 @@ __all__ = ["EQUALS", "ScalarComparer", "Symbolic"]
 MAX_RATIO = 8  # parts of a ratio
 
 _RULES = ("string", "text", "choice", "base", "structure", "exact", "symbolic")
-_BASE = re.compile(r"\(?([0-9][0-9A-Za-z]*)\)?_\{\(?(\d+)\)?\}")
+_BASE = re.compile(  # FF_{16} has a base, but not A_{1}
+    r"\(?([0-9][0-9A-Za-z]*|[0-9A-F]{2,}(?=\)?_\{1\d))\)?_\{\(?(\d+)\)?\}"
+)
+_TEXT = re.compile(r"\\text\{(\w+)\}")
 EQUALS = frozenset("=")
 _COLON = frozenset(":")
 
@@ -97,6 +100,9 @@ class ScalarComparer:
                 return False
             return self._values(x, _times(unit_y.factor / unit_x.factor, y))
         verdict = self._values(x, y)
+        if (unit := unit_x or unit_y) and unit.words == units.QUARTER and unit_x != unit_y:
+            fourth = (_times(Fraction(1, 4), x), y) if unit_x else (x, _times(Fraction(1, 4), y))
+            return False if some((verdict, self._values(*fourth))) is False else None
         if verdict is False and units.PERCENT in (unit_x, unit_y) and unit_x != unit_y:
             hundredth = Fraction(1, 100)
             if unit_x:
@@ -143,7 +149,9 @@ class ScalarComparer:
 
 
 def _same_base(gold: str, answer: str) -> bool | None:
-    wanted, given = _BASE.fullmatch(gold), _BASE.fullmatch(answer)
+    wanted, given = (
+        _BASE.fullmatch(_TEXT.sub(lambda m: m[1].upper(), text)) for text in (gold, answer)
+    )
     if wanted is None and given is None:
         return None
     if wanted is None or given is None:

@@ -32,6 +32,8 @@ _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
 _TWO_POINTS = re.compile(r"[A-Z]{2}")
 _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
+_ODD_INDEX = re.compile(r"\[\d*[13579]\]")
+_NEGATIVE_TERM = re.compile(r"-[^-+]+")
 
 
 class TooDeepError(Exception):
@@ -174,6 +176,8 @@ class Speller:
             return f"{name}{{{self.argument()}}}{{{self.argument()}}}"
         if name == r"\sqrt":
             return self.root()
+        if name == r"\mathbb":
+            return rf"\mathbb{{{self.argument()}}}"
         if name in (r"\begin", r"\end"):
             kind = self.argument()
             kind = re.sub(r"[^a-zA-Z*]", "", kind.replace(r"\text", ""))
@@ -191,8 +195,10 @@ class Speller:
                 items.append(self.item(""))
             self.at += self.peek() == "]"
             index = f"[{_joined(items)}]"
-        whole = self.peek() == "("
-        return rf"\sqrt{index}{{{self.argument(whole_number=whole)}}}"
+        inside = self.argument(whole_number=self.peek() == "(")
+        if _ODD_INDEX.fullmatch(index) and _NEGATIVE_TERM.fullmatch(inside):
+            return rf"(-\sqrt{index}{{{inside[1:]}}})"  # real, as in school
+        return rf"\sqrt{index}{{{inside}}}"
 
     def text(self) -> str:
         """Spell a \\text{...} as the symbol that it names, as mathematics, or in lower case."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from gatekeeper.maths import exact
 
-__all__ = ["DEGREE", "PERCENT", "RADIAN", "Quantity", "Unit", "split", "without"]
+__all__ = ["DEGREE", "PERCENT", "QUARTER", "RADIAN", "Quantity", "Unit", "split", "without"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,17 @@ _KNOWN = {
     for name, _, factor in (entry.partition(":") for entry in entries.split())
 }
 _SPELLING = str.maketrans({"-": " ", ".": None})
-_RATE = {"mph": "mile/hour", "kmh": "km/hour", "kph": "km/hour", "fps": "foot/second"}
+_ALIASES = {
+    "mph": "mile/hour",
+    "kmh": "km/hour",
+    "kph": "km/hour",
+    "fps": "foot/second",
+    "per cent": "percent",
+}
 PERCENT = Unit((("percent", 1),), Fraction(1), frozenset(("percent",)))
 DEGREE = Unit((("angle", 1),), Fraction(1), frozenset(("degree", "circ")))
 RADIAN = Unit((("radian", 1),), Fraction(1), frozenset(("radian",)))
+QUARTER = frozenset(("quarter",))  # a coin, or a fourth part
 _DOLLAR = Unit((("money", 1),), Fraction(100), frozenset(("dollar",)))
 
 _WORD = r"\\text\{[^{}]*\}(?:\^\{\d\})?"
@@ -64,11 +71,14 @@ _SCALES = {
     "trillion": "10^{12}", "tenth": "10^{-1}", "hundredth": "10^{-2}", "thousandth": "10^{-3}",
     "millionth": "10^{-6}", "billionth": "10^{-9}", "lakh": "10^{5}", "crore": "10^{7}",
 }  # fmt: skip
-_SCALED = re.compile(rf"\\text\{{({'|'.join(_SCALES)})s?(?: (?=\w)|(?=\}}))")  # million, million cm
-# 5 or more, 5 and a half, 5 thirds, 5 minus one, 5 but maybe six: not 5 of anything
+_ORDINALS = ("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+_PARTS = {name: rf"\frac{{1}}{{{n}}}" for n, name in enumerate(_ORDINALS, start=3)}
+_SCALED = re.compile(  # million, million cm; 5 thirds, but not 5 third graders
+    rf"\\text\{{(?:({'|'.join(_SCALES)})s?|({'|'.join(_PARTS)})(?:s|(?=\}})))(?: (?=\w)|(?=\}}))"
+)
+# 5 or more, 5 and a half, 5 minus one, 5 but maybe six: not 5 of anything
 _CHANGED = re.compile(
     r"\\text\{[^{}]*\b(?:but|not|maybe|perhaps|possibly|unless|wrong|incorrect)\b"
-    r"|\\text\{(?:third|fourth|fifth|sixth|seventh|eighth|ninth|ten)s\}"
     r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
     r"|at (?:least|most)|is)\b"
 )
@@ -94,7 +104,7 @@ def split(text: str) -> Quantity:
         return text, None
     value, suffix = text[: match.start()], match[0]
     while scale := _SCALED.match(suffix):  # 5 hundred thousand
-        value = rf"({value})\cdot{_SCALES[scale[1]]}"
+        value = rf"({value})\cdot{_SCALES[scale[1]] if scale[1] else _PARTS[scale[2]]}"
         suffix = rf"\text{{{suffix[scale.end() :]}"
     if suffix.startswith("^"):  # but sin 30° is not an angle
         unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {suffix[-2:].lower()}")
@@ -133,7 +143,7 @@ def _parse(suffix: str) -> Unit | None:
     plain = suffix.replace(r"\text{", "").replace(r"\cdot", " ")
     plain = re.sub(r"\}?\^\{(\d)\}", r"^\1", plain).replace("}", "").translate(_SPELLING)
     plain = plain.removesuffix(" and")  # 1 hour and 30 minutes
-    plain = _RATE.get(plain.strip(), plain)
+    plain = _ALIASES.get(plain.strip(), plain)
     unknown = _unknown(plain)
     above, *below = re.split(r"/|\bper\b", plain)
     dimension: dict[str, int] = {}
