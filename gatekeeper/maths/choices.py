@@ -32,7 +32,7 @@ def same_choice(gold: str, answer: str) -> bool | None:
         return _letter(labelled) == (_letter(given) if given else answer.lower())
     if not wanted or not (explicit or len(gold) == 1):
         return None
-    if explicit and len(answer) == 1:
+    if len(answer) == 1:
         return _letter(wanted) == answer.lower()
     if not given:
         return False if explicit else None

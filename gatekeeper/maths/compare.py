@@ -27,6 +27,7 @@ _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
 _UNCOUNTED = re.compile(r"\\(?:lor|dots)(?![a-z])")  # 1 or 1 is 1
+_OTHERWISE = r"\text{otherwise}"
 _EQUAL_SIGNS = frozenset(("=", r"\approx"))
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable, not of a command
 _NOT_A_SYMBOL = re.compile(r"\(|\\frac")
@@ -63,6 +64,10 @@ class AnswerComparer:
         if all(kind in _UNORDERED for kind in kinds):
             counts = Kind.SET not in kinds and not _UNCOUNTED.search(gold.text + answer.text)
             return self._unordered(gold.parts, answer.parts, counts=counts)
+        if Kind.PIECEWISE in kinds:
+            return self._piecewise(gold, answer)
+        if _OTHERWISE in (gold.text, answer.text):
+            return None  # the other condition may say the same
         if gold.kind in _UNORDERED or answer.kind in _UNORDERED:
             return self._collection_and_other(gold, answer)
         if kinds == (Kind.TUPLE, Kind.TUPLE):
@@ -140,6 +145,14 @@ class AnswerComparer:
         # An answer may be given twice, as in "x = 5, 5", but not a reference once.
         counts = gold.kind is Kind.LIST and not _UNCOUNTED.search(gold.text)
         return self._unordered(mine, its, counts=counts)
+
+    def _piecewise(self, gold: Node, answer: Node) -> bool | None:
+        if gold.kind is answer.kind:
+            return self._unordered(gold.parts, answer.parts, counts=True)
+        other = answer if gold.kind is Kind.PIECEWISE else gold
+        self._scalar.used("structure")
+        # The function may be |x| in another form, but it is no number.
+        return None if other.kind is Kind.SCALAR and _exact(other) is None else False
 
     def _tuples(self, gold: Node, answer: Node) -> bool | None:
         """Intervals and points need equal brackets; [1, 2, 3] is a vector like (1, 2, 3)."""

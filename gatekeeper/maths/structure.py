@@ -22,6 +22,7 @@ class Kind(Enum):
     TUPLE = "tuple"  # in order; with two parts, also an interval or a point
     UNION = "union"  # of intervals, in any order
     MATRIX = "matrix"  # parts are rows: tuples with brackets "&"
+    PIECEWISE = "piecewise"  # parts are rows of a value and its condition, in any order
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,21 @@ _MATRIX = re.compile(
 _POINT = re.compile(  # A(1,2), but not the binomial coefficient C(5,2)
     r"[ABD-Z]\((?:[^A-Za-z,()]|\\[a-z]+)+(?:,(?:[^A-Za-z,()]|\\[a-z]+)+)+\)"
 )
-_SYSTEM = re.compile(r"\\begin\{(cases|aligned|gathered)\}(.*)\\end\{\1\}", re.DOTALL)
+_SYSTEM = re.compile(  # with a brace, an array is one too
+    r"(\\\{)?\\begin\{(cases|aligned|gathered|(?(1)array))\}((?:(?!\\begin).)*)\\end\{\2\}",
+    re.DOTALL,
+)
+_ALIGNED = re.compile(r"&(?=[=<>]|\\[lg]eq)")
+_CONDITION = re.compile(r"(&|\A)\\text\{(?:if|for|when|where)\}\s?")
+_OTHERWISE = re.compile(r"\\text\{(?:else|elsewhere|in all other cases)\}")
+_REAL = r"(?:\\mathbb\{R\}|\\text\{(?:the )?(?:set of )?(?:all )?reals?(?: numbers)?\})"
+_RANGES = [  # of real numbers
+    (re.compile(_REAL), r"(-\infty,\infty)"),
+    (re.compile(r"\\mathbb\{R\}(?:\^\{\+\}|_\{>0\})"), r"(0,\infty)"),
+    (re.compile(r"\\mathbb\{R\}(?:\^\{-\}|_\{<0\})"), r"(-\infty,0)"),
+    (re.compile(r"\\mathbb\{R\}_\{\\geq\s?0\}"), r"[0,\infty)"),
+]
+_REVERSED = re.compile(r"([\[\]])([^\[\],]+,[^\[\],]+)([\[\]])")  # ]0,1[, [0,1[
 _RELATION = re.compile(r"(<|>|\\leq(?![a-z])|\\geq(?![a-z]))\s?")
 _BUILDER = re.compile(rf"({_VARIABLE})(?:\\in\s?\\mathbb\{{R\}})?[|:](.+)", re.DOTALL)
 _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
@@ -67,9 +82,8 @@ _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
 def read(text: str) -> Node:
     """The structure of a canonical answer. Linear for each level of nesting, which is bounded."""
     system = _SYSTEM.fullmatch(text)
-    if system and r"\begin" not in system[2] and (system[1] != "cases" or "&" not in system[2]):
-        lines = system[2].replace("&", "").removesuffix(r"\\").split(r"\\")
-        joined = ",".join(line.strip().rstrip(",. ") for line in lines)
+    if system and not _is_piecewise(system):
+        joined = ",".join(_lines(system)).replace("&", "")
         return read(joined.replace(",=", "="))  # a chain of steps
     parts = split(text, _SEPARATORS)
     if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
@@ -79,6 +93,25 @@ def read(text: str) -> Node:
         union = r"\cup".join(node.text for node in nodes)
         return Node(Kind.UNION, union, text, nodes, name=nodes[0].name)
     return Node(Kind.LIST, text, text, nodes)
+
+
+def _lines(system: re.Match[str]) -> list[str]:
+    lines = system[3].removesuffix(r"\\").split(r"\\")
+    return [line.strip().rstrip(",. ") for line in lines]
+
+
+def _is_piecewise(system: re.Match[str]) -> bool:
+    """Whether the lines are values with their conditions, as in |x|."""
+    return system[2] in ("cases", "array") and "&" in _ALIGNED.sub("", system[3])
+
+
+def _piecewise(text: str, system: re.Match[str]) -> Node:
+    rows = []
+    for line in _lines(system):
+        row = _OTHERWISE.sub(r"\\text{otherwise}", _CONDITION.sub(r"\1", line))
+        cells = (cell.rstrip(", ") for cell in split(row, frozenset("&")))
+        rows.append(Node(Kind.TUPLE, row, row, tuple(_single(cell) for cell in cells), "&"))
+    return Node(Kind.PIECEWISE, text, text, tuple(rows))
 
 
 def _both_signs(text: str) -> tuple[str, ...]:
@@ -113,6 +146,14 @@ def _single(text: str) -> Node:
 
 
 def _unnamed(text: str) -> Node:
+    for pattern, interval in _RANGES:
+        if pattern.fullmatch(text):
+            text = interval
+    if (outward := _REVERSED.fullmatch(text)) and outward[1] + outward[3] != "[]":
+        opening, closing = "(["[outward[1] == "["], ")]"[outward[3] == "]"]
+        text = f"{opening}{outward[2]}{closing}"
+    if (system := _SYSTEM.fullmatch(text)) and _is_piecewise(system):
+        return _piecewise(text, system)
     matrix = _MATRIX.fullmatch(text)
     if matrix and r"\begin" not in matrix["inside"]:
         return _matrix(text, matrix["inside"].removesuffix(r"\\"))

@@ -95,7 +95,7 @@ def judge(gold: str, answer: str, soft_limit: float) -> dict[str, Any]:
         detail = f"the comparison failed: {type(error).__name__}"
         return {"verdict": "infra_error", "rule": "broken", "detail": detail}
     if same is None:
-        detail = "cannot compare: too many elements, or two units that are not known"
+        detail = "cannot compare: too many elements, or units or conditions that are not known"
         return {"verdict": "infra_error", "rule": "too_complex", "detail": detail}
     return {"verdict": "passed" if same else "failed", "rule": comparer.rule, "detail": ""}
 

@@ -7,6 +7,8 @@ that there is no answer to extract, `UNKNOWN` that the checker cannot tell.
 NONE = "none"
 UNKNOWN = "unknown"
 
+ABSOLUTE = r"\begin{cases}x&x>0\\-x&x\le0\end{cases}"
+
 PAIRS: list[tuple[str, str, str, bool | str]] = [
     # fractions
     ("fractions", r"\frac{1}{2}", r"\frac12", True),
@@ -203,6 +205,30 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("intervals", r"(-\sqrt{3}, \sqrt{3})", r"(-\sqrt3,\sqrt3)", True),
     ("intervals", r"x+y\ge 2", r"x+y\ge 2+10^{-20}", False),
     ("intervals", r"x+y\ge 2", r"2\le x+y", True),
+    ("intervals", "(0,1)", "]0,1[", True),
+    ("intervals", "[0,1)", "[0,1[", True),
+    ("intervals", "[0,1]", "[0,1[", False),
+    ("intervals", r"(0,2)\cup(3,\infty)", r"\left]0,2\right[\cup\left]3,\infty\right[", True),
+    ("intervals", r"(0,\infty)", r"\mathbb{R}^+", True),
+    ("intervals", r"[0,\infty)", r"\mathbb{R}^+", False),
+    ("intervals", r"[0,\infty)", r"x\in\mathbb R_{\ge 0}", True),
+    ("intervals", r"(-\infty,\infty)", "all real numbers", True),
+    ("intervals", r"\mathbb{R}", r"\text{all positive real numbers}", False),
+    ("intervals", r"\mathbb{R}", r"\mathbb{R}\setminus\{0\}", False),
+    # functions by cases
+    (
+        "cases",
+        r"f(x)=" + ABSOLUTE,
+        r"\begin{cases}-x,&\text{if }x\le0\\x,&\text{if }x>0\end{cases}",
+        True,
+    ),
+    ("cases", ABSOLUTE, r"\left\{\begin{array}{ll}x&x>0\\-x&x\le0\end{array}\right.", True),
+    ("cases", ABSOLUTE, r"\begin{cases}x&x\le0\\-x&x>0\end{cases}", False),
+    ("cases", ABSOLUTE, r"\begin{cases}x&x>0\\-x&\text{otherwise}\end{cases}", UNKNOWN),
+    ("cases", ABSOLUTE, r"\begin{cases}x&x>0\\x&\text{otherwise}\end{cases}", False),
+    ("cases", ABSOLUTE, "|x|", UNKNOWN),
+    ("cases", ABSOLUTE, "5", False),
+    ("cases", "(1,2)", r"\left\{\begin{aligned}x&=1\\y&=2\end{aligned}\right.", True),
     # sets and lists
     ("sets", r"\{1,2,3\}", r"\{3,2,1\}", True),
     ("sets", r"\{1,2,3\}", "1, 2, 3", True),
@@ -428,6 +454,8 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("choices", r"\text{(C)}", "c", True),
     ("choices", r"\text{(C)}", "35", False),
     ("choices", "C", r"\text{(C)}", True),
+    ("choices", "B", "b", True),
+    ("choices", "B", "c", False),
     ("choices", "B", r"\text{C}", False),
     ("choices", "B", "B. The moon", True),
     ("choices", "B", r"\text{B) 12 or 13}", True),
