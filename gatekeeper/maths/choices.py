@@ -15,6 +15,7 @@ _ANOTHER_CHOICE = re.compile(
     r"(?<![A-Za-z)}])\(([A-Ja-j])\)|\s([A-J])[).]"
     r"|(?:(?<=[,;/.:)&])\s*|\\lor ?|\b(?:OR|AND|NOT)\s+)\(?([A-J])(?=[).:,;/&]|\s*$)"
 )
+_SEVERAL = re.compile(r"[A-H]{2,}|\(?[A-H]\)?(?:, ?\(?[A-H]\)?)+")  # "ABD", "A, B, D"
 _OPTION = re.compile(r"\\text\{(?:option|choice)(?:\}| (?=\(?[a-j]\W))")
 _EXPLICIT_CHOICE = re.compile(r"\\text\{\(?[a-j][).]?\}|\([A-J]\)")
 _LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a reference
@@ -25,6 +26,9 @@ _LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a refer
 def same_choice(gold: str, answer: str) -> bool | None:
     """Whether an answer chooses the letter of the reference; None where that is no letter."""
     answer = _OPTION.sub(lambda m: "" if m[0][-1] == "}" else r"\text{", answer)
+    several = [_SEVERAL.fullmatch(_TEXT.sub(lambda m: m[1].upper(), x)) for x in (gold, answer)]
+    if all(several) and ("," in gold) != ("," in answer):
+        return sorted(re.findall("[A-H]", gold)) == sorted(re.findall("[A-H]", answer))
     wanted, given = _CHOICE.fullmatch(gold), _CHOICE.fullmatch(answer)
     explicit = _EXPLICIT_CHOICE.fullmatch(gold) is not None
     labelled = _LABELLED.fullmatch(gold)

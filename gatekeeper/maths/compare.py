@@ -108,7 +108,7 @@ class AnswerComparer:
         """
         self._scalar.used("structure")
         if _assignments(gold) != _assignments(answer):
-            return self._ordered(gold, answer)
+            return self._ordered(_by_name(gold), _by_name(answer))
         if counts and not _as_often(gold, answer):
             return False
         known_gold, known_answer = ({_key(node) for node in nodes} for nodes in (gold, answer))
@@ -132,7 +132,9 @@ class AnswerComparer:
             if not _assignments(collection.parts):
                 self._scalar.used("structure")
                 return False
-            return self._ordered(gold.parts, answer.parts)
+            return self._ordered(_by_name(gold.parts), _by_name(answer.parts))
+        if other.kind is Kind.UNION and r"\lor" in other.whole:
+            return self._unordered(gold.parts, answer.parts)  # (1,2) or (2,1): points
         if collection.kind is Kind.SET and other.kind is Kind.UNION:
             return self._scalar.algebra(gold.text, answer.text)
         is_one = other.kind is Kind.SCALAR and other.text != r"\emptyset"
@@ -218,6 +220,13 @@ def _named(node: Node) -> tuple[Node, ...]:
         return ()
     pairs = zip(names, node.parts, strict=True)
     return tuple(replace(part, name=name, whole=f"{name}={part.whole}") for name, part in pairs)
+
+
+def _by_name(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """y=2, x=1 in the order of a point (x, y)."""
+    if not _assignments(nodes) or any(len(node.name or "") > 1 for node in nodes):
+        return nodes
+    return tuple(sorted(nodes, key=lambda node: node.name or ""))
 
 
 def _assignments(nodes: tuple[Node, ...]) -> bool:

@@ -183,7 +183,9 @@ class _Reader:
         raise _NotRationalError
 
     def binomial(self, n: Fraction, k: Fraction) -> Fraction:
-        if n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n <= MAX_FACTORIAL:
+        if n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n:
+            raise _NotRationalError
+        if min(k, n - k) * n.numerator.bit_length() > MAX_BITS:
             raise _NotRationalError
         return _bounded(Fraction(math.comb(n.numerator, k.numerator)))
 

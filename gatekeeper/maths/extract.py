@@ -26,18 +26,25 @@ FILLER = re.compile(
     r"\\[()\[\]]|\\(?:q?quad|(?:thin|med|thick|en)?space)(?![a-z])|\\[hm]space\*?\{[^{}]*\}|\\text"
     r"|\\[,;:!> ]|[\s~$&{}]|[A-Za-z]\s*="
 )
-JOINT = re.compile(r",?(?:and|or)(?:maybe|perhaps|possibly)?|[,;/]", re.IGNORECASE)
+JOINT = re.compile(  # "or", "(or", ", or else", "/"
+    r"(?=.*[a-z,;/|])[-,;/|(]*"
+    r"(?:(?:and|or|else|vs\.?|versus|also|maybe|perhaps|possibly|alternatively)[-,;/|(]*)*",
+    re.IGNORECASE,
+)
 CUE = re.compile(
     r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|correct (?:option|choice))\**\s{0,3}"
     r"(?:(?:is|are|=)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
     r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
-_FORMULA = r"(?:\$\$[^$]+\$\$|\$[^$]+\$|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\))"
+_FORMULA = (
+    r"(?:\$\$[^$]+\$\$|\$[^$]+\$|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\)"
+    r"|\\\[[^\\]*(?:\\[^\]\\][^\\]*)*\\\])"
+)
 FORMULAS = re.compile(rf"{_FORMULA}(?:\s*(?:,|,?\s?and|,?\s?or)\s*{_FORMULA})*")
 SENTENCE_END = re.compile(
     r"\.(?=\s|$)|</answer>|[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
-    r"|,\s(?!and\b|or\b|(?:but|though)\b.{0,20}\b(?:could|might|may)\b)"
+    r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b|(?:but|though)\b.{0,20}\b(?:could|might|may)\b)"
     r"(?=[a-z]{2,}\b)"
 )
 WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")

@@ -28,7 +28,11 @@ _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
 )
-_ABOUT = re.compile(r"(?:\\approx|\\sim|\\text\{(?:about|approximately)\}|=)+\s?(?=[\d\\-])")
+_ABOUT = re.compile(
+    r"(?:\\approx|\\sim|\\text\{(?:about|approximately|(?:the )?(?:final )?answer(?: is)?)\}|=)+"
+    r"\s?(?=[\d\\-])"
+)
+_WITHOUT = re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)")  # R - {0}
 _NEGATIVE = re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])")
 _BASE = re.compile(  # 1010 (base 2), 1010_{base two}
     r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?"
@@ -70,6 +74,7 @@ def normalise(text: str) -> str | None:
         return None
     spelled = _BASE.sub(lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}", spelled)
     spelled = _CHOOSE.sub(lambda m: rf"\binom{{{m[1] or m[3]}}}{{{m[2] or m[4]}}}", spelled)
+    spelled = _WITHOUT.sub(r"\\setminus", spelled)
     about = _ABOUT.match(spelled)
     return _ORDINAL.sub(r"\1\\text{th}", spelled[about.end() :] if about else spelled)
 
@@ -84,6 +89,8 @@ def _characters(text: str) -> str:
         category = unicodedata.category(char)
         if category == "Cf":
             continue  # zero-width and direction marks
+        if category == "Nd":
+            char = str(unicodedata.decimal(char))  # in any script
         if category == "Sc" and char != "$":
             char = rf"\text{{{unicodedata.name(char).lower()}}}"  # the euro sign
         kept.append("\ufffd" if category == "Cs" else " " if category in ("Cc", "Zs") else char)
@@ -107,7 +114,7 @@ def _is_space(token: str) -> bool:
     """White space, the stars of Markdown, and a backslash that lost its space."""
     if token[0] == "\\":
         return not token[1:] or token[1:] in SPACING or token[1:] in BREAKS
-    return token == "~" or not token.strip("* \n")
+    return token == "~" or not token.strip("*` \n")
 
 
 def _nesting(tokens: list[str]) -> int:

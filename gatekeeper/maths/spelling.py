@@ -171,6 +171,8 @@ class Speller:
             if _TWO_POINTS.fullmatch(vector):
                 return rf"\overrightarrow{{{vector}}}"  # AB is not BA
             return vector if len(vector) < 2 else f"{{{vector}}}"
+        if name == "hat" and (inside := self.argument()):
+            return inside if inside in "ijk" else rf"\hat{{{inside}}}"  # a unit vector
         name = SAME.get(name, "\\" + name)
         if name in (r"\frac", r"\binom"):
             return f"{name}{{{self.argument()}}}{{{self.argument()}}}"

@@ -72,7 +72,9 @@ _RANGES = [  # of real numbers
     (re.compile(r"\\mathbb\{R\}(?:\^\{\+\}|_\{>0\})"), r"(0,\infty)"),
     (re.compile(r"\\mathbb\{R\}(?:\^\{-\}|_\{<0\})"), r"(-\infty,0)"),
     (re.compile(r"\\mathbb\{R\}_\{\\geq\s?0\}"), r"[0,\infty)"),
+    (re.compile(r"\\text\{(?:the )?(?:empty set|no (?:real )?solutions?)\}"), r"\emptyset"),
 ]
+_TRANSPOSED = re.compile(r"[(\[]([^()\[\]&]+,[^()\[\]&]+)[)\]]\^\{(?:T|\\top)\}")  # a column
 _REVERSED = re.compile(r"([\[\]])([^\[\],]+,[^\[\],]+)([\[\]])")  # ]0,1[, [0,1[
 _RELATION = re.compile(r"(<|>|\\leq(?![a-z])|\\geq(?![a-z]))\s?")
 _BUILDER = re.compile(rf"({_VARIABLE})(?:\\in\s?\\mathbb\{{R\}})?[|:](.+)", re.DOTALL)
@@ -152,6 +154,7 @@ def _unnamed(text: str) -> Node:
     if (outward := _REVERSED.fullmatch(text)) and outward[1] + outward[3] != "[]":
         opening, closing = "(["[outward[1] == "["], ")]"[outward[3] == "]"]
         text = f"{opening}{outward[2]}{closing}"
+    text = _TRANSPOSED.sub(r"(\1)", text)
     if (system := _SYSTEM.fullmatch(text)) and _is_piecewise(system):
         return _piecewise(text, system)
     matrix = _MATRIX.fullmatch(text)

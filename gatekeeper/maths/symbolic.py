@@ -24,6 +24,7 @@ __all__ = ["TooComplexError", "equal", "near"]
 MAX_EXPONENT = 3_000
 MAX_DIGITS = 1_000  # of one number
 MAX_FACTORIAL = 10_000
+MAX_EVALUATED = 30  # digits
 
 # Only the whole box: math-verify would read a fraction inside a text that it cannot read.
 # Without its normalisation: the text is canonical, and it would take the t of 2t for a unit.
@@ -63,6 +64,8 @@ def equal(gold: str, answer: str) -> bool:
     TooComplexError
         If a guard refuses the comparison.
     """
+    halves = exact.half_unit(gold), exact.half_unit(answer)
+    gold, answer = _evaluated(gold), _evaluated(answer)
     for text in (gold, answer):
         _guard(text)
     # math-verify ignores primes and words: to it f' is f, and "x if y" is "y if x".
@@ -73,7 +76,6 @@ def equal(gold: str, answer: str) -> bool:
         if any(x != y for x, y in pairs[1::2]):
             return False
         return all(x == y or (x != "" and y != "" and equal(x, y)) for x, y in pairs[::2])
-    halves = exact.half_unit(gold), exact.half_unit(answer)
     gold, answer = _separate_cases(gold, answer)
     x, y = _parse(gold), _parse(answer)
     if x is None:
@@ -95,6 +97,14 @@ def near(exactly: str, nearly: str) -> bool:
         return True
     place = exact.last_place(nearly)
     return _differ_by(x, y, place) if place else _is_zero(x - y)
+
+
+def _evaluated(text: str) -> str:
+    """A short rational number in place of its arithmetic, such as 0.333... or a binomial."""
+    value = exact.value(text)
+    if value is None or max(abs(value.numerator), value.denominator) >= 10**MAX_EVALUATED:
+        return text
+    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
 
 
 def _separate_cases(gold: str, answer: str) -> tuple[str, str]:

@@ -67,7 +67,9 @@ def same_time(gold: str, answer: str) -> bool | None:
     if given is None or not (given[2] or given[3]):
         return False if wanted[2] and not is_ratio else None
     x, y = (60 * int(time[1]) % _HALF_DAY + int(time[2] or 0) for time in (wanted, given))
-    halves = [_half(time) for time in (wanted, given)]
+    halves = [_half(wanted), _half(given)]
+    if int(wanted[1]) > 12 and not halves[1]:
+        return False  # beside 18:30, 6:30 is in the morning
     same = x == y and (None in halves or halves[0] == halves[1])
     return None if is_ratio and not given[3] and not same else same
 
