@@ -10,8 +10,9 @@ import re
 import unicodedata
 
 from gatekeeper.maths.numerals import join_commas, join_groups, repeat, scientific
+from gatekeeper.maths.phrases import in_symbols
 from gatekeeper.maths.spelling import MAX_NESTING, PUNCTUATION, Speller, TooDeepError
-from gatekeeper.maths.vocabulary import BREAKS, GLYPHS, SPACING, SUBSCRIPT, SUPERSCRIPT, WORDS
+from gatekeeper.maths.vocabulary import BREAKS, GLYPHS, SPACING, SUBSCRIPT, SUPERSCRIPT
 
 __all__ = ["MAX_LENGTH", "MAX_NESTING", "normalise"]
 
@@ -27,21 +28,6 @@ _KERN = re.compile(  # \kern-3pt, \mskip 3mu: a space with its size
 _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
-)
-_ABOUT = re.compile(
-    r"(?:\\approx|\\sim|\\text\{(?:about|approximately|(?:the )?(?:final )?answer(?: is)?)\}|=)+"
-    r"\s?(?=[\d\\-])"
-)
-_WITHOUT = re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)")  # R - {0}
-_NEGATIVE = re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])")
-_BASE = re.compile(  # 1010 (base 2), 1010_{base two}
-    r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?"
-)
-_CHOOSE = re.compile(
-    r"(?<![A-Za-z\\])C\((\d+),(\d+)\)|(?:(?<![\w})])|(?<=\\cdot))[_^]\{(\d+)\}C_\{(\d+)\}"
-)
-_ORDINAL = re.compile(  # 17th, but not 2th
-    r"\A(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\Z"
 )
 
 
@@ -69,14 +55,10 @@ def normalise(text: str) -> str | None:
     if _nesting(tokens) > MAX_NESTING:
         return None
     try:
-        spelled = _NEGATIVE.sub("-", Speller(tokens).spell()).removeprefix("+")
+        spelled = Speller(tokens).spell()
     except TooDeepError:
         return None
-    spelled = _BASE.sub(lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}", spelled)
-    spelled = _CHOOSE.sub(lambda m: rf"\binom{{{m[1] or m[3]}}}{{{m[2] or m[4]}}}", spelled)
-    spelled = _WITHOUT.sub(r"\\setminus", spelled)
-    about = _ABOUT.match(spelled)
-    return _ORDINAL.sub(r"\1\\text{th}", spelled[about.end() :] if about else spelled)
+    return in_symbols(spelled).removeprefix("+")
 
 
 def _characters(text: str) -> str:

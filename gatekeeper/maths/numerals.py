@@ -14,6 +14,7 @@ _COMMAS = re.compile(r"\\[{}]|[()\[\]]|(?<![\d.])(?<!(?<!\\),)[1-9]\d{0,2}(?:,\d
 _SCIENTIFIC = re.compile(  # but 2e-1 and 2e+1 are sums
     r"(?<![\w.])(?:(\d+\.\d+)[eE]\+?(-?\d{1,3})|(\d+)[eE](\d{1,3}))(?!\w|\.\d)"
 )
+_TIMES = re.compile(r"(?<=\d)\s?x\s?(?=10\s?\^)")
 _DOTS = r"(?:\.{3,}|\\[lc]?dots(?![a-z]))"
 _CONTINUED = re.compile(rf"(?<![\d.])(\d*)\.(\d+){_DOTS}(?!\s*\d)")  # 0.1666..., 3.14159...
 _PERIOD = re.compile(r"(\d{0,9}?)(?:(\d)\2{2,}|(\d{2,9}?)\3+)")
@@ -54,5 +55,5 @@ def join_commas(text: str) -> str:
 
 
 def scientific(text: str) -> str:
-    """Read 6.02e23 as a product."""
-    return _SCIENTIFIC.sub(r"\1\3\\cdot10^{\2\4}", text)
+    """Read 6.02e23 and 6.02 x 10^23 as products."""
+    return _SCIENTIFIC.sub(r"\1\3\\cdot10^{\2\4}", _TIMES.sub(r"\\cdot ", text))

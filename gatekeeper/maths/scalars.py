@@ -106,7 +106,8 @@ class ScalarComparer:
         if (unit := unit_x or unit_y) and unit.words == units.QUARTER and unit_x != unit_y:
             fourth = (_times(Fraction(1, 4), x), y) if unit_x else (x, _times(Fraction(1, 4), y))
             return False if some((verdict, self._values(*fourth))) is False else None
-        if verdict is False and units.PERCENT in (unit_x, unit_y) and unit_x != unit_y:
+        hundredths = (units.PERCENT, units.CENT)  # 50 cents beside 0.5, of a dollar
+        if verdict is False and (unit_x or unit_y) in hundredths and unit_x != unit_y:
             hundredth = Fraction(1, 100)
             if unit_x:
                 return self._values(_times(hundredth, x), y)

@@ -7,6 +7,7 @@ import re
 from gatekeeper.maths.numerals import join_commas
 from gatekeeper.maths.vocabulary import (
     DROPPED,
+    FONTS,
     FUNCTIONS,
     MATRIX,
     PARTICLES,
@@ -157,6 +158,8 @@ class Speller:
             self.at += self.peek() == "*"
             self.argument()
             return ""
+        if name in FONTS:
+            return self.group() if self.peek() == "{" else ""
         if name in DROPPED:
             if name in ("left", "right") and self.peek() == ".":
                 self.at += 1

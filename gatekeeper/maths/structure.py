@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 
+from gatekeeper.maths import units
+
 __all__ = ["Kind", "Node", "read", "split"]
 
 
@@ -47,7 +49,7 @@ _NAME = re.compile(
     rf"({_SYMBOL}|[A-Za-z](?:'{{1,3}}|\^\{{-1\}})?\({_SYMBOL}(?:,{_SYMBOL})*\)"
     rf"|\({_SYMBOL}(?:,{_SYMBOL})*\)|[f-hA-Z]\(-?\d+\)"
     rf"|P\((?:[A-Z](?:=|<|>|\\[gl]eq\s?)\d+|\\text\{{[^{{}}]*\}})\)"
-    rf"|\\frac\{{d[a-z]\}}\{{d[a-z]\}}|m\\angle\s?[A-Z]{{1,3}}|\\(?:sin|cos|tan)\s?{_SYMBOL}|[A-Za-z]'{{2,3}}"
+    rf"|\\frac\{{d[a-z]\}}\{{d[a-z]\}}|m\\angle\s?[A-Z]{{1,3}}|\|[A-Za-z]\||\\(?:sin|cos|tan)\s?{_SYMBOL}|[A-Za-z]'{{2,3}}"
     rf"|\|?[A-Z]{{2,3}}\|?|\\(?:overline|angle)\s?\{{?[A-Z]{{1,3}}\}}?|\\text\{{[^{{}}]*\}}[A-Z]*"
     rf")(?:=|\\in(?![a-z]))"
 )
@@ -90,6 +92,8 @@ def read(text: str) -> Node:
     parts = split(text, _SEPARATORS)
     if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
         return _single(text)
+    if units.is_sum(total := "".join(parts)):
+        return _single(total)  # 6 hours and 30 minutes
     nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
     if r"\lor" in text and all(node.brackets and node.kind is Kind.TUPLE for node in nodes):
         union = r"\cup".join(node.text for node in nodes)

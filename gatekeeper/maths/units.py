@@ -12,7 +12,18 @@ from fractions import Fraction
 
 from gatekeeper.maths import exact
 
-__all__ = ["DEGREE", "PERCENT", "QUARTER", "RADIAN", "Quantity", "Unit", "split", "without"]
+__all__ = [
+    "CENT",
+    "DEGREE",
+    "PERCENT",
+    "QUARTER",
+    "RADIAN",
+    "Quantity",
+    "Unit",
+    "is_sum",
+    "split",
+    "without",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ PERCENT = Unit((("percent", 1),), Fraction(1), frozenset(("percent",)))
 DEGREE = Unit((("angle", 1),), Fraction(1), frozenset(("degree", "circ")))
 RADIAN = Unit((("radian", 1),), Fraction(1), frozenset(("radian",)))
 QUARTER = frozenset(("quarter",))  # a coin, or a fourth part
+CENT = Unit((("money", 1),), Fraction(1), frozenset(("cent",)))
 _DOLLAR = Unit((("money", 1),), Fraction(100), frozenset(("dollar",)))
 
 _WORD = r"\\text\{[^{}]*\}(?:\^\{\d\})?"
@@ -110,6 +122,11 @@ def split(text: str) -> Quantity:
         unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {suffix[-2:].lower()}")
         return (text, None) if _FUNCTION.search(value) else (value, unit)
     return value, PERCENT if suffix == r"\%" else _parse(suffix)
+
+
+def is_sum(text: str) -> bool:
+    """Whether the text adds quantities of one dimension, as 6 h 30 min does."""
+    return _COMPOUND.fullmatch(text) is not None and split(text)[1] is not None
 
 
 def without(unit: Unit | None, text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 __all__ = [
     "BREAKS",
     "DROPPED",
+    "FONTS",
     "FUNCTIONS",
     "GLYPHS",
     "MATRIX",
@@ -71,13 +72,16 @@ SPACING = frozenset(
 SIZED = frozenset(_words("hspace vspace mspace phantom hphantom vphantom"))
 # Ends of lines: separators between two answers, space at the ends of an answer.
 BREAKS = frozenset(_words("\\ newline linebreak par smallskip medskip bigskip cr"))
+# Fonts and boxes: their argument is printed.
+FONTS = frozenset(
+    _words("mathbf boldsymbol bm mathit mathsf mathnormal boxed fbox framebox underline ensuremath")
+)
 # Spacing, sizes and fonts.
 DROPPED = SPACING | frozenset(
     _words(
         "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
-        "displaystyle textstyle scriptstyle limits mathbf boldsymbol bm boxed fbox mathit mathsf "
-        "mathnormal bf it rm underline checkmark therefore blacksquare ensuremath tiny scriptsize "
-        "footnotesize small normalsize large Large LARGE huge Huge"
+        "displaystyle textstyle scriptstyle limits bf it rm checkmark therefore blacksquare "
+        "tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge"
     )
 )
 # Commands whose argument is words.
@@ -85,7 +89,10 @@ TEXT = frozenset(
     _words("text textbf textit textrm textsf texttt textnormal mathrm mbox hbox operatorname")
 )
 FUNCTIONS = _words("arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log exp sqrt ln")
-_COUNTS = _words("zero one two three four five six seven eight nine ten eleven twelve")
+_COUNTS = _words(
+    "zero one two three four five six seven eight nine ten eleven twelve "
+    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
 # Words that stand for a symbol.
 WORDS = {
     "and": ",", "or": r"\lor", "pi": r"\pi", "infinity": r"\infty", "infty": r"\infty",

@@ -61,6 +61,8 @@ def same_time(gold: str, answer: str) -> bool | None:
     10:15 is a time, as a ratio in a reference would be 2:3. A half of the day may be left out.
     """
     wanted, given = _TIME.fullmatch(gold), _TIME.fullmatch(answer)
+    if given and given[3] and gold.isdecimal():  # 10 AM beside 10
+        return int(gold) == int(given[1]) and not int(given[2] or 0)
     if wanted is None or not (wanted[2] or wanted[3]):
         return None
     is_ratio = not wanted[3] and gcd(int(wanted[1]), int(wanted[2])) == 1
