@@ -29,7 +29,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)"), r"\\setminus"),  # R - {0}
     (  # f(x)=x for all x
         re.compile(
-            r",?(?:\\text\{for (?:all|every|any)(?: real)?\}|\\forall\s?)"
+            r"(?<=[\w)}]),?(?:\\text\{for (?:all|every|any)(?: real)?\}|\\forall\s?)"
             r"[a-z](?:\\in\s?\\mathbb\{R\})?\Z"
         ),
         "",

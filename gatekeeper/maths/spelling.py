@@ -262,6 +262,10 @@ def _without_punctuation(items: list[str]) -> list[str]:
     return items[:end]
 
 
+def _is_in_words(before: str, letter: str) -> bool:
+    return before.startswith(r"\text{") and len(letter) == 1 and letter.isalpha()
+
+
 def _merge_text(items: list[str]) -> list[str]:
     r"""Join neighbouring words: \text{square}\text{inches} and sq\text{inches}."""
     out: list[str] = []
@@ -270,6 +274,9 @@ def _merge_text(items: list[str]) -> list[str]:
             continue
         if out and item.startswith(r"\text{") and out[-1] in PARTICLES:
             out[-1] = f"\\text{{{out[-1]} {item[6:-1]}}}"
+        elif item.startswith(r"\text{") and len(out) > 1 and _is_in_words(*out[-2:]):
+            letter = out.pop()
+            out[-1] = f"{out[-1][:-1]} {letter} {item[6:-1]}}}"  # \text{if}n\text{is even}
         elif out and out[-1].startswith(r"\text{") and item.startswith(r"\text{"):
             out[-1] = f"{out[-1][:-1]} {item[6:-1]}}}"
         elif out and out[-1] == "," and item in (",", r"\lor"):

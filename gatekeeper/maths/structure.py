@@ -66,7 +66,7 @@ _SYSTEM = re.compile(  # with a brace, an array is one too
     re.DOTALL,
 )
 _ALIGNED = re.compile(r"&(?=[=<>]|\\[lg]eq)")
-_CONDITION = re.compile(r"(&|\A)\\text\{(?:if|for|when|where)\}\s?")
+_CONDITION = re.compile(r"(&|\A)\\text\{(?:if|for|when|where)(?:\}\s?| )")
 _OTHERWISE = re.compile(r"\\text\{(?:else|elsewhere|in all other cases)\}")
 _REAL = r"(?:\\mathbb\{R\}|\\text\{(?:the )?(?:set of )?(?:all )?reals?(?: numbers)?\})"
 _RANGES = [  # of real numbers
@@ -77,7 +77,9 @@ _RANGES = [  # of real numbers
     (re.compile(r"\\text\{(?:the )?(?:empty set|no (?:real )?solutions?)\}"), r"\emptyset"),
 ]
 _TRANSPOSED = re.compile(r"[(\[]([^()\[\]&]+,[^()\[\]&]+)[)\]]\^\{(?:T|\\top)\}")  # a column
-_REVERSED = re.compile(r"([\[\]])([^\[\],]+,[^\[\],]+)([\[\]])")  # ]0,1[, [0,1[
+_OUTWARD = re.compile(  # ]0,1[, [0,1[
+    r"(?:\A|(?<=\\cup))([\[\]])([^\[\],;]+[,;][^\[\],;]+)([\[\]])(?=\\cup|\Z)"
+)
 _RELATION = re.compile(r"(<|>|\\leq(?![a-z])|\\geq(?![a-z]))\s?")
 _BUILDER = re.compile(rf"({_VARIABLE})(?:\\in\s?\\mathbb\{{R\}})?[|:](.+)", re.DOTALL)
 _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq"}
@@ -114,10 +116,14 @@ def _is_piecewise(system: re.Match[str]) -> bool:
 def _piecewise(text: str, system: re.Match[str]) -> Node:
     rows = []
     for line in _lines(system):
-        row = _OTHERWISE.sub(r"\\text{otherwise}", _CONDITION.sub(r"\1", line))
+        row = _OTHERWISE.sub(r"\\text{otherwise}", _CONDITION.sub(_without_if, line))
         cells = (cell.rstrip(", ") for cell in split(row, frozenset("&")))
         rows.append(Node(Kind.TUPLE, row, row, tuple(_single(cell) for cell in cells), "&"))
     return Node(Kind.PIECEWISE, text, text, tuple(rows))
+
+
+def _without_if(condition: re.Match[str]) -> str:
+    return condition[1] + ("" if "}" in condition[0] else r"\text{")
 
 
 def _both_signs(text: str) -> tuple[str, ...]:
@@ -155,9 +161,7 @@ def _unnamed(text: str) -> Node:
     for pattern, interval in _RANGES:
         if pattern.fullmatch(text):
             text = interval
-    if (outward := _REVERSED.fullmatch(text)) and outward[1] + outward[3] != "[]":
-        opening, closing = "(["[outward[1] == "["], ")]"[outward[3] == "]"]
-        text = f"{opening}{outward[2]}{closing}"
+    text = _OUTWARD.sub(lambda m: "(["[m[1] == "["] + m[2] + ")]"[m[3] == "]"], text)
     text = _TRANSPOSED.sub(r"(\1)", text)
     if (system := _SYSTEM.fullmatch(text)) and _is_piecewise(system):
         return _piecewise(text, system)

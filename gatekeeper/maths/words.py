@@ -16,7 +16,7 @@ _NAME = re.compile(
     r"[A-Z]{3,}|(?=.*[IVX])[IVXLCDM]{2}|[A-Z][a-z]{2}|[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]"
 )
 _FILLER_WORDS = frozenset(("a", "an", "the"))
-_TIME = re.compile(r"(\d{1,2})(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
+_TIME = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
 _HALF_DAY = 12 * 60  # minutes
 
 
@@ -61,8 +61,9 @@ def same_time(gold: str, answer: str) -> bool | None:
     10:15 is a time, as a ratio in a reference would be 2:3. A half of the day may be left out.
     """
     wanted, given = _TIME.fullmatch(gold), _TIME.fullmatch(answer)
-    if given and given[3] and gold.isdecimal():  # 10 AM beside 10
-        return int(gold) == int(given[1]) and not int(given[2] or 0)
+    for time, number in ((wanted, answer), (given, gold)):
+        if time and time[3] and number.isdecimal():  # 10 AM beside 10
+            return int(number) == int(time[1]) and not int(time[2] or 0)
     if wanted is None or not (wanted[2] or wanted[3]):
         return None
     is_ratio = not wanted[3] and gcd(int(wanted[1]), int(wanted[2])) == 1

@@ -220,6 +220,7 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("intervals", "(0,1)", "]0,1[", True),
     ("intervals", "[0,1)", "[0,1[", True),
     ("intervals", "[0,1]", "[0,1[", False),
+    ("intervals", r"[1,2)\cup(3,4]", "[1,2[∪]3,4]", True),
     ("intervals", r"(0,2)\cup(3,\infty)", r"\left]0,2\right[\cup\left]3,\infty\right[", True),
     ("intervals", r"(0,\infty)", r"\mathbb{R}^+", True),
     ("intervals", r"[0,\infty)", r"\mathbb{R}^+", False),
@@ -241,6 +242,12 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("cases", ABSOLUTE, r"\begin{cases}x&x>0\\x&\text{otherwise}\end{cases}", False),
     ("cases", ABSOLUTE, "|x|", UNKNOWN),
     ("cases", ABSOLUTE, "5", False),
+    (
+        "cases",
+        r"\begin{cases}1&\text{if }n\text{ is even}\\0&\text{otherwise}\end{cases}",
+        r"\begin{cases}1&\text{if n is even}\\0&\text{else}\end{cases}",
+        True,
+    ),
     ("cases", "(1,2)", r"\left\{\begin{aligned}x&=1\\y&=2\end{aligned}\right.", True),
     # sets and lists
     ("sets", r"\{1,2,3\}", r"\{3,2,1\}", True),
@@ -468,6 +475,8 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("times", "3 PM", r"3:00\text{ p.m.}", True),
     ("times", "6:30", "6:31", False),
     ("times", "10", "10 AM", True),
+    ("times", "10 AM", "10", True),
+    ("times", "12:00", "24:00", False),
     ("times", "10", "10:30 AM", False),
     ("times", "1:30", r"\frac1{30}", True),
     # choices
