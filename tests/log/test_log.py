@@ -442,6 +442,7 @@ def test_a_folder_without_permission(mode: int) -> None:
     """LogError that names the log; from a child, as root may write anywhere."""
     code = """
 import os
+import numpy.random  # now: another user may not reach root's Python
 if os.getuid() == 0:
     os.setuid(65534)
 try:
