@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gatekeeper.sandbox.inside.codec import decode
+from gatekeeper.sandbox.inside.decoding import decode
 from gatekeeper.sandbox.inside.unseen import THREADS
 from gatekeeper.sandbox.inside.wire import MalformedError
 from gatekeeper.sandbox.literal import LiteralTest

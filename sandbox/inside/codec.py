@@ -1,5 +1,6 @@
-"""Plain data as bytes and back, between processes that do not trust one another. Never pickle.
+"""Plain data as bytes, between processes that do not trust one another (`decoding.py`: and back).
 
+Never pickle.
 Values are written in prefix order; n is 4 bytes, little endian, a count of bytes or items:
 
     N None   T True   F False   . Ellipsis   i n int (two's complement)   f float (8 bytes)
@@ -8,32 +9,31 @@ Values are written in prefix order; n is 4 bytes, little endian, a count of byte
     k n name, then a tuple: a value of the standard library, from its parts (`library_values.py`)
     o n anything else: 1 byte of truth value, name of its type
     h id (8 bytes), then its description: an object that stays where it is (`remote.py`)
-    r n: the list, set or dict whose tag is byte n, once more (never to the host)
+    r n: the list, dict, set or array whose tag is byte n, once more (never to the host)
+    a n n: that of the question of this number whose tag is byte n there (likewise)
 """
 
 from __future__ import annotations
 
-import collections
 import itertools
 import struct
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from gatekeeper.sandbox.inside import library_values
+from gatekeeper.sandbox.inside.places import Places, is_placed
 from gatekeeper.sandbox.inside.wire import (
     MAX_BYTES,
-    MAX_COMPARED,
     MAX_DEPTH,
     MAX_HASHED,
     MAX_ITEMS,
     MAX_NAME,
-    MalformedError,
     Parts,
     TooLargeError,
     head,
 )
 
-__all__ = ["Opaque", "decode", "encode", "opaque"]
+__all__ = ["Opaque", "again", "encode", "opaque"]
 
 
 class Opaque:
@@ -65,7 +65,7 @@ def encode(
     instance: Callable[[Any], Parts | None] = lambda item: None,
     max_hashed: int = MAX_HASHED,
     max_items: int = MAX_ITEMS,
-    shared: bool = False,
+    places: Places | None = None,
 ) -> bytes:
     """Plain data as bytes; instances of subclasses as their nearest base that is plain.
 
@@ -84,8 +84,9 @@ def encode(
         May write an instance of a subclass in another way; None: as its nearest plain base.
     max_hashed, max_items
         Most entries of sets and dicts, and most items.
-    shared
-        Whether a list, set or dict that is at two places is one for the reader, too.
+    places
+        Is given each list, dict, set and array, by the place of its tag. Then one that is at two
+        places is one for the reader, too.
 
     Raises
     ------
@@ -95,12 +96,19 @@ def encode(
     out = bytearray()
     hashed = items = 0
     seen: dict[int, tuple[int, Any]] = {}  # by id: where it is written, and it (an id ends with it)
+    known = places.known if places is not None else {}
     stack: list[tuple[Any, int]] = [(value, 0)]
     while stack:
         item, depth = stack.pop()
         kind = type(item)
+        if kind is _Written:
+            seen[id(item.item)] = item.at, item.item
+            continue
         if seen and id(item) in seen:
             out += head(b"r", seen[id(item)][0])
+            continue
+        if known and id(item) in known:
+            out += known[id(item)]
             continue
         write = _WRITERS.get(kind)
         if write is not None:
@@ -118,8 +126,12 @@ def encode(
         if parts and depth >= MAX_DEPTH and other is not opaque:
             out += _whole(item, other)  # this item and all below it stay here
             continue
-        if shared and kind in _SHARED:
-            seen[id(item)] = len(out), item
+        if places is not None and tag[:1] in _PLACED and is_placed(item):
+            places[len(out)] = item
+            if kind in _PLAIN:
+                seen[id(item)] = len(out), item
+            else:  # the reader makes it when it has all of its parts
+                stack.append((_Written(len(out), item), depth))
         out += tag
         if parts:
             hashed += _ENTRIES.get(tag[:1], 0) * len(parts) // 2
@@ -131,6 +143,18 @@ def encode(
         if len(out) + len(stack) > limit or items > max_items:
             raise TooLargeError
     return bytes(out)
+
+
+class _Written(NamedTuple):
+    """On the stack of `encode`, behind the parts of an item."""
+
+    at: int
+    item: Any
+
+
+def again(number: int, place: int) -> bytes:
+    """How an item of a question is written in its answer."""
+    return b"a" + number.to_bytes(4, "little") + place.to_bytes(4, "little")
 
 
 def _whole(value: object, other: Callable[[Any], Parts]) -> bytes:
@@ -173,7 +197,8 @@ def _listing(tag: bytes, base: type) -> Callable[[Any], Parts]:
 
 
 _ENTRIES = {b"d": 1, b"S": 2, b"Z": 2}  # half entries per part: a key, a value, or an element
-_SHARED = {list, set, dict}
+_PLAIN = {list, set, dict}
+_PLACED = {b"l", b"S", b"d", b"k"}  # tags of what may have a place
 _SIZED = {str, bytes, bytearray, list, tuple, dict, set, frozenset}  # refused before a copy
 _CONSTANTS = {None: b"N", True: b"T", False: b"F", Ellipsis: b"."}
 _WRITERS: dict[type, Callable[[Any], Parts]] = {
@@ -189,191 +214,4 @@ _WRITERS: dict[type, Callable[[Any], Parts]] = {
     set: _listing(b"S", set),
     frozenset: _listing(b"Z", frozenset),
     **library_values.WRITERS,
-}
-
-
-def decode(
-    data: bytes,
-    *,
-    other: Callable[[int, Any], Any] | None = None,
-    max_hashed: int = MAX_HASHED,
-    max_items: int = MAX_ITEMS,
-) -> Any:
-    """The value that `encode` has written.
-
-    Parameters
-    ----------
-    data
-        The bytes. They may come from a hostile process.
-    other
-        Makes an object from an id and a description; None: objects are malformed.
-    max_hashed, max_items
-        Most entries of sets and dicts, and most items.
-
-    Returns
-    -------
-    Any
-        The value; `Opaque` for items that are not plain data.
-
-    Raises
-    ------
-    MalformedError
-        `encode` does not write such bytes, or they exceed a limit.
-    """
-    try:
-        return _Reader(data, other, max_hashed, max_items).value()
-    except MalformedError:
-        raise
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        ArithmeticError,
-        AttributeError,
-        RecursionError,
-        MemoryError,
-        struct.error,
-    ) as error:
-        raise MalformedError(f"{type(error).__name__}: {error}") from error
-
-
-class _Reader:
-    def __init__(
-        self,
-        data: bytes,
-        other: Callable[[int, Any], Any] | None,
-        max_hashed: int,
-        max_items: int,
-    ) -> None:
-        self._data, self._at, self.other = data, 0, other
-        self._shared: dict[int, Any] = {}  # lists, sets and dicts, by the places of their tags
-        self._hashed, self._items_left = max_hashed, max_items
-        # If entries are not limited, only the sender's own time is at risk.
-        self._compared = MAX_COMPARED if max_hashed <= MAX_HASHED else None
-
-    def value(self) -> Any:
-        found = self.item(0)
-        if self._at != len(self._data):
-            raise MalformedError("bytes after the value")
-        return found
-
-    def take(self, n: int) -> bytes:
-        start = self._at
-        self._at = end = start + n
-        if end > len(self._data):
-            raise MalformedError("the value is cut off")
-        return self._data[start:end]
-
-    def sized(self) -> bytes:
-        start = self._at + 4
-        self._at = end = start + int.from_bytes(self._data[start - 4 : start], "little")
-        if end > len(self._data):
-            raise MalformedError("the value is cut off")
-        return self._data[start:end]
-
-    def item(self, depth: int) -> Any:
-        # This bounds the recursion, and hashing; the 4 are for the description of a handle.
-        if depth > MAX_DEPTH + 4:
-            raise MalformedError("the value is too deep")
-        at = self._at
-        tag = self._data[at : at + 1]
-        read = _READERS.get(tag)
-        if read is None:
-            raise MalformedError(f"tag={tag!r}" if tag else "the value is cut off")
-        self._at = at + 1
-        return read(self, depth)
-
-    def items(self, depth: int) -> Iterator[Any]:
-        return map(self.item, itertools.repeat(depth + 1, self._number()))
-
-    def read_list(self, depth: int) -> list[Any]:
-        made: list[Any] = []
-        self._shared[self._at - 1] = made  # before its items, of which one may be this list
-        made += self.items(depth)
-        return made
-
-    def read_set(self, depth: int) -> set[Any]:
-        at = self._at - 1
-        made = self._shared[at] = set(self.entries(depth))
-        return made
-
-    def read_dict(self, depth: int) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
-        self._shared[self._at - 1] = made
-        entries = self.entries(depth, each=2)
-        made.update(zip(entries[::2], entries[1::2], strict=True))
-        return made
-
-    def read_again(self, depth: int) -> Any:
-        if self.other is None:  # a small one could take the host endless time
-            raise MalformedError("a list, set or dict that is at two places")
-        return self._shared[int.from_bytes(self.take(4), "little")]
-
-    def entries(self, depth: int, each: int = 1) -> list[Any]:
-        """The entries of a set; with `each` 2, the keys and values of a dict."""
-        start, before = self._at, self._compared
-        n = self._number(each)
-        self._hashed -= n
-        if self._hashed < 0:
-            raise MalformedError("too many entries in sets and dicts")
-        items = list(map(self.item, itertools.repeat(depth + 1, n * each)))
-        if n > 1 and before is not None and self._compared is not None:
-            sharing = max(collections.Counter(map(hash, items[::each])).values()) - 1
-            self._compared -= sharing * (self._at - start + before - self._compared)
-            if self._compared < 0:
-                raise MalformedError("too many keys of the same hash")
-        return items
-
-    def _number(self, each: int = 1) -> int:
-        """The number of the items, or entries of `each` items, that come next."""
-        n = int.from_bytes(self.take(4), "little")
-        self._items_left -= n * each
-        if n * each > len(self._data) or self._items_left < 0:
-            raise MalformedError("too many items")
-        return n
-
-
-def _read_known(reader: _Reader, depth: int) -> Any:
-    name = reader.sized().decode("ascii")
-    if name == library_values.NAMED_TUPLE and reader.other is None:
-        raise MalformedError("a named tuple, whose class would be made here")
-    build = library_values.BUILDERS[name]
-    parts = reader.item(depth + 1)
-    if type(parts) is not tuple:
-        raise MalformedError("parts that are no tuple")
-    return build(*parts)
-
-
-def _read_opaque(reader: _Reader, depth: int) -> Opaque:
-    size = int.from_bytes(reader.take(4), "little")
-    truth = reader.take(1) == b"\1"
-    return Opaque(reader.take(size).decode("utf-8", "replace"), truth)
-
-
-def _read_handle(reader: _Reader, depth: int) -> Any:
-    if reader.other is None:
-        raise MalformedError("an object that stays where it is")
-    number = int.from_bytes(reader.take(8), "little", signed=True)
-    return reader.other(number, reader.item(depth + 1))
-
-
-_READERS: dict[bytes, Callable[[_Reader, int], Any]] = {
-    b"N": lambda reader, depth: None,
-    b"T": lambda reader, depth: True,
-    b"F": lambda reader, depth: False,
-    b".": lambda reader, depth: Ellipsis,
-    b"i": lambda reader, depth: int.from_bytes(reader.sized(), "little", signed=True),
-    b"f": lambda reader, depth: struct.unpack("<d", reader.take(8))[0],
-    b"c": lambda reader, depth: complex(*struct.unpack("<dd", reader.take(16))),
-    b"s": lambda reader, depth: reader.sized().decode("utf-8", "surrogatepass"),
-    b"b": lambda reader, depth: reader.sized(),
-    b"l": _Reader.read_list,
-    b"t": lambda reader, depth: tuple(reader.items(depth)),
-    b"S": _Reader.read_set,
-    b"Z": lambda reader, depth: frozenset(reader.entries(depth)),
-    b"d": _Reader.read_dict,
-    b"r": _Reader.read_again,
-    b"k": _read_known,
-    b"o": _read_opaque,
-    b"h": _read_handle,
 }

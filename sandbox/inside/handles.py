@@ -91,11 +91,13 @@ class CandidatePeer(Peer):
             return "error", *self._error_parts(item)
         return facts.object_facts(item)
 
-    def _encode(self, item: object, limit: int = LIMIT, *, sent: bool = False) -> bytes:
+    def _encode(
+        self, item: object, limit: int = LIMIT, *, sent: bool = False, **more: Any
+    ) -> bytes:
         with self._lock:
             known, kept = len(self._described), False
             try:
-                written = super()._encode(item, limit, sent=sent)
+                written = super()._encode(item, limit, sent=sent, **more)
                 kept = sent
             finally:
                 # The tests do not know the classes of what was only compared, or was too large.
@@ -136,6 +138,10 @@ class CandidatePeer(Peer):
                 lent = self._loan(number)
                 if trace is not None and self._trace(lent) != trace:
                     found.append((number, lent))
+
+    def _trace(self, lent: Any) -> bytes | None:
+        """The present contents of a value that was lent, with those of all in it; None if none."""
+        return None if lent is None else self._encode(lent)
 
     def _loan(self, number: int) -> Any:
         """A value that was lent; None if it is no longer kept."""

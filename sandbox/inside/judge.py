@@ -67,14 +67,14 @@ class _Names(dict[str, Any]):
         self.module = peer.meant(peer.ROOT, ("shared", "builtins", "module"))
         self._bound: dict[str, str | None] = {}
         self._start = self.module, reading["beside"]
-        peer.begin("start", *self._start)
+        self._question = peer.begin("start", *self._start)
         if reading["beside"]:
             peer.converse()
 
     def started(self) -> None:
         """Wait until the candidate's code has run; raises the exception that it raised."""
         # The candidate's names; imported objects with the module that they are from (`child.py`).
-        self._bound = dict(self.peer.finish("start", *self._start))
+        self._bound = dict(self.peer.finish(self._question, "start", *self._start))
 
     def __missing__(self, name: str) -> Any:
         theirs = name in self._reading["asked"]

@@ -5,14 +5,15 @@ number. Frames:
 
     Q  a question: (operation, arguments, keyword arguments, surroundings, (changed loans, all))
     A  its answer: (value, number of the argument that the value is, number of the loan that it is,
-       loans that arguments are, changed arguments, printed, changed loans)
-    X  its answer: an exception; (classes, arguments, attributes, its number, its text, changed
-       arguments, printed, changed loans)
+       loans that it keeps, changes, printed, changed loans)
+    X  its answer: an exception; (classes, arguments, attributes, its number, its text, changes,
+       printed, changed loans)
 
 None stands for an absent field, except in the arguments.
 
-While a peer waits for an answer it answers questions: callbacks. The final contents of a list, dict
-or set of the arguments are sent back, so that a change in place is seen. A list, dict or set that
+While a peer waits for an answer it answers questions: callbacks. Each list, dict, set or array of
+the arguments has a place (`places.py`): the answer names it by that, and has the new contents of
+those that were changed. Both sides number the questions in their order. A list, dict or set that
 the tests receive, or that the candidate keeps of the arguments, is a loan: the tests' changes to
 it, as in `cart.items.append(x)`, are sent with the next question, and the candidate's changes with
 the answer. `surroundings` are changes of the tests to their process that a candidate would see in
@@ -32,11 +33,12 @@ import _queue
 import _thread
 import contextlib
 import socket
-import sys
 from typing import Any
 
-from gatekeeper.sandbox.inside.codec import decode
-from gatekeeper.sandbox.inside.operations import MUTABLE, OPERATIONS, update
+from gatekeeper.sandbox.inside import places as placed
+from gatekeeper.sandbox.inside.codec import again
+from gatekeeper.sandbox.inside.decoding import decode
+from gatekeeper.sandbox.inside.operations import MUTABLE, OPERATIONS
 from gatekeeper.sandbox.inside.references import LIMIT, UNBOUNDED, References
 from gatekeeper.sandbox.inside.wire import frame
 
@@ -44,8 +46,8 @@ __all__ = ["LOANS", "GoneError", "Peer"]
 
 _CHUNKS = 1 << 12, 1 << 20  # bytes to read at a time: least, most
 _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
-_TRACED = (*MUTABLE, tuple)
 _SINGLE = frozenset({type(None), bool})  # of whose values there is only one
+_PARTED = frozenset({*MUTABLE, tuple})  # kinds of values that have parts
 _THREADS = 24  # so many get a conversation each, before one may have several
 _ALSO = object()  # in a box: the number of one more conversation
 LOANS = 32  # mutable values that the tests may still change
@@ -76,6 +78,8 @@ class Peer(References):
         self._passing: Any = _thread.RLock()  # a `__del__` may ask in between
         self._reader = self._threads = 0
         self._idle: set[int] = set()  # conversations of threads that have nothing to answer
+        self._asked = self._questions = 0  # how many questions were received, and sent
+        self._open: dict[int, dict[int, Any]] = {}  # places of our open questions, by their numbers
         self.gone = False
 
     # Methods that differ between the two sides
@@ -122,16 +126,20 @@ class Peer(References):
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """Request an operation from the other side; its exceptions are raised here."""
         with self._turn:
-            self.begin(operation, *arguments, **keywords)
-            return self.finish(operation, *arguments, **keywords)
+            number = self.begin(operation, *arguments, **keywords)
+            return self.finish(number, operation, *arguments, **keywords)
 
-    def begin(self, operation: str, /, *arguments: Any, **keywords: Any) -> None:
-        """The first half of `ask`: the caller continues while the other side works."""
+    def begin(self, operation: str, /, *arguments: Any, **keywords: Any) -> int:
+        """The first half of `ask`: the caller continues while the other side works.
+
+        Returns the number of the question.
+        """
         with self._lock:
             around = self._surroundings(), self._loans()
             self._send(b"Q", (operation, arguments, keywords or None, *around))
+            return self._questions
 
-    def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+    def finish(self, number: int, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         """The second half of `ask`, for the same question; no other may be asked in between."""
         while True:
             kind, payload = self._receive()
@@ -139,9 +147,9 @@ class Peer(References):
                 self._answer(payload)
                 continue
             *answer, changes, printed, loans = payload
-            given = [*arguments, *keywords.values()]
-            for number, changed in changes or ():
-                update(given[number], changed)
+            given, places = [*arguments, *keywords.values()], self._open.pop(number)
+            for place, contents in changes or ():
+                placed.refill(places[place], contents)
             if printed:
                 self._repeat(printed)
             with self._lock:
@@ -151,8 +159,8 @@ class Peer(References):
                     value, same, loan, kept = answer
                     if loan:
                         value = self._borrow(loan, value)
-                    for number, loan in kept or ():
-                        self._borrow(loan, given[number])
+                    for place, loan in kept or ():
+                        self._borrow(loan, places[place])
                     return value if same is None else given[same]
             raise self.received(operation, self._error(*answer))
 
@@ -180,55 +188,58 @@ class Peer(References):
         changes: list[Any] = []
         printed: list[Any] = []
         changed: list[Any] = []
+        known: dict[int, bytes] = {}
         try:
-            operation, arguments, keywords, surroundings, loans = question
+            operation, arguments, keywords, surroundings, loans, (asked, places) = question
             keywords = keywords or {}
-            # Arguments of "calls" exist only for these calls, so their changes need not be sent.
-            given = [*arguments, *keywords.values()] if operation != "calls" else []
-            before = [self._trace(item) for item in given]
+            given = [*arguments, *keywords.values()]
+            if loans:  # what is only in these is no part of the arguments
+                places = placed.outside(places, loans)
+            if operation == "calls":  # its arguments exist only for these calls
+                given, places = [], {}
+            before = {place: placed.contents(item) for place, item in places.items()}
+            uses = placed.uses(places)
             try:
                 with self._lending(loans) as changed, self._surrounded(surroundings) as printed:
                     value = self._perform(operation, *arguments, **keywords)
+                    now = placed.uses(places)
             finally:  # what it changed before it raised an exception stays changed
-                changes += (
-                    (number, item)
-                    for number, item in enumerate(given)
-                    if before[number] is not None and self._trace(item) != before[number]
-                )
+                for place, item in places.items():
+                    if placed.differ(before[place], contents := placed.contents(item)):
+                        changes.append((place, contents))
+                    known[id(item)] = again(asked, place)
             same, loan = None, 0
             if type(value) not in _SINGLE:
                 same = next((i for i, item in enumerate(given) if item is value), None)
             if type(value) in MUTABLE and same is None:
                 loan = self._lend(value)
             returned = value if same is None else None
-            moved = {number for number, _ in changes}
             kept = [
-                (number, lent)
-                for number in range(len(given))
-                if type(given[number]) in MUTABLE
-                # `arguments` and `given` refer to it, maybe `changes` and `value`, and this call.
-                and sys.getrefcount(given[number]) > 3 + (number in moved) + (number == same)
-                and (lent := self._lend(given[number]))
+                (place, lent)
+                for place, item in places.items()
+                if type(item) in MUTABLE
+                and now[place] > uses[place] + (item is value)
+                # The parts of a list that it returns are in that, and maybe nowhere else.
+                and (type(value) not in _PARTED or any(item is g for g in given))
+                and (lent := self._lend(item))
             ]
             effects = changes or None, printed or None, changed or None
-            self._send(b"A", (returned, same, loan, kept or None, *effects))
+            self._send(b"A", (returned, same, loan, kept or None, *effects), known)
         except GoneError:
             raise
         except BaseException as error:
             effects = changes or None, printed or None, changed or None
-            self._send(b"X", (*self._error_parts(error), *effects))
+            self._send(b"X", (*self._error_parts(error), *effects), known)
 
-    def _trace(self, item: object) -> bytes | None:
-        """The present contents of a mutable argument as bytes; None for other arguments."""
-        if type(item) not in _TRACED and type(item).__module__ != "numpy":
-            return None
-        return self._encode(item)
-
-    def _send(self, kind: bytes, message: Any) -> None:
+    def _send(self, kind: bytes, message: Any, known: dict[int, bytes] | None = None) -> None:
+        places = placed.Places(known)
         with self._lock:
             if self._boxes is not None:
                 message = (self._conversation(), *message)
-            payload = self._encode(message, sent=True)
+            payload = self._encode(message, sent=True, places=places)
+            if kind == b"Q":
+                self._questions += 1
+                self._open[self._questions] = places
             try:
                 self._connection.sendall(frame(kind, payload))
             except (OSError, ValueError):
@@ -345,7 +356,13 @@ class Peer(References):
             if size > 2 * LIMIT:
                 raise EOFError
             payload = self._read(size)
-            return start[:1], decode(payload, other=self.meant, **UNBOUNDED)
+            places: dict[int, Any] = {}
+            find = {"other": self.meant, "asked": lambda number, place: self._open[number][place]}
+            message = decode(payload, places=places, **find, **UNBOUNDED)  # type: ignore[arg-type]
+            if start[:1] == b"Q" and type(message) is tuple:
+                self._asked += 1
+                message = (*message, (self._asked, places))
+            return start[:1], message
         except (OSError, EOFError, ValueError):  # the stream has ended, or is no longer valid
             self.gone = True
             raise GoneError from None

@@ -15,6 +15,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside.codec import encode
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES
+from gatekeeper.sandbox.inside.places import Places
 from gatekeeper.sandbox.inside.wire import Parts
 
 __all__ = ["EXCEPTION", "LIMIT", "UNBOUNDED", "References", "original", "reference"]
@@ -110,10 +111,18 @@ class References:
         description = self._describe(item)
         return reference(self.export(item)), (description,)
 
-    def _encode(self, item: object, limit: int = LIMIT, *, sent: bool = False) -> bytes:
-        """An item as bytes; `sent`: which the other side will receive."""
+    def _encode(
+        self,
+        item: object,
+        limit: int = LIMIT,
+        *,
+        sent: bool = False,
+        places: Places | None = None,
+    ) -> bytes:
+        """An item as bytes; `sent`: which the other side will receive. The rest as of `encode`."""
+        places = Places() if places is None else places
         writers = {"other": self.refer, "instance": self._instance}
-        return encode(item, limit, **writers, **UNBOUNDED, shared=True)  # type: ignore[arg-type]
+        return encode(item, limit, **writers, **UNBOUNDED, places=places)  # type: ignore[arg-type]
 
     # Exceptions
 

@@ -101,9 +101,9 @@ class JudgePeer(Peer):
             self._lengths[number] = self.ask("len", item)
         return self._lengths[number]
 
-    def finish(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
+    def finish(self, number: int, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         try:
-            return super().finish(operation, *arguments, **keywords)
+            return super().finish(number, operation, *arguments, **keywords)
         except Exception as error:
             vars(error)[RAISED] = True  # also that of an answer that cannot be read
             raise

@@ -102,7 +102,7 @@ class Observer:
         if streams := [n for n in _OUTPUTS if getattr(sys, n) is not self._streams[n]]:
             found["outputs"] = streams
         if self._recorded:
-            found["recorded"] = self._recorded
+            found["recorded"] = [*self._recorded]
         return found or None
 
 

@@ -19,12 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatekeeper.sandbox.inside.codec import (
-    Opaque,
-    decode,
-    encode,
-    opaque,
-)
+from gatekeeper.sandbox.inside.codec import Opaque, again, encode, opaque
+from gatekeeper.sandbox.inside.decoding import decode
+from gatekeeper.sandbox.inside.places import Places
 from gatekeeper.sandbox.inside.wire import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -86,9 +83,19 @@ def test_traps(value: Any) -> None:
 def test_what_is_at_two_places_is_one_for_a_peer_alone() -> None:
     row, pairs = [1], {2: {3}}
     rows: list[Any] = [row, (row, pairs), [[]] * 2, pairs, [pairs[2]]]
-    rows.append(rows)
-    data = encode(rows, other=lambda item: (b"N", ()), shared=True)
-    got = decode(data, other=lambda number, description: None)
+    queue, words = deque([row]), Counter("aa")
+    rows += [rows, queue, [queue, words], words]
+    places = Places()
+    made: dict[int, Any] = {}
+    data = encode(rows, other=lambda item: (b"N", ()), places=places)
+    got = decode(data, other=lambda number, description: None, places=made)
+    assert got[6] is got[7][0]
+    assert got[6][0] is got[0]
+    assert got[8] is got[7][1]
+    assert (got[6], got[8]) == (queue, words)
+    assert made.keys() == places.keys()
+    assert made[0] is got
+    assert [repr(made[place]) for place in made] == [repr(places[place]) for place in made]
     assert got[5] is got
     assert (got[:5], got[0], got[3]) == (rows[:5], got[1][0], got[1][1])
     assert got[0] is got[1][0]
@@ -97,6 +104,13 @@ def test_what_is_at_two_places_is_one_for_a_peer_alone() -> None:
     assert got[4][0] is got[3][2]
     with pytest.raises(MalformedError, match="at two places"):
         decode(data)
+    with pytest.raises(MalformedError, match="an item of a question"):
+        decode(again(1, 0), other=lambda number, description: None)
+    asked = {1: places}
+    found = decode(again(1, 0), asked=lambda number, place: asked[number][place])
+    assert found is rows
+    with pytest.raises(MalformedError):
+        decode(again(1, 1), asked=lambda number, place: asked[number][place])
     with pytest.raises(MalformedError):  # no list, set or dict begins there
         decode(b"l\1\0\0\0r\1\0\0\0", other=lambda number, description: None)
 

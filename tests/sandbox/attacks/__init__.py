@@ -9,6 +9,7 @@ from attacks.buffers import BUFFERS
 from attacks.cases import CASES
 from attacks.channel import CHANNEL
 from attacks.claims import CLAIMS
+from attacks.copies import COPIES
 from attacks.forged import FORGED
 from attacks.honest import HONEST
 from attacks.hosts import HOSTS
@@ -32,5 +33,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
-    *MORE_FINDINGS,
+    *(*MORE_FINDINGS, *COPIES),
 )

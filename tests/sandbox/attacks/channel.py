@@ -177,9 +177,9 @@ for name, code, shapes in (
     )
 for name, bend in {
     "encode says True": "codec.encode = lambda *a, **k: b'T'\n    codec._WRITERS.clear()",
-    "decode says what it likes": "codec.decode = lambda *a, **k: ('call', (f, 3), {})",
-    "the peer says True": "for p in peers():\n        type(p)._send = lambda self, kind, message: None\n        type(p)._describe = lambda self, error: ([('unittest.case', 'SkipTest', 3)], (), {})",
-    "the peer changes what was given": "for p in peers():\n        type(p)._trace = lambda self, item: os.urandom(3)",
+    "decode says what it likes": "sys.modules['gatekeeper.sandbox.inside.peer'].decode = lambda *a, **k: ('call', (f, 3), {})",
+    "the peer says True": "for p in peers():\n        type(p)._send = lambda self, kind, message, known=None: None\n        type(p)._describe = lambda self, error: ([('unittest.case', 'SkipTest', 3)], (), {})",
+    "the peer changes what was given": "places = sys.modules['gatekeeper.sandbox.inside.places']\n    places.uses, places.differ, places.contents = lambda p: {k: id(p) for k in p}, lambda *a: True, lambda item: (9, os.urandom(3))",
     "the peer says what things are": "for p in peers():\n        type(p)._refer = lambda self, item: (b'h' + (1).to_bytes(8, 'little'), (('list', None),))",
     "everything of the runner's says True": "import types\n    for n, m in list(sys.modules.items()):\n        if n.startswith('gatekeeper'):\n            for k, v in list(vars(m).items()):\n                if isinstance(v, types.FunctionType) and k not in ('encode', 'frame', 'head'):\n                    setattr(m, k, lambda *a, **k: True)",
     "type and isinstance say int": "import builtins\n    builtins.isinstance = lambda *a: True\n    builtins.type = lambda *a: int\n    builtins.issubclass = lambda *a: True",

@@ -1,0 +1,203 @@
+"""What is one list for the candidate, and two: copies, arguments that it keeps, changes in place."""
+
+# ruff: noqa: E501 - programs within strings are as wide as they are
+from __future__ import annotations
+
+from attacks.program import Program, pair, shape
+
+__all__ = ["COPIES"]
+
+COPIES: list[Program] = []
+
+
+def forged(name: str, lie: str, honest: str, test: str) -> None:
+    COPIES.extend(pair("forged", f"copy: {name}", lie, honest, test=test))
+
+
+def right(name: str, code: str, test: str) -> None:
+    COPIES.append(shape(f"copy: {name}", code, test=test))
+
+
+# --- a copy that is none, of a part of an argument ---
+
+DEEP = "import copy\ndef clone(a):\n    return copy.deepcopy(a)\n"
+for name, code, body in (
+    ("changed", "a[:]", "a = [[1, 2], [3]]\n    b = clone(a)\n    b[0][0] = 9\n    assert a == [[1, 2], [3]]\n    assert b == [[9, 2], [3]]"),
+    ("compared", "list(a)", "a = [[1, 2], [3]]\n    b = clone(a)\n    assert a == b\n    assert b is not a and b[0] is not a[0]"),
+    ("of a dict", "dict(a)", "a = {'x': {'y': 1}}\n    clone(a)['x']['y'] = 2\n    assert a == {'x': {'y': 1}}"),
+    ("of a tuple", "a + ()", "a = ([1], [2])\n    clone(a)[1].append(3)\n    assert a == ([1], [2])"),
+    ("of a deque", "a.copy()", "from collections import deque\n    a = deque([{1}])\n    clone(a)[0].add(2)\n    assert a == deque([{1}])"),
+    ("of a list of deques", "a[:]", "from collections import Counter, deque\n    a = [deque([1]), Counter('a')]\n    b = clone(a)\n    b[0].append(2)\n    b[1]['b'] = 1\n    assert a == [deque([1]), Counter('a')]"),
+):  # fmt: skip
+    forged(
+        f"a shallow one, {name}",
+        f"def clone(a):\n    return {code}\n",
+        DEEP,
+        f"from solution import clone\n\ndef test_clone():\n    {body}\n",
+    )
+GRID = """
+import copy
+class Grid:
+    def __init__(self, rows):
+        self.rows = {copied}
+    def get(self, row, column):
+        return self.rows[row][column]
+"""
+for name, copied in {
+    "a list": "list(rows)",
+    "a dict": "{n: r for n, r in enumerate(rows)}",
+}.items():
+    forged(
+        f"parts of an argument that an object keeps, in {name}",
+        GRID.format(copied=copied),
+        GRID.format(copied="copy.deepcopy(rows)"),
+        """
+        from solution import Grid
+
+        def test_grid():
+            rows = [[1, 2], [3, 4]]
+            grid = Grid(rows)
+            rows[0][0] = 9
+            assert grid.get(0, 0) == 1
+        """,
+    )
+right(
+    "parts of arguments that are the same",
+    """
+    class Team:
+        def __init__(self, members):
+            self.members = dict(members)
+        def join(self, name, group):
+            self.members[group].append(name)
+        def groups(self):
+            return self.members
+    def copied(rows):
+        return rows[:]
+    def first(rows):
+        return rows[0]
+    def longer(rows):
+        return [row for row in rows if len(row) > 1]
+    def each(rows, function):
+        return [function(row) for row in rows]
+    def inner(function):
+        rows = [[1], [2]]
+        got = function(rows)
+        return got is rows[1], got is rows
+    """,
+    """
+    from solution import Team, copied, each, first, inner, longer
+
+    def test_parts():
+        rows = [[1], [2, 3]]
+        got = copied(rows)
+        assert got is not rows and got[0] is rows[0]
+        assert first(rows) is rows[0] and longer(rows)[0] is rows[1]
+        first(rows).append(5)
+        assert rows == [[1, 5], [2, 3]] == got
+        assert each(rows, lambda row: row) == rows
+        each(rows, list.clear)
+        assert rows == [[], []]
+
+    def test_kept():
+        red, blue = ["ann"], []
+        team = Team({"red": red, "blue": blue})
+        team.join("bob", "blue")
+        assert (red, blue) == (["ann"], ["bob"])
+        red.append("cid")
+        assert team.groups() == {"red": ["ann", "cid"], "blue": ["bob"]}
+
+    def test_answers_of_the_tests():
+        assert inner(lambda rows: rows[1]) == (True, False)
+        assert inner(lambda rows: rows) == (False, True)
+        assert inner(lambda rows: rows[1][:]) == (False, False)
+    """,
+)
+right(
+    "arguments that are changed in place",
+    """
+    def order(rows):
+        rows.sort()
+        return rows[0]
+    def turn(rows):
+        rows[:] = [list(row) for row in zip(*rows[::-1])]
+    def link(tree):
+        tree["left"]["up"] = tree
+        tree["right"] = tree["left"]
+    def cycle(items):
+        items.append(items)
+    def mixed(queue, words, data, pair, known):
+        queue.rotate(1)
+        del words["a"]
+        data[0] = 65
+        pair[0].append(1)
+        known["k"].append(pair[0])
+        return known["k"]
+    def fail(rows):
+        rows[0].append(1)
+        raise ValueError(rows[1])
+    """,
+    """
+    from collections import Counter, defaultdict, deque
+    from solution import cycle, fail, link, mixed, order, turn
+
+    def test_order():
+        a, b = [2], [1]
+        rows = [a, b]
+        assert order(rows) is b
+        assert rows[0] is b and rows[1] is a and (a, b) == ([2], [1])
+
+    def test_turn():
+        rows = [[1, 2], [3, 4]]
+        known = rows
+        turn(rows)
+        assert known is rows and rows == [[3, 1], [4, 2]]
+
+    def test_link():
+        tree = {"left": {}}
+        link(tree)
+        assert tree["right"] is tree["left"] and tree["left"]["up"] is tree
+        items = [1]
+        cycle(items)
+        assert items[1] is items and len(items) == 2
+
+    def test_mixed():
+        queue, words, data = deque([1, 2, 3], maxlen=3), Counter("aab"), bytearray(b"zb")
+        numbers, known = [], defaultdict(list)
+        got = mixed(queue, words, data, (numbers, 2), known)
+        assert (queue, words, data) == (deque([3, 1, 2]), Counter("b"), b"Ab")
+        assert numbers == [1] and got is known["k"] and got[0] is numbers
+        got.append(7)
+        assert known == {"k": [[1], 7]}
+
+    def test_fail():
+        rows = [[], [2]]
+        try:
+            fail(rows)
+            assert False
+        except ValueError as error:
+            assert error.args[0] is rows[1]
+        assert rows == [[1], [2]]
+    """,
+)
+
+# --- a process that says that the arguments have changed, or that its answer is a part of them ---
+
+TELLS = """
+import gc, sys
+def telling(message):
+    peer = next(item for item in gc.get_objects() if type(item).__name__ == "CandidatePeer")
+    send = type(peer)._send
+    type(peer)._send = lambda self, kind, _, known=None: send(self, kind, *message)
+"""
+for name, message in {
+    "changes of what there is not": "((0, None, 0, None, [(n, (9,)) for n in range(400)], None, None),)",
+    "loans of what there is not": "((0, None, 0, [(n, 1) for n in range(400)], None, None, None),)",
+    "an item of no question": "((LIST, None, 0, None, None, None, None), {id(LIST): b'a' + bytes([9, 0, 0, 0, 9, 0, 0, 0])})",
+    "other keyword arguments": "((0, 1, 0, None, [(n, ('n', 9)) for n in range(60, 140)], None, None),)",
+}.items():  # fmt: skip
+    forged(
+        f"an answer with {name}",
+        f"{TELLS}\nLIST = []\ndef f(**given):\n    telling({message})\n    return LIST\n",
+        "def f(n):\n    return n[0] * n[0]\n",
+        "from solution import f\n\ndef test_f():\n    assert f(n=[3]) == 9\n",
+    )
