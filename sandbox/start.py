@@ -44,6 +44,7 @@ _MODULES = (
     "classes",
     "remote",
     "batching",
+    "wrapped",
     "counting",
     "collect",
     "unseen",

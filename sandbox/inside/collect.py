@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import walk
 
 __all__ = ["check", "items", "wants_fixtures"]
@@ -144,6 +145,8 @@ def _helps(item: Any, *own: Any, assigned: bool = False) -> bool:
     """
     if getattr(item, "__test__", True) is False:
         return True
+    if is_stand_in(item) and not assigned:  # the candidate decorated it: its parameters say nothing
+        return False
     known = assigned or isinstance(item, (types.FunctionType, type))
     if not known or hasattr(item, "pytestmark"):
         return False  # a decorator made it, or gives it arguments

@@ -11,11 +11,12 @@ import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, parts
+from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, is_failure, parts
 from gatekeeper.sandbox.inside.nodes import children, walk
+from gatekeeper.sandbox.inside.wrapped import derived, mentions, wrapped
 
 __all__ = ["COUNTER", "Count", "asserts", "counted", "swallows"]
 
@@ -110,7 +111,7 @@ def _failed(error: BaseException | None) -> bool:
     """Whether an error is a failed assertion of the tests, not an exception of the candidate."""
     if error is None:
         return False
-    return any(type(part) is AssertionError and RAISED not in vars(part) for part in parts(error))
+    return any(is_failure(part) and RAISED not in vars(part) for part in parts(error))
 
 
 @contextlib.contextmanager
@@ -183,7 +184,9 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     found: dict[type, list[Any]] = {}
     for node in nodes:
         found.setdefault(type(node), []).append(node)
-    theirs = _derived(found.get(ast.Assign, ()), theirs)
+    theirs = derived(found.get(ast.Assign, ()), theirs)
+    for test in [*wrapped(nodes, theirs)]:
+        test.decorator_list.append(_method("body", test))
     for node in nodes:
         if isinstance(node, ast.Lambda):
             if any(map(asserts, walk(node.body))):
@@ -191,8 +194,6 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
                 first = ast.Subscript(both, ast.Constant(0), ast.Load())
                 node.body = ast.fix_missing_locations(ast.copy_location(first, node.body))
         elif isinstance(node, _BLOCKS) and not swallows(node):
-            if getattr(node, "decorator_list", None):
-                _note_end(node, theirs)
             for field in ("body", "orelse", "finalbody"):
                 expected = isinstance(node, _TRIES) and field == "body"
                 _count_in(getattr(node, field, []), expected)
@@ -201,7 +202,7 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     def unknown(kind: ast.expr) -> bool:
         """Whether a class of exceptions may be one that only the candidate chose."""
         known = isinstance(kind, ast.Constant) or hasattr(builtins, getattr(kind, "id", ""))
-        return not known and (_mentions([kind], theirs) or not named())
+        return not known and (mentions([kind], theirs) or not named())
 
     expecting = {
         id(node)
@@ -232,28 +233,6 @@ def _method(name: str, node: ast.expr | ast.stmt) -> ast.expr:
     """A method of the counter, with the position of a node."""
     found = ast.Attribute(ast.Name(COUNTER, ast.Load()), name, ast.Load())
     return ast.fix_missing_locations(ast.copy_location(found, node))
-
-
-def _mentions(nodes: Iterable[ast.AST], names: frozenset[str]) -> bool:
-    return any(isinstance(n, ast.Name) and n.id in names for node in nodes for n in walk(node))
-
-
-def _note_end(node: ast.AST, theirs: frozenset[str]) -> None:
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return
-    if node.name.startswith(("test", "check")) and _mentions(node.decorator_list, theirs):
-        node.decorator_list.append(_method("body", node))
-
-
-def _derived(nodes: Iterable[ast.Assign], theirs: frozenset[str]) -> frozenset[str]:
-    """These names, and those of what is taken or made of them: `Low = solution.Low`."""
-    for node in nodes:
-        made: Any = node.value
-        while isinstance(made, (ast.Attribute, ast.Subscript, ast.Call)):
-            made = made.func if isinstance(made, ast.Call) else made.value
-        if getattr(made, "id", None) in theirs:
-            theirs |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return theirs
 
 
 def _names_assertions(nodes: Sequence[ast.AST]) -> bool:
@@ -306,7 +285,7 @@ def _keep(
             ast.fix_missing_locations(node)
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         calls = [i.context_expr for i in node.items if isinstance(i.context_expr, ast.Call)]
-        kept = _mentions([part for call in calls for part in _given(call)], theirs)
+        kept = mentions([part for call in calls for part in _given(call)], theirs)
         if kept or (expecting and not expecting.isdisjoint(map(id, walk(node)))):
             item = ast.withitem(ast.Call(_method("kept", node), [], []))
             node.body = [ast.copy_location(ast.With([item], node.body), node.body[0])]

@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "parts"]
+__all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "is_failure", "parts"]
 
 EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions that may be tried again
 RAISED = "__gatekeeper_raised__"  # an attribute of exceptions that came from the candidate
@@ -29,6 +29,13 @@ _LOGGING = frozenset(
     hasHandlers name level
     """.split()  # noqa: SIM905
 )
+
+
+def is_failure(error: object) -> bool:
+    """Whether an error is one by which tests fail: an assertion's, or that of `pytest.fail`."""
+    if isinstance(error, AssertionError):
+        return True
+    return any(base.__module__ == "_pytest.outcomes" for base in type(error).__mro__)
 
 
 def parts(error: BaseException) -> Iterator[BaseException]:
@@ -101,7 +108,7 @@ class Guard:
         if isinstance(target, types.FunctionType | types.BuiltinFunctionType | type):
             return True
         if isinstance(target, BaseException):
-            return not isinstance(target, AssertionError)  # which may show what was expected
+            return not is_failure(target)  # which may show what was expected
         own = (vars(b)[n] for n in names for b in type(target).__mro__[:-1] if n in vars(b))
         code = getattr(next(own, None), "__code__", None)
         return code is not None and code.co_filename in self.files
@@ -126,7 +133,7 @@ class Guard:
             return False
         if operation == "get":
             named = (kind.__module__, kind.__qualname__)
-            error = isinstance(target, BaseException) and not isinstance(target, AssertionError)
+            error = isinstance(target, BaseException) and not is_failure(target)
             return own or named in self._OPEN or error
         # Data of an instance may be changed, but not its methods or its class.
         if isinstance(target, type) or not (own or isinstance(target, types.SimpleNamespace)):
@@ -144,4 +151,4 @@ class Guard:
             if trace.tb_frame.f_globals.get("__name__") == self._module:
                 lines.add(trace.tb_lineno)
             trace = trace.tb_next
-        return not (isinstance(error, AssertionError) or lines & self.asserting)
+        return not (is_failure(error) or lines & self.asserting)

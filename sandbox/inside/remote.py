@@ -12,7 +12,7 @@ from typing import Any
 
 from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
-from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, parts
+from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, is_failure, parts
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
@@ -72,7 +72,7 @@ class JudgePeer(Peer):
         self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
         self.evidence = self.answered = self.waits = False
-        self.failed: AssertionError | None = None
+        self.failed: BaseException | None = None
         self._tasks = Tasks(self._note)
         self._lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
@@ -118,9 +118,7 @@ class JudgePeer(Peer):
 
     def matters(self, error: BaseException) -> bool:
         """Whether an error that ended a thread or task of the tests counts as a failure."""
-        return any(
-            isinstance(part, AssertionError) or RAISED in vars(part) for part in parts(error)
-        )
+        return any(is_failure(part) or RAISED in vars(part) for part in parts(error))
 
     def refer(self, item: Any) -> Parts:
         if type(item) is types.MethodType:  # a new object whenever it is looked up
@@ -190,7 +188,7 @@ class JudgePeer(Peer):
     def _thrown(self, *arguments: Any) -> None:
         """Record a failed assertion that is raised in a generator of the candidate."""
         for error in arguments:
-            if isinstance(error, AssertionError) and error.__traceback__ is not None:
+            if is_failure(error) and error.__traceback__ is not None:
                 self._note(error)
 
     def _perform(self, operation: str, target: Any, /, *arguments: Any, **keywords: Any) -> Any:
@@ -299,12 +297,12 @@ class JudgePeer(Peer):
         raise ValueError(f"no description of an object: {description!r:.80}")
 
 
-def _failures(error: BaseException) -> Iterator[AssertionError]:
+def _failures(error: BaseException) -> Iterator[BaseException]:
     """The failed assertions of the tests in an error, and those that it was raised after."""
     for part in parts(error):
         earlier: BaseException | None = part
         while earlier is not None:
-            if isinstance(earlier, AssertionError) and RAISED not in vars(earlier):
+            if is_failure(earlier) and RAISED not in vars(earlier):
                 yield earlier
             earlier = earlier.__context__
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from gatekeeper.sandbox.inside.codec import encode
+from gatekeeper.sandbox.inside.counting import Count
 from gatekeeper.sandbox.inside.facts import handle_facts
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.handles import _FUNCTION, CandidatePeer, Handle
@@ -51,6 +52,30 @@ def handle_of(candidate: CandidatePeer, given: Any) -> Any:
     """The handle behind a function of the tests, for questions that the function would not ask."""
     number = candidate._number_of(given) if type(given) is types.FunctionType else None
     return given if number is None else _FUNCTION(candidate, number)
+
+
+def test_what_pytest_raises_is_a_failure() -> None:
+    """Its class extends no AssertionError, and only an image with pytest has it."""
+
+    def look(x: int) -> None:
+        if x != 3:
+            pytest.fail("the expected 3")
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        tests, candidate = JudgePeer(ours, guard=Guard(__name__)), CandidatePeer(theirs)
+        thread = threading.Thread(target=tests.serve)
+        thread.start()
+        handle = handle_of(candidate, candidate.meant(tests.export(look), tests._describe(look)))
+        with pytest.raises(BaseException, match=r"^$"):  # which it may swallow, and not read
+            handle(2)
+        theirs.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert isinstance(tests.failed, pytest.fail.Exception)
+    try:
+        pytest.fail("it must raise")
+    except pytest.fail.Exception:
+        assert Count().caught(BaseException) == ()
 
 
 SECRET = "the secret of this module"

@@ -1,0 +1,86 @@
+"""Finds the test functions that a candidate gets, as a decorator does, and so may leave out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from gatekeeper.sandbox.inside.nodes import walk
+
+__all__ = ["derived", "mentions", "wrapped"]
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def mentions(nodes: Iterable[ast.AST], names: Collection[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for node in nodes for n in walk(node))
+
+
+def derived(nodes: Iterable[ast.AST], theirs: frozenset[str]) -> frozenset[str]:
+    """These names, and those of what is taken or made of them: `Low = solution.Low`."""
+    for node in nodes:
+        if not isinstance(node, ast.Assign):
+            continue
+        made: Any = node.value
+        while isinstance(made, (ast.Attribute, ast.Subscript, ast.Call)):
+            made = made.func if isinstance(made, ast.Call) else made.value
+        if getattr(made, "id", None) in theirs:
+            theirs |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return theirs
+
+
+def wrapped(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> Iterator[Any]:
+    """The definitions of tests that something of the candidate's decorates, or binds again.
+
+    Also by a function of the tests, or a variable, that uses something of the candidate's.
+    """
+    tests = [
+        node
+        for node in nodes
+        if isinstance(node, FUNCTIONS) and node.name.startswith(("test", "check"))
+    ]
+    rebound = {name for node in nodes for name in _bound_again(node)}
+    found = [t for t in tests if t.decorator_list or t.name in rebound or ANY in rebound]
+    if not found:
+        return
+    users = _users(nodes, theirs)
+    again = {n for node in nodes if mentions([node], users) for n in _bound_again(node)}
+    for test in found:
+        if mentions(test.decorator_list, users) or test.name in again or ANY in again:
+            yield test
+
+
+ANY = ""  # of `setattr(Tests, name, …)`: any name
+
+
+def _bound_again(node: ast.AST) -> Iterator[str]:
+    """Names to which an assignment, or `setattr`, binds the result of a call."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        for target in node.targets:
+            key = getattr(target, "slice", None)
+            name = getattr(target, "id", None) or getattr(target, "attr", None)
+            if name or isinstance(getattr(key, "value", None), str):
+                yield name or key.value  # type: ignore[union-attr]
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr" and node.args[2:]:
+        name = getattr(node.args[1], "value", ANY)
+        yield name if isinstance(name, str) else ANY
+
+
+def _users(nodes: Sequence[ast.AST], names: frozenset[str]) -> frozenset[str]:
+    """These names, and those of the functions, classes and variables of the tests that use them."""
+    made = [n for n in nodes if isinstance(n, (*FUNCTIONS, ast.ClassDef, ast.Assign))]
+    while True:
+        more = {
+            name
+            for node in made
+            if mentions([node], names)
+            for name in (
+                (getattr(target, "id", "") for target in node.targets)
+                if isinstance(node, ast.Assign)
+                else (node.name,)
+            )
+        } - names
+        if not more - {""}:
+            return names
+        names |= more
