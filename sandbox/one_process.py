@@ -18,9 +18,10 @@ from gatekeeper.sandbox.usage import (
     dotted,
     is_class,
     is_scalar,
-    makes,
+    made_by,
     name_of,
     taken_as_data,
+    uses_object,
 )
 
 __all__ = ["problem_of"]
@@ -69,7 +70,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     nodes
         All nodes of the tests.
     theirs
-        Names of the candidate's that the tests use.
+        Names of the candidate's that the tests use, some of them dotted.
     modules
         Module names that mean the candidate.
     """
@@ -125,7 +126,7 @@ def _shared_state(node: ast.AST, names: _Names) -> str:
                 return f"{root} {why}"
     if isinstance(node, ast.ClassDef):
         for base in node.bases:
-            name = name_of(base)
+            name = dotted(base)
             if name in names.theirs and name not in names.raised:
                 return f"{node.name} extends {name}, a class of the candidate's"
     if isinstance(node, ast.Attribute):
@@ -211,21 +212,10 @@ def _classes_as_data(nodes: Sequence[ast.AST], theirs: set[str]) -> str:
     """
     negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
     for name in theirs:
-        if not name[:1].isupper():
+        if not name.rpartition(".")[2][:1].isupper():
             continue
-        made = {
-            target.id
-            for node in nodes
-            if isinstance(node, ast.Assign) and makes(node.value, name)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
-        used = any(
-            makes(node.value, name)
-            or (isinstance(node.value, ast.Name) and node.value.id in {*made, name})
-            for node in attributes
-        )
+        made = made_by(nodes, name)
+        used = uses_object(nodes, name)
         for node in nodes:
             if isinstance(node, ast.Compare) and (
                 isinstance(node.ops[0], ast.NotEq) or id(node) in negated

@@ -28,7 +28,7 @@ from gatekeeper.sandbox.inside.collect import wants_fixtures
 from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.one_process import problem_of
 from gatekeeper.sandbox.reached import Reached
-from gatekeeper.sandbox.usage import is_class, makes, name_of
+from gatekeeper.sandbox.usage import dotted, is_class, makes, name_of, operates
 
 __all__ = ["RESERVED", "Reading", "imported", "parsed", "read_tests"]
 
@@ -81,6 +81,8 @@ class Reading:
         Names that the tests use and the candidate defines.
     classes
         Names of the candidate's that the tests use as classes.
+    operated
+        Names of the candidate's to whose objects, made by the tests, they apply operators.
     alone
         Whether only a module that cannot be imported here can be the candidate.
     main
@@ -95,6 +97,7 @@ class Reading:
     real: tuple[tuple[str, str], ...] = ()
     theirs: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
+    operated: frozenset[str] = frozenset()
     alone: bool = False
     main: bool = False
 
@@ -104,6 +107,7 @@ class Reading:
             "asked": sorted(self.asked),
             "real": dict(self.real),
             "classes": sorted(self.classes),
+            "operated": sorted(self.operated),
             "theirs": sorted(self.theirs),
             "modules": sorted(self.modules),
             "module_name": "__main__" if self.main else "tests",
@@ -164,16 +168,26 @@ def read_tests(
     if any(map(wants_fixtures, trees)):
         needs |= {"pytest"}
     theirs = own | brought | asked
+    known = _known(nodes, theirs, modules)
+    if entry is not None:
+        known.setdefault(entry, set()).update([entry, *_given_to_check(nodes)])
     reached = Reached(trees, nodes, entry)
     return Reading(
         void=_void(nodes, theirs, reached, entry),
-        problem=problem_of(nodes, theirs, modules),
+        problem=problem_of(nodes, theirs.union(*known.values()), modules),
         needs=needs,
         modules=modules,
         asked=frozenset(asked),
         real=tuple(sorted(real.items())),
         theirs=frozenset(theirs),
-        classes=frozenset(n for n in theirs if is_class(n, nodes)),
+        classes=frozenset(
+            name
+            for name, names in known.items()
+            if is_class(name, nodes, names, shown="_" in name or (name == entry and len(names) > 1))
+        ),
+        operated=frozenset(
+            name for name, names in known.items() if any(operates(nodes, n) for n in names)
+        ),
         alone=not (own or brought or entry),
         main=reached.main,
     )
@@ -229,6 +243,41 @@ def _names_from(nodes: Sequence[ast.AST], modules: frozenset[str]) -> set[str]:
                 if alias.name.partition(".")[0] in modules
             }
     return found
+
+
+def _known(
+    nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[str]
+) -> dict[str, set[str]]:
+    """The candidate's names, each with those by which the tests know it: `solution.Vector`."""
+    known = {name: {name} for name in theirs}
+    aliases: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in modules:
+            for alias in node.names:
+                known.setdefault(alias.name, set()).add(alias.asname or alias.name)
+        elif isinstance(node, ast.Import):
+            aliases |= {
+                alias.asname or alias.name
+                for alias in node.names
+                if alias.name.partition(".")[0] in modules
+            }
+    for node in nodes if aliases else ():
+        if isinstance(node, ast.Attribute) and (base := dotted(node.value)) in aliases:
+            known.setdefault(node.attr, set()).add(f"{base}.{node.attr}")
+    for node in nodes:  # `Vector = solution.Vector`
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+            value = dotted(node.value)
+            targets = {dotted(t) for t in node.targets if isinstance(t, ast.Name | ast.Attribute)}
+            for names in known.values():
+                if value in names:
+                    names |= targets
+    return known
+
+
+def _given_to_check(nodes: Sequence[ast.AST]) -> set[str]:
+    """The name of the argument of `check(candidate)`, which is the function under test."""
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    return {f.args.args[0].arg for f in functions if f.name == "check" and f.args.args}
 
 
 def imported(program: ast.AST) -> Iterator[str]:

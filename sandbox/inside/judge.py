@@ -113,6 +113,7 @@ class _Names(dict[str, Any]):
             usual = isinstance(found, type)
             if isinstance(found, RemoteClass):
                 kind_of(found).tested = True
+                kind_of(found).operated = name in self._reading["operated"]
         else:
             usual = is_stand_in(found) and found.__class__ is types.FunctionType
         # Tests may look at the kind of an object alone, so one of another kind is an answer.

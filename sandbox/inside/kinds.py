@@ -76,7 +76,7 @@ class Kind:
     """The data of a class of stand-ins about the class that it stands for (`facts.py`)."""
 
     __slots__ = (
-        *("ancestors", "evasive", "hashable", "inner"),
+        *("ancestors", "evasive", "hashable", "inner", "operated"),
         *("plain", "shown", "special", "tested", "value"),
     )
 
@@ -90,6 +90,7 @@ class Kind:
         self.hashable = True
         self.evasive = False  # whether it has `__getattr__`, and so maybe every attribute
         self.tested = False  # whether the tests use it as a class: see `Trust`
+        self.operated = False  # whether they apply operators to objects that they make of it
 
 
 def kind_of(item: type) -> Kind:
@@ -183,6 +184,9 @@ class RemoteClass(type):
         found = peer.ask("get", cls, name)
         if kind_of(cls).tested:
             mark(found, Trust.INSTANCE)
+            if isinstance(found, RemoteClass) and name[:1].isupper():  # a class in a class
+                kind_of(found).tested = True
+                kind_of(found).operated = kind_of(cls).operated
         return found
 
     def mro(cls) -> list[type]:
@@ -198,6 +202,10 @@ class RemoteClass(type):
     def __bases__(cls) -> tuple[type, ...]:  # type: ignore[override]
         found: tuple[type, ...] = type.__dict__["__bases__"].__get__(cls)
         return tuple(base for base in found if not _ours(base)) or (object,)
+
+    @property
+    def __annotations__(cls) -> Any:  # type: ignore[override]
+        return ask(cls, "get", "__annotations__")
 
     def __setattr__(cls, name: str, value: Any) -> None:
         ask(cls, "set", name, value)

@@ -12,10 +12,11 @@ that asks the candidate's process. A candidate can give any answer, so only thes
 
 Never: whether an object equals or exceeds data of the tests. Whether it contains such data, only if
 the tests made the object themselves of a class under test. An operator (`Money(3) + 2`) gets data
-of the tests only if they made the object so, or got it from one that they made; the result must be
-an object again, and is not converted to a number. An object may imitate a value, so the methods by
-which text, numbers and collections compare themselves (`COMPARING`) are not called on one that a
-function returned, and get no data on one that an object of a class under test returned.
+of the tests only if they made the object so, or apply operators to others that they made of its
+class; the result must be an object again, and is not converted to a number. An object may imitate a
+value, so the methods by which text, numbers and collections compare themselves (`COMPARING`) are
+not called on one that a function returned, and get no data on one that an object of a class under
+test returned.
 """
 
 from __future__ import annotations
@@ -201,9 +202,11 @@ def _attribute(item: Any, name: str) -> Any:
 
 
 def counted(item: Any) -> bool:
-    """Whether an object has one length, as many items, and is not of a class under test."""
-    kind = type(item)
-    return has(kind, "__len__") and not (inner(item).made or kind_of(kind).tested)
+    """Whether an object has one length, and as many items: not one that the tests made.
+
+    One that a method returned has, whatever its class: that may be the class of the method.
+    """
+    return has(type(item), "__len__") and not inner(item).made
 
 
 def as_many(found: Any, length: int) -> Any:
@@ -220,10 +223,11 @@ def counting(steps: Iterator[Any], length: int) -> Iterator[Any]:
     """The steps of an iteration; raises TypeError if there are not as many."""
     count = 0
     with contextlib.suppress(StopIteration):
-        while True:
+        while count <= length:  # one that has more may be endless, and so contain everything
             item = next(steps)
             count += 1
-            yield item
+            if count <= length:
+                yield item
     if count != length:
         raise TypeError(_DIFFERENT.format(length, count))
 

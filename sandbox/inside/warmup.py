@@ -31,6 +31,7 @@ READING = {  # the host's reading of the test
     "asked": [],
     "real": {},
     "classes": [],
+    "operated": [],
     "theirs": ["f"],
     "modules": ["solution"],
     "module_name": "tests",

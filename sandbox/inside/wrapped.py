@@ -62,7 +62,11 @@ def _bound_again(node: ast.AST) -> Iterator[str]:
             name = getattr(target, "id", None) or getattr(target, "attr", None)
             if name or isinstance(getattr(key, "value", None), str):
                 yield name or key.value  # type: ignore[union-attr]
-    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr" and node.args[2:]:
+    elif (
+        isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") == "setattr"
+        and any(isinstance(value, ast.Call) for value in node.args[2:])
+    ):
         name = getattr(node.args[1], "value", ANY)
         yield name if isinstance(name, str) else ANY
 

@@ -126,7 +126,15 @@ def test_a_main_guard_runs_where_nothing_else_asserts() -> None:
         ("def test_f(tmp_path):\n    assert f(tmp_path) == 1\nimport pytest", "share files"),
         ("import os\nassert f() == 1 and os.path.exists('x')", "share files"),
         ("class Dog(Animal):\n    pass\nassert Dog().legs == 4", "extends Animal"),
+        (
+            "import solution as s\nclass Dog(s.Animal):\n    pass\nassert Dog().legs == 4",
+            "extends s.Animal",
+        ),
         ("m = Money(5)\nassert m.amount == 5 and m == 5", "compared with data"),
+        (
+            "import solution\nm = solution.Money(5)\nassert m.amount == 5 and m == 5",
+            "an object of solution.Money is compared with data",
+        ),
         ("from unittest import mock\nwith mock.patch('os.getcwd'):\n    assert f() == 1", "patch"),
         ("import inspect\nassert 'def' in inspect.getsource(f)", "getsource"),
         ("assert eval(f('1 2')) == 3", "eval would run"),

@@ -26,6 +26,7 @@ from attacks.shapes_checks import CHECKED
 from attacks.shapes_classes import CLASSES
 from attacks.shapes_misjudged import MISJUDGED
 from attacks.shapes_tests import SHAPED
+from attacks.third_findings import THIRD_FINDINGS
 
 __all__ = ["PROGRAMS", "Program"]
 
@@ -33,5 +34,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
-    *(*MORE_FINDINGS, *COPIES),
+    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES),
 )
