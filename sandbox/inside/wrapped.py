@@ -11,6 +11,7 @@ from gatekeeper.sandbox.inside.nodes import walk
 __all__ = ["derived", "mentions", "wrapped"]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+ANY = ""  # of `setattr(Tests, name, …)`: any name
 
 
 def mentions(nodes: Iterable[ast.AST], names: Collection[str]) -> bool:
@@ -49,9 +50,6 @@ def wrapped(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> Iterator[Any]:
     for test in found:
         if mentions(test.decorator_list, users) or test.name in again or ANY in again:
             yield test
-
-
-ANY = ""  # of `setattr(Tests, name, …)`: any name
 
 
 def _bound_again(node: ast.AST) -> Iterator[str]:
