@@ -16,7 +16,7 @@ from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.transaction import Transaction
 from gatekeeper.log import JointLog, Log, MemoryLog, PostgresRun, open_log
-from gatekeeper.log.decoding import named
+from gatekeeper.log.decoding import Naming
 from gatekeeper.protocols import Policy
 
 __all__ = ["open_lifecycle"]
@@ -70,7 +70,7 @@ def open_lifecycle(given: GateSettings, policy: Policy) -> Lifecycle:
                 "draws": {"rate": given.epsilon},  # also by `warmup`, which an instance ignores
             },
         )
-        with named("of this gate"):
+        with Naming("of this gate"):
             resume(
                 journal,
                 state,

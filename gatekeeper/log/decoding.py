@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, get_args
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.log.events import Event
 
-__all__ = ["EventError", "decode", "decoded", "event_of", "named", "parsed"]
+__all__ = ["EventError", "Naming", "decode", "decoded", "event_of", "parsed"]
 
 _CLASSES: Mapping[str, type[Event]] = {event.kind: event for event in get_args(Event)}
 _DECODERS = {kind: msgspec.json.Decoder(event.stored) for kind, event in _CLASSES.items()}
@@ -74,18 +73,26 @@ def parsed(kind: str, id_: str, text: str) -> Any:
 
 def decoded(rows: Iterable[tuple[str, str, str]], log: object) -> Iterator[Event]:
     """The events of rows. `log` is its name, for the message of a LogError."""
-    with named(log):
+    with Naming(log):
         for kind, id_, text in rows:
             yield decode(kind, id_, text)
 
 
-@contextmanager
-def named(log: object) -> Iterator[None]:
-    """Names the log in the message of an EventError, which becomes a LogError."""
-    try:
-        yield
-    except EventError as e:
-        raise LogError(f"log {log} cannot be read: {e}") from e
+class Naming:
+    """Names the log in the message of an EventError, which becomes a LogError.
+
+    A class, because `contextlib.contextmanager` leaves a cycle of references, by which an error
+    keeps the log open in Python 3.13.
+    """
+
+    def __init__(self, log: object) -> None:
+        self._log = log
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, EventError):
+            raise LogError(f"log {self._log} cannot be read: {error}") from error
 
 
 def _parsed_by_json(kind: str, id_: str, text: str, stored: type) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gatekeeper.budget import Budget, Ledger
 from gatekeeper.errors import BadInputError, LogError, MissingDependencyError
-from gatekeeper.log.decoding import named
+from gatekeeper.log.decoding import Naming
 from gatekeeper.log.events import Decided, FingerprintChanged, HealthChanged
 from gatekeeper.log.fold import LogState, Output
 from gatekeeper.log.opening import open_log
@@ -169,7 +169,7 @@ def read_run(path: str | Path | PostgresRun, *, texts: bool = True) -> Run:
     with open_log(path, read_only=True) as log:
         settings = log.settings()
         state = LogState(fresh_ledger(settings, path))
-        with named(repr(str(path))):
+        with Naming(repr(str(path))):
             for event in log.events():
                 state.apply(event)
                 if isinstance(event, HealthChanged):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.budget import Ledger, Unit
-from gatekeeper.log.decoding import event_of, named, parsed
+from gatekeeper.log.decoding import Naming, event_of, parsed
 from gatekeeper.log.events import (
     Decided,
     Event,
@@ -157,7 +157,7 @@ def read_table(path: str | Path | PostgresRun, *, wrong_rows: int = 0) -> RunTab
     with open_log(path, read_only=True) as log:
         settings = log.settings()
         state = _TableState(fresh_ledger(settings, path))
-        with named(repr(str(path))):
+        with Naming(repr(str(path))):
             for kind, id_, text in log.stored():
                 state.take(kind, id_, parsed(kind, id_, text))
             table = state.table(settings)

@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 
 from gatekeeper.errors import LogError
 from gatekeeper.log import Decided, FollowedLog, Log, PostgresRun, open_log
-from gatekeeper.log.decoding import named
+from gatekeeper.log.decoding import Naming
 from gatekeeper.log.place import place_of
 from gatekeeper.log.run import fresh_ledger
 from gatekeeper.log.sqlite_file import identity
@@ -81,7 +81,7 @@ class Follower:
             self._begin(self._opened)
         state, before = self.state, self.state.seq
         end = perf_counter() + seconds
-        with named(repr(self.name)):
+        with Naming(repr(self.name)):
             for stamped in self._log.stamped_after(before):
                 state.take(stamped)
                 if state.seq % PIECE == 0:
