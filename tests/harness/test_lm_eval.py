@@ -394,8 +394,9 @@ def test_documents_without_a_number_and_tasks_without_a_document(tmp_path: Path)
 
     part = run(0.3, "odd")
     run_, row = part["gatekeeper"]["run"], part["results"]["odd"]
-    assert (run_["wrong"], run_["verified"] + run_["could_not_tell"]) == (0, 12)
-    assert 0 < run_["could_not_tell"] < 12
+    assert run_["wrong"] == 0
+    # A document without a number leaves its budget to others.
+    assert 0 < run_["verified"] <= 12 < run_["verified"] + run_["could_not_tell"]
     for metric, whole in (("some", 1.0), ("each", 0.5), ("few", 1.0)):
         low, value, high = (row[f"{metric}@{end},none"] for end in ("low", "all", "high"))
         assert 0 < low <= whole <= high <= 1
