@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -67,6 +68,9 @@ def prompt_interrupts() -> Iterator[Interrupt]:
     The main thread may be in a library of C, which no exception leaves, or wait for a thread that
     waits for a server. So a separate thread reads the signal's byte. A log survives this end as it
     survives `kill -9`. A signal that is ignored, as SIGINT is in a shell's background, stays so.
+
+    A callback of a weak reference, as imports have, swallows the exception. Python would print its
+    traceback; the thread ends the process then, too.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
@@ -85,9 +89,14 @@ def prompt_interrupts() -> Iterator[Interrupt]:
         for number, handler in handlers.items()
         if signal.getsignal(number) not in (signal.SIG_IGN, None)
     }
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda swallowed: (
+        None if swallowed.exc_type is KeyboardInterrupt else hook(swallowed)
+    )
     try:
         yield interrupt
     finally:
+        sys.unraisablehook = hook
         for number, handler_before in before.items():
             signal.signal(number, handler_before)
         signal.set_wakeup_fd(wakeup)

@@ -121,6 +121,24 @@ exit_code_of(program)
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
+def test_an_interrupt_that_a_callback_swallows_ends_it_too() -> None:
+    """As imports have them: Python cannot raise there."""
+    program = """
+import os, signal, sys, time, weakref
+from gatekeeper.programs.exit_code import exit_code_of
+class Item: pass
+def program():
+    item = Item()
+    kept = weakref.ref(item, lambda ref: os.kill(os.getpid(), signal.SIGINT))
+    del item
+    time.sleep(600)
+sys.exit(exit_code_of(program))
+"""
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=PATIENCE)
+    assert (ended.returncode, ended.stderr) == (130, b"gatekeeper: interrupted\n")
+
+
 def test_paper_ends_with_its_workers() -> None:
     command = Command("paper", "--seeds", 100)
     assert command.loaded("_multiarray_umath", 2)
