@@ -180,8 +180,8 @@ class _TableState(LogState):
     """The fold, with columns.
 
     Nearly all events of a log are decisions, verdicts and that these were learned. They are applied
-    by their stored data, because the objects of events and outputs would take three times as long
-    (benchmarks/big_log.py); tests/log/test_run_table.py holds the result beside that of the plain
+    by their stored data: the objects of events and outputs would take longer
+    (benchmarks/big_log.py). tests/log/test_run_table.py holds the result beside that of the plain
     fold. What else happens to a selected output makes it an `Output`, which is in `outputs` until
     it is charged.
     """
@@ -290,11 +290,11 @@ class _TableState(LogState):
                 self._conclude(self._places[id_], outcome, external=output.external)
                 if outcome.error is None:
                     why = outcome.detail or "it did not say why"
-        if external_left := dict(self._external):
+        if self._external:
             for place, id_ in enumerate(self._ids):
-                if (given := external_left.pop(id_, None)) is not None:
+                if (given := self._external.pop(id_, None)) is not None:
                     self._conclude(place, given, external=True)
-        for id_, given in external_left.items():
+        for id_, given in self._external.items():  # that are left
             raise misplaced(ExternalVerdict(id_, given), UNDECIDED)
         self._into_columns()
         n = len(self._ids)
