@@ -51,6 +51,7 @@ EVENTS = 1_000_000
 AT_ONCE = 10_000
 OUTPUTS = 25_000  # that the gate decides on
 SHAPES = 5_000  # outputs that differ in their signals; ids and texts all differ
+FRACTION = 0.2  # of the outputs that the gate verifies
 FAILS = 0.003  # share of verifications that end without a verdict
 DETAILS = {Verdict.FAILED: "expected 17, got 19", Verdict.INFRA_ERROR: "no container started"}
 SENTENCE = (
@@ -109,7 +110,7 @@ def verifier(generation: Generation, task: object) -> Outcome:
 def gate(log: Any) -> VerificationGate:
     return VerificationGate(
         DEFAULT_POLICY,
-        budget=Budget(fraction=0.2),
+        budget=Budget(fraction=FRACTION),
         verifier=verifier,
         log=log,
         on_unavailable="pass",
@@ -139,8 +140,11 @@ def write(place: Place, count: int) -> int:
     """Write a log of at least `count` events; returns how many it has."""
     log = NotedLog(place)
     settings = decide(log)
-    (first, _, before), (last, key, after) = log.snapshots[1], log.snapshots[-1]
+    # Copies of a block that leaves no less room than it found never need more than there is.
+    first, _, before = min(log.snapshots[:-1], key=lambda snapshot: room(snapshot[2]))
+    last, key, after = log.snapshots[-1]
     assert last == len(log.made)
+    assert room(before) <= room(after)
     block = [event for event in log.made[first:] if event.id]
     copies = max(-(-(count - last) // len(block)), 0)
     if copies:
@@ -168,6 +172,12 @@ def decide(log: NotedLog) -> dict[str, Any]:
             verdict = Verdict.FAILED if draw < wrong else Verdict.PASSED
             opened.maybe_verify(made, Verdict.INFRA_ERROR if fails < FAILS else verdict)
         return log.settings()
+
+
+def room(state: Any) -> float:
+    """What the budget leaves, in its ledger's unit."""
+    ledger = state["gate"]["ledger"]
+    return float(FRACTION * ledger["base"] - ledger["spent"][0] - ledger["held"][0])
 
 
 def id_in(copy: int, number: int) -> str:
