@@ -58,7 +58,7 @@ class OutputTable(NamedTuple):
 def raw_of_records(table: RecordTable, which: Indices | Flags | slice = ALL) -> RawTable:
     """What predictions are made from, of some records: they keep no numbers of positions."""
     costs = table.cost_estimate[which].tolist()
-    sizes = [log(cost) for cost in costs]  # numpy's differs in the last bit
+    sizes = list(map(log, costs))  # numpy's differs in the last bit
     none = np.zeros((len(costs), 0))
     names = tuple(sorted(table.features or {}))
     columns = [] if table.features is None else [table.features[name][which] for name in names]

@@ -190,11 +190,14 @@ class Ledger:
 
     def reserve(self, id_: str, hold: Hold) -> bool:
         """Whether there was room; then it is held."""
-        if self.left(warmup=hold.warmup) < 0 or self.group_room(hold.groups) < 0:
+        if self.left(warmup=hold.warmup) < 0:
             return False
+        if hold.groups:
+            if self.group_room(hold.groups) < 0:
+                return False
+            self.groups.hold(hold.groups, hold.amount)
         self.holds[id_] = hold
         self._held[hold.warmup] += hold.amount
-        self.groups.hold(hold.groups, hold.amount)
         return True
 
     def has_beside(self, ticks: int) -> bool:
@@ -231,8 +234,9 @@ class Ledger:
         self._overrun += ticks - charge
         self._held[hold.warmup] -= hold.amount
         self._spent[hold.warmup] += charge
-        self.groups.hold(hold.groups, -hold.amount)
-        self.groups.charge(hold.groups, charge)
+        if hold.groups:
+            self.groups.hold(hold.groups, -hold.amount)
+            self.groups.charge(hold.groups, charge)
         self._known += 1
         self._known_cost += charge
         self._costliest = max(self._costliest, charge)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.io.record_rows import Row, rows_of
+from gatekeeper.log.texts import Texts
 from gatekeeper.types import FloatArray, Label, Record, Signals
 
 __all__ = ["RecordTable", "feature_rows", "table_of"]
@@ -67,7 +68,7 @@ class RecordTable:
         """
         at = np.flatnonzero(index) if index.dtype == np.bool_ else index.astype(np.intp)
         return RecordTable(
-            _pick(self.ids, at),
+            self.ids.pick(at) if isinstance(self.ids, Texts) else _pick(self.ids, at),
             self.h[at],
             self.cost_estimate[at],
             self.cost[at],

@@ -207,6 +207,7 @@ class ReservedAgain(_OfOutput):
     kind = "reserved"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Settled:
     """A verdict on a selected output, charged to the budget. `outcome.cost` is the charge."""

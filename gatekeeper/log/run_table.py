@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gatekeeper.budget import Ledger, Unit
+from gatekeeper.log.decision_table import Codes, DecisionColumns, DecisionTable, Flags
 from gatekeeper.log.decoding import Naming, event_of, parsed
 from gatekeeper.log.events import (
     Decided,
@@ -29,14 +30,12 @@ from gatekeeper.log.events import (
     decision_of,
 )
 from gatekeeper.log.fold import UNDECIDED, LogState, Output, decision_in, misplaced
-from gatekeeper.log.json_values import number_of
 from gatekeeper.log.opening import open_log
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.rows import row_of
 from gatekeeper.log.run import HealthChange, fresh_ledger
 from gatekeeper.log.stored import StoredDecision
-from gatekeeper.log.texts import Texts
-from gatekeeper.types import FloatArray, Outcome, Reason, Verdict
+from gatekeeper.types import FloatArray, Outcome, Verdict
 
 if TYPE_CHECKING:
     from gatekeeper.log.postgres import PostgresLog
@@ -45,40 +44,17 @@ if TYPE_CHECKING:
 __all__ = ["NO_VERDICT", "RunTable", "read_table"]
 
 NO_VERDICT = -1
-ROWS, WIDTH = 4096, 6  # numbers of outputs that become columns together
-_REASON = {reason: i for i, reason in enumerate(Reason)}
 _VERDICT = {verdict: i for i, verdict in enumerate(Verdict)}
-
-Flags = NDArray[np.bool_]
-Codes = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
-class RunTable:
-    """A run, as read from its log. Arrays have shape (N,), in the order of the decisions.
+class RunTable(DecisionTable):
+    """A run, as read from its log: the decisions, and for each of them what followed.
 
     Attributes
     ----------
     settings, ledger, fingerprint, health_changes, warmups
         As of `gatekeeper.log.run.Run`.
-    ids
-        Of the outputs.
-    h
-        h1, h2, h3, shape (N, 3); NaN: missing.
-    cost_estimate
-        ĉ, above 0.
-    propensity
-        In [0, 1].
-    stratum
-        At least 0; -1: none.
-    features
-        Arrays by name, in the order of the names; NaN: absent.
-    reason
-        Index in `tuple(Reason)`.
-    selected
-        To be verified.
-    scored, missing
-        With a score of the policy; without any signal.
     verdict
         Index in `tuple(Verdict)`, also where the verifier could not tell; `NO_VERDICT`: none.
     external
@@ -102,16 +78,6 @@ class RunTable:
     fingerprint: FingerprintChanged | None
     health_changes: tuple[HealthChange, ...]
     warmups: int
-    ids: Sequence[str]
-    h: FloatArray
-    cost_estimate: FloatArray
-    propensity: FloatArray
-    stratum: NDArray[np.intp]
-    features: Mapping[str, FloatArray]
-    reason: Codes
-    selected: Flags
-    scored: Flags
-    missing: Flags
     verdict: Codes
     external: Flags
     error: FloatArray
@@ -129,10 +95,6 @@ class RunTable:
     def wrong(self) -> Flags:
         """With a verdict of wrong."""
         return np.asarray(self.error == 1.0)
-
-    def of_reason(self, reason: Reason) -> Flags:
-        """Decided on for this reason."""
-        return np.asarray(self.reason == _REASON[reason])
 
     def of_verdict(self, verdict: Verdict) -> Flags:
         """With this verdict."""
@@ -191,16 +153,11 @@ class _TableState(LogState):
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
         self._changes: list[HealthChange] = []
-        self._ids = Texts()
         self._selected: dict[str, tuple[int, StoredDecision]] = {}  # with place; no `Output` yet
-        # h1, h2, h3, ĉ, propensity, stratum of the last outputs: one call for all takes less time
-        self._numbers = array("d")
-        self._h, self._costs, self._propensities = array("d"), array("d"), array("d")
-        self._codes, self._strata = array("b"), array("q")
+        self._decisions = DecisionColumns()
         # Of verdicts, which only some outputs have: the output's place, and its values.
         self._verdict_places, self._verdicts = array("q"), array("b")
         self._label_places, self._labels = array("q"), array("d")
-        self._features: dict[str, array[float]] = {}
         self._places: dict[str, int] = {}  # of `outputs`
         self._external: dict[str, Outcome] = {}  # of those not in `outputs`
 
@@ -238,36 +195,14 @@ class _TableState(LogState):
         return id_ in self._selected or super().has_decided(id_)
 
     def _take_decision(self, id_: str, data: StoredDecision) -> None:
-        h1, h2, h3 = data.h1, data.h2, data.h3
-        if not type(h1) is type(h2) is type(h3) is float:
-            h1, h2, h3 = number_of(h1), number_of(h2), number_of(h3)
-        verify, place, cost = data.verify, self.ledger.seen, data.cost_estimate
+        verify, place = data.verify, self.ledger.seen
         if verify:
             self._check_undecided(id_)
-        hold = self.ledger.see(cost, warmup=data.is_warmup, groups=data.groups)
+        hold = self.ledger.see(data.cost_estimate, warmup=data.is_warmup, groups=data.groups)
         if verify:
             self.ledger.reserve(id_, hold)
             self._selected[id_] = place, data
-        for name, value in data.features.items():
-            column = self._features.setdefault(name, array("d"))
-            column.extend((nan,) * (place - len(column)))
-            column.append(value)
-        self._ids.append(id_)
-        missing = h1 != h1 and h2 != h2 and h3 != h3
-        self._codes.extend((_REASON[data.reason], bool(verify), data.score is not None, missing))
-        stratum = -1 if data.stratum is None else data.stratum
-        self._numbers.extend((h1, h2, h3, cost, data.propensity, stratum))
-        if len(self._numbers) == ROWS * WIDTH:
-            self._into_columns()
-
-    def _into_columns(self) -> None:
-        """Move the rows of numbers into columns."""
-        rows = _columns(self._numbers, WIDTH)
-        self._h.frombytes(rows[:3].T.tobytes())
-        self._costs.frombytes(rows[3].tobytes())
-        self._propensities.frombytes(rows[4].tobytes())
-        self._strata.frombytes(rows[5].astype(np.int64).tobytes())
-        self._numbers = array("d")
+        self._decisions.append(id_, data)
 
     def _conclude(self, place: int, outcome: Outcome, *, external: bool) -> None:
         """Set what is known of a verification, or that the verifier could not tell."""
@@ -290,36 +225,26 @@ class _TableState(LogState):
                 self._conclude(self._places[id_], outcome, external=output.external)
                 if outcome.error is None:
                     why = outcome.detail or "it did not say why"
+        decisions = self._decisions.table()
         if self._external:
-            for place, id_ in enumerate(self._ids):
+            for place, id_ in enumerate(decisions.ids):
                 if (given := self._external.pop(id_, None)) is not None:
                     self._conclude(place, given, external=True)
         for id_, given in self._external.items():  # that are left
             raise misplaced(ExternalVerdict(id_, given), UNDECIDED)
-        self._into_columns()
-        n = len(self._ids)
-        reason, selected, scored, missing = _columns(self._codes, 4).copy()
+        n = len(decisions.ids)
         verdict, external = np.full((2, n), [[NO_VERDICT], [False]], dtype=np.int8)
         verdict[self._verdict_places], external[self._verdict_places] = _columns(self._verdicts, 2)
         error, value, cost = (
             _placed(values, self._label_places, n) for values in _columns(self._labels, 3)
         )
         return RunTable(
-            settings,
-            self.ledger,
-            self.fingerprint,
-            tuple(self._changes),
-            self.warmups,
-            self._ids,
-            h=_columns(self._h, 3).T,
-            cost_estimate=np.asarray(self._costs),
-            propensity=np.asarray(self._propensities),
-            stratum=np.asarray(self._strata, dtype=np.intp),
-            features={name: _filled(column, n) for name, column in sorted(self._features.items())},
-            reason=reason,
-            selected=selected == 1,
-            scored=scored == 1,
-            missing=missing == 1,
+            **vars(decisions),
+            settings=settings,
+            ledger=self.ledger,
+            fingerprint=self.fingerprint,
+            health_changes=tuple(self._changes),
+            warmups=self.warmups,
             verdict=verdict,
             external=external == 1,
             error=error,
@@ -345,12 +270,6 @@ def _placed(values: FloatArray, places: array[int], n: int) -> FloatArray:
     column = np.full(n, nan)
     column[places] = values
     return column
-
-
-def _filled(column: array[float], n: int) -> FloatArray:
-    filled = np.full(n, nan)
-    filled[: len(column)] = column
-    return filled
 
 
 def _external_cost(outcome: Outcome, unit: Unit) -> float | None:

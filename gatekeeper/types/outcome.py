@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from gatekeeper.errors import BadInputError
@@ -60,10 +60,11 @@ class Outcome:
         if not isinstance(self.detail, str):
             raise BadInputError(f"detail={self.detail!r:.80}: a string is needed")
         seconds = as_number("seconds", self.seconds)
-        if not 0.0 <= seconds < float("inf"):
+        if not 0.0 <= seconds < inf:
             raise BadInputError(f"seconds={self.seconds!r}: must be finite and at least 0")
-        object.__setattr__(self, "seconds", seconds)
-        if self.cost is not None:
+        if seconds is not self.seconds:  # few are no float, and setting takes long
+            object.__setattr__(self, "seconds", seconds)
+        if self.cost is not None and type(self.cost) is not float:
             object.__setattr__(self, "cost", as_number("cost", self.cost))
         if self.value is not None:
             value = as_number("value", self.value)

@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,8 @@ def test_it_is_the_list_of_its_texts(some: list[str], before: int) -> None:
     near = range(-min(len(texts), 12), min(len(texts), 12))
     assert [found[i] for i in near] == [texts[i] for i in near]
     assert found[max(before - 2, 0) : before + 2] == texts[max(before - 2, 0) : before + 2]
+    places = np.array([*near, *range(max(before - 2, 0), len(texts))])[::-1] % len(texts)
+    assert found.pick(places) == [texts[i] for i in places.tolist()]
     assert found == texts == found
     assert found != [*texts, ""]
     for beyond in (len(texts), -len(texts) - 1):
