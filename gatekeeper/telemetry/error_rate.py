@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from time import monotonic
 
 from gatekeeper.analysis.estimates import estimate
@@ -36,11 +36,12 @@ class LoggedErrorRate:
         self._log, self._every = log, every
         self._rate: Interval | None = None
         self._due = 0.0
-        self._lock = Lock()
+        self._thread = Thread()
 
     def __call__(self) -> Interval | None:
-        if monotonic() >= self._due and self._lock.acquire(blocking=False):
-            Thread(target=self._estimate, name="gatekeeper error rate", daemon=True).start()
+        if monotonic() >= self._due and not self._thread.is_alive():  # none is, after a fork
+            self._thread = Thread(target=self._estimate, name="gatekeeper error rate", daemon=True)
+            self._thread.start()
         return self._rate
 
     def _estimate(self) -> None:
@@ -53,4 +54,3 @@ class LoggedErrorRate:
         finally:
             took = monotonic() - begun
             self._due = monotonic() + max(self._every, took / SHARE)
-            self._lock.release()
