@@ -97,7 +97,9 @@ def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
     (The judge looks inside decorated functions.)
     """
     for node in nodes:
-        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+        if isinstance(node, ast.ClassDef) and "Test" in " ".join(
+            [node.name, *map(ast.unparse, node.bases)]
+        ):
             for decorator in node.decorator_list:
                 if theirs & {n.id for n in walk(decorator) if isinstance(n, ast.Name)}:
                     yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"

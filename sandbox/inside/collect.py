@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gatekeeper.sandbox.inside.counting import as_written
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import walk
 
@@ -151,7 +152,7 @@ def _helps(item: Any, *own: Any, assigned: bool = False) -> bool:
     if not known or hasattr(item, "pytestmark"):
         return False  # a decorator made it, or gives it arguments
     try:
-        inspect.signature(item, follow_wrapped=False).bind(*own)
+        inspect.signature(as_written(item), follow_wrapped=False).bind(*own)
     except (TypeError, ValueError):  # as of `test_cases = [(2, 4)]`
         return True
     return False

@@ -11,14 +11,23 @@ import contextlib
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, is_failure, parts
 from gatekeeper.sandbox.inside.nodes import children, walk
-from gatekeeper.sandbox.inside.wrapped import derived, mentions, wrapped
+from gatekeeper.sandbox.inside.wrapped import derived, mentions, reachable, wrapped
 
-__all__ = ["COUNTER", "Count", "asserts", "counted", "swallows"]
+__all__ = [
+    "COUNTER",
+    "Count",
+    "as_written",
+    "asserts",
+    "concludes",
+    "counted",
+    "swallows",
+]
 
 COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
 
@@ -31,20 +40,35 @@ class Count:
     reached
         How often the first assertion of a block has ended, or begun where it may end the block.
     bodies
-        For each test function with a decorator of the candidate: whether its body ran to its end
-        the last time. A decorator may call it often, but must call it.
+        For each test function that the candidate may get: whether its body ran to its end the last
+        time. A decorator may call it often, but must call it.
     """
 
     def __init__(self) -> None:
         self.reached = 0
         self.bodies: dict[str, bool] = {}
+        self._frames: set[int] = set()  # ids of the frames of coroutines that reached one
+        self._wrapped: set[str] = set()  # those that a decorator of the candidate's gets
         self._failed: BaseException | None = None
 
     def __call__(self) -> None:
         self.reached += 1
+        frame = sys._getframe(1)
+        if frame.f_code.co_flags & inspect.CO_COROUTINE:
+            self._frames.add(id(frame))
 
     def body(self, function: Any) -> Any:
+        """The test, which a decorator of the candidate's gets, wrapped as `seen` does."""
+        self._wrapped.add(function.__qualname__)
+        return self._noting(function)
+
+    def seen(self, function: Any) -> Any:
         """The function, wrapped so that its end is recorded."""
+        made = self._noting(function)
+        _WRITTEN[made] = function
+        return made
+
+    def _noting(self, function: Any) -> Any:
         name = function.__qualname__
         self.bodies[name] = False
         if inspect.iscoroutinefunction(function):
@@ -54,6 +78,15 @@ class Count:
                 self.bodies[name] = False
                 with _excusing():
                     result = await function(*arguments, **keywords)
+                self.bodies[name] = True
+                return result
+        elif inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def noted(*arguments: Any, **keywords: Any) -> Any:
+                self.bodies[name] = False
+                with _excusing():
+                    result = yield from function(*arguments, **keywords)
                 self.bodies[name] = True
                 return result
         else:
@@ -98,13 +131,31 @@ class Count:
 
         return run
 
-    def check(self) -> None:
-        """Raises AssertionError if an assertion failed, or a decorated test was not ended."""
+    def check(
+        self, handed: Collection[str] = (), coroutines: Collection[types.FrameType] = ()
+    ) -> None:
+        """Raises AssertionError if an assertion failed, or the candidate left out one.
+
+        `handed` has the qualified names of the functions that it was handed, `coroutines` the
+        frames of the coroutines that must come to an assertion.
+        """
         if self._failed is not None:
             raise self._failed
         for name, ended in self.bodies.items():
-            if not ended:
-                raise AssertionError(f"{name}: the candidate's decorator kept it from ending")
+            if not ended and (name in self._wrapped or name in handed):
+                raise AssertionError(f"{name}: the candidate got it, and it was not run to its end")
+        for frame in coroutines:
+            if id(frame) not in self._frames:
+                name = frame.f_code.co_name
+                raise AssertionError(f"{name}: the candidate kept it from its assertion")
+
+
+_WRITTEN: dict[types.FunctionType, Any] = {}  # by the functions that `Count.seen` makes of them
+
+
+def as_written(item: Any) -> Any:
+    """The function of the tests that `Count.seen` has wrapped; anything else as it is."""
+    return _WRITTEN.get(item, item) if type(item) is types.FunctionType else item
 
 
 def _failed(error: BaseException | None) -> bool:
@@ -177,16 +228,17 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
 
     A call of the counter is put behind the first statement of a block that asserts by itself: a
     candidate could keep the statement from ending, in a thread or task that the tests do not wait
-    for. A run that reaches a later one has passed there. The end of test functions that are
-    decorated with names of `theirs` is recorded, and exceptions of `theirs` catch no assertion; nor
-    does any class that the program does not name itself.
+    for. A run that reaches a later one has passed there. The end of test functions that the
+    candidate may get is recorded, and exceptions of `theirs` catch no assertion; nor does any class
+    that the program does not name itself.
     """
     found: dict[type, list[Any]] = {}
     for node in nodes:
         found.setdefault(type(node), []).append(node)
     theirs = derived(found.get(ast.Assign, ()), theirs)
-    for test in [*wrapped(nodes, theirs)]:
-        test.decorator_list.append(_method("body", test))
+    left_out = [*wrapped(nodes, theirs)]
+    for test in reachable(nodes):
+        test.decorator_list.append(_method("body" if test in left_out else "seen", test))
     for node in nodes:
         if isinstance(node, ast.Lambda):
             if any(map(asserts, walk(node.body))):
@@ -329,6 +381,11 @@ def _fails(statement: ast.AST) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else statement
     name = getattr(getattr(call, "func", None), "attr", "")
     return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
+
+
+def concludes(function: ast.AsyncFunctionDef) -> bool:
+    """Whether a coroutine that runs to its end asserts something, which may hold."""
+    return any(_asserts_itself(part) and not _fails(part) for part in function.body)
 
 
 def _asserts_itself(statement: ast.AST) -> bool:

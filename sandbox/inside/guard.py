@@ -86,6 +86,8 @@ class Guard:
     def __init__(self, module: str) -> None:
         self._module = module
         self.helpers: set[str] = set()  # functions of the tests that assert
+        # Names and lines of coroutines of the tests that assert something at their end.
+        self.concluding: set[tuple[str, int]] = set()
         self.asserting: frozenset[int] = frozenset()  # lines of the running test that assert
 
     def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:

@@ -95,7 +95,7 @@ class _Names(dict[str, Any]):
         if name in self._bound or super().__contains__(name):
             return True
         # That a candidate does not define it is an answer.
-        self.peer.answered = self.peer.answered or name in self._reading["theirs"]
+        self.peer.answered += name in self._reading["theirs"]
         return False
 
     def find(self, name: str) -> Any:
@@ -106,7 +106,8 @@ class _Names(dict[str, Any]):
         if name not in self._reading["asked"]:
             real = _of_python(name, self._bound.get(name))
             if real is not None:  # which the tests judge as any value
-                self.peer.evidence = self.peer.answered = True
+                self.peer.evidence = True
+                self.peer.answered += 1
                 return real
         found = getattr(self.module, name)
         if name in self._reading["classes"]:
@@ -117,7 +118,7 @@ class _Names(dict[str, Any]):
         else:
             usual = is_stand_in(found) and found.__class__ is types.FunctionType
         # Tests may look at the kind of an object alone, so one of another kind is an answer.
-        self.peer.answered = self.peer.answered or not usual
+        self.peer.answered += not usual
         return found
 
 
@@ -217,7 +218,7 @@ def judge(
     def settle(wait: Callable[[], None]) -> None:
         """Raise what went wrong beside the code of the tests, where it raised nothing there."""
         wait()
-        count.check()
+        count.check(peer.handed, peer.coroutines)
         if peer.failed is not None:
             raise peer.failed
         if peer.gone:
@@ -335,6 +336,9 @@ class _Program:
         for node in self.nodes:
             if isinstance(node, _FUNCTIONS) and any(map(counting.asserts, walk(node))):
                 guard.helpers.add(node.name)
+                if isinstance(node, ast.AsyncFunctionDef) and counting.concludes(node):
+                    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                    guard.concluding.add((node.name, first))
         self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
         counting.counted(self.nodes, theirs)
         batching.batched(self.nodes)

@@ -52,10 +52,15 @@ class JudgePeer(Peer):
         Whether the candidate has returned anything that a test could judge: a value, an exception,
         a function. Answers of an object about itself (`_OPINIONS`) do not count.
     answered
-        Whether the candidate was asked anything but for its functions, classes and objects,
+        How often the candidate was asked anything but for its functions, classes and objects,
         whatever it answered.
     waits
         Whether the tests may wait for what the candidate does beside them.
+    handed
+        The qualified names of the functions of the tests that the candidate was handed, alone or
+        with their class.
+    coroutines
+        The frames of the coroutines that it was handed and that assert something.
     failed
         An assertion of the tests that failed while the candidate was calling back; not of a test
         that the candidate decorates, which may be retried.
@@ -71,7 +76,10 @@ class JudgePeer(Peer):
         self._observer = observer or Observer("")
         self.stranger = object()  # an object that no candidate's object can know
         self.unknown_name = f"gatekeeper_{os.urandom(8).hex()}"  # an attribute that nothing has
-        self.evidence = self.answered = self.waits = False
+        self.evidence = self.waits = False
+        self.answered = 0
+        self.handed: set[str] = set()
+        self.coroutines: list[types.FrameType] = []
         self.failed: BaseException | None = None
         self._tasks = Tasks(self._note)
         self._lengths: dict[int, int] = {}
@@ -79,14 +87,14 @@ class JudgePeer(Peer):
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
     def ask(self, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
-        self.answered = self.answered or operation != "get"
+        self.answered += operation != "get"
         if operation == "throw":
             self._thrown(*arguments[1:])
         if operation not in _READS:
             self._lengths.clear()
         found = super().ask(operation, *arguments, **keywords)
         # A constant may be the answer.
-        self.answered = self.answered or not (is_stand_in(found) and callable(found))
+        self.answered += not (is_stand_in(found) and callable(found))
         if not self.evidence and operation not in _OPINIONS:
             kind = type(found)
             stand_in = isinstance(kind, RemoteClass) and not issubclass(kind, Value)
@@ -109,7 +117,8 @@ class JudgePeer(Peer):
             raise
 
     def received(self, operation: str, error: BaseException) -> BaseException:
-        self.evidence = self.answered = True
+        self.evidence = True
+        self.answered += 1
         if (handled := sys.exc_info()[1]) is not None:  # of which it may take the place
             self._note(handled)
         raised = super().received(operation, error)
@@ -148,7 +157,15 @@ class JudgePeer(Peer):
         if isinstance(item, type) and issubclass(item, BaseException):
             return type(item).__name__, self.exception_chain(item)
         if isinstance(item, types.FunctionType | types.MethodType):
+            self.handed.add(getattr(item, "__qualname__", ""))
             return type(item).__name__, facts.function_facts(item, self._annotation)
+        if isinstance(item, type):
+            inside = (part for base in item.__mro__ for part in vars(base).values())
+            self.handed |= {p.__qualname__ for p in inside if isinstance(p, types.FunctionType)}
+        if isinstance(item, types.CoroutineType) and item.cr_frame is not None:
+            code = item.cr_code
+            if (code.co_name, code.co_firstlineno) in self.guard.concluding:
+                self.coroutines.append(item.cr_frame)
         kind: Any = type(item)
         return kind.__name__, facts.handle_facts(kind)
 

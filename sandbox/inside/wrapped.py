@@ -6,12 +6,14 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.nodes import children, walk
 
-__all__ = ["derived", "mentions", "wrapped"]
+__all__ = ["derived", "mentions", "reachable", "wrapped"]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ANY = ""  # of `setattr(Tests, name, …)`: any name
+_RUN = ("test", "check", "setup", "teardown", "asyncsetup", "asyncteardown", "runtest")
+_FINDS = frozenset({"globals", "locals", "vars", "getattr", "__dict__", "dir"})  # any function
 
 
 def mentions(nodes: Iterable[ast.AST], names: Collection[str]) -> bool:
@@ -36,11 +38,7 @@ def wrapped(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> Iterator[Any]:
 
     Also by a function of the tests, or a variable, that uses something of the candidate's.
     """
-    tests = [
-        node
-        for node in nodes
-        if isinstance(node, FUNCTIONS) and node.name.startswith(("test", "check"))
-    ]
+    tests = _tests(nodes)
     rebound = {name for node in nodes for name in _bound_again(node)}
     found = [t for t in tests if t.decorator_list or t.name in rebound or ANY in rebound]
     if not found:
@@ -50,6 +48,38 @@ def wrapped(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> Iterator[Any]:
     for test in found:
         if mentions(test.decorator_list, users) or test.name in again or ANY in again:
             yield test
+
+
+def reachable(nodes: Sequence[ast.AST]) -> list[Any]:
+    """The definitions of tests that something may get: decorated, or named but for a call.
+
+    With those of the classes that are so named.
+    """
+    if not (tests := _tests(nodes)):
+        return tests
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    named = {
+        getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None)
+        for node in nodes
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)) and id(node) not in called
+    }
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef) and node.name in named]
+    inside = {id(part) for kind in classes for part in kind.body}
+    found = bool(_FINDS & {getattr(node, "id", getattr(node, "attr", "")) for node in nodes})
+    return [t for t in tests if t.decorator_list or found or t.name in named or id(t) in inside]
+
+
+def _tests(nodes: Sequence[ast.AST]) -> list[Any]:
+    """The definitions of functions that a run of the tests calls by their names."""
+    found: list[Any] = []
+    todo: list[ast.AST] = [node for node in nodes if isinstance(node, ast.Module)]
+    while todo:
+        for node in children(todo.pop()):
+            if isinstance(node, FUNCTIONS):  # one within it is no test
+                found += [node] if node.name.lower().startswith(_RUN) else []
+            elif not isinstance(node, ast.expr):
+                todo.append(node)
+    return found
 
 
 def _bound_again(node: ast.AST) -> Iterator[str]:

@@ -11,6 +11,7 @@ from attacks.channel import CHANNEL
 from attacks.claims import CLAIMS
 from attacks.copies import COPIES
 from attacks.forged import FORGED
+from attacks.fourth_findings import FOURTH_FINDINGS
 from attacks.honest import HONEST
 from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
@@ -34,5 +35,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
-    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES),
+    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES, *FOURTH_FINDINGS),
 )

@@ -1,0 +1,175 @@
+"""Forgeries and misjudged honest programs that a fourth review of the judge found."""
+
+# ruff: noqa: E501 - programs within strings are as wide as they are
+from __future__ import annotations
+
+from typing import Any
+
+from attacks.program import Program, pair, shape
+
+__all__ = ["FOURTH_FINDINGS"]
+
+FOURTH_FINDINGS: list[Program] = []
+SQUARE = "def f(x):\n    return x * x\n"
+ZERO = "def f(x):\n    return 0\n"
+
+
+def forged(name: str, lie: str, honest: str, test: str, **task: Any) -> None:
+    FOURTH_FINDINGS.extend(pair("forged", f"fourth: {name}", lie, honest, test=test, **task))
+
+
+def right(name: str, code: str, test: str, **task: Any) -> None:
+    FOURTH_FINDINGS.append(shape(f"fourth: {name}", code, test=test, **task))
+
+
+# --- a test that the candidate gets, by whatever way, and leaves out ---
+
+LEAVES_OUT = "def wrap(*tests):\n    made = [lambda *a: None for test in tests]\n    return made[0] if len(made) == 1 else made\n"
+WRAPS = "def wrap(*tests):\n    return tests[0] if len(tests) == 1 else tests\n"
+for name, again in {
+    "an expression": "(test_f := wrap(test_f))",
+    "an annotated name": "test_f: object = wrap(test_f)",
+    "a tuple": "test_f, wrapped = wrap(test_f), True",
+    "several at once": "test_f, test_g = wrap(test_f, test_g)",
+    "a loop": "for test_f in [wrap(test_f)]:\n    pass",
+    "a comprehension": "test_f = [wrap(test) for test in [test_f]][0]",
+    "a map": "(test_f,) = map(wrap, [test_f])",
+    "globals().update": "globals().update(test_f=wrap(test_f))",
+}.items():
+    forged(
+        f"a test that is bound again by {name}",
+        LEAVES_OUT + ZERO,
+        WRAPS + SQUARE,
+        f"from solution import f, wrap\n\ndef test_f():\n    assert f(3) == 9\ndef test_g():\n    assert f(2) == 4 or f(0) == 0\n\n{again}\n\ndef test_0():\n    assert f(0) == 0\n",
+    )
+CASE = """
+import unittest
+from solution import f, wrap
+{before}
+class {name}:
+    def test_f(self):
+        assert f(3) == 9
+{after}
+class TestZero(unittest.TestCase):
+    def test_0(self):
+        self.assertEqual(f(0), 0)
+"""
+EMPTIES = "def wrap(kind):\n    return object\n"
+for name, kind, before, after, judged in (
+    ("TestCase, bound again", "TestSquare(unittest.TestCase)", "", "TestSquare = wrap(TestSquare)", True),
+    ("class, bound again", "TestSquare", "", "TestSquare = wrap(TestSquare)", True),
+    ("class in a list", "TestSquare", "", "[TestSquare] = map(wrap, [TestSquare])", True),
+    ("TestCase of another name, decorated", "SquareCase(unittest.TestCase)", "@wrap", "", False),
+):  # fmt: skip
+    forged(
+        f"a {name}",
+        EMPTIES + ZERO,
+        WRAPS + SQUARE,
+        CASE.format(name=kind, before=before, after=after),
+        **({} if judged else {"verdicts": ["infra_error"], "right": ["infra_error"]}),
+    )
+for name in ("setUp", "tearDown"):
+    forged(
+        f"a {name} that the candidate decorates",
+        LEAVES_OUT + ZERO,
+        WRAPS + SQUARE,
+        f"""
+        import unittest
+        from solution import f, wrap
+
+        class TestF(unittest.TestCase):
+            @wrap
+            def {name}(self):
+                self.assertEqual(f(3), 9)
+            def test_0(self):
+                self.assertEqual(f(0), 0)
+        """,
+    )
+right(
+    "functions that are named as tests, and are none (not pytest's)",
+    "def retry(times):\n    def decorate(function):\n        def run(*given):\n            for left in reversed(range(times)):\n                try:\n                    return function(*given)\n                except ValueError:\n                    if not left:\n                        raise\n        return run\n    return decorate\ndef each(function, items):\n    return [function(item) for item in items]\n",
+    """
+    import unittest
+    from solution import each, retry
+
+    def test_even(n):
+        return n % 2 == 0
+
+    class TestRetry(unittest.TestCase):
+        def test_retry(self):
+            tried = []
+            @retry(3)
+            def test_function():
+                tried.append(1)
+                raise ValueError
+            with self.assertRaises(ValueError):
+                test_function()
+            self.assertEqual(tried, [1, 1, 1])
+        def test_each(self):
+            self.assertEqual(each(test_even, [1, 2]), [False, True])
+            self.assertEqual(each(self.test_retry.__name__.count, "r"), [2])
+    """,
+)
+
+# --- a coroutine of the tests that the candidate closes, or cancels ---
+
+GATHER = "import asyncio\nasync def gather(*made):\n    return await asyncio.gather(*made)\nasync def f(x):\n    return x * x\n"
+for name, gather in {
+    "closes": "for one in made: one.close()",
+    "cancels": "for one in made:\n        task = asyncio.ensure_future(one)\n        await asyncio.sleep(0)\n        task.cancel()",
+    "forgets": "globals().update(kept=made)",
+}.items():
+    forged(
+        f"a coroutine of the tests that the candidate {name}",
+        f"import asyncio\nasync def gather(*made):\n    {gather}\n    return [0] * len(made)\nasync def f(x):\n    await asyncio.sleep(5)\n",
+        GATHER,
+        """
+        import asyncio
+        from solution import f, gather
+
+        async def one(x):
+            got = await f(x)
+            assert got == x * x
+            return 0
+
+        def test_gather():
+            assert asyncio.run(gather(one(2), one(3))) == [0, 0]
+        """,
+    )
+right(
+    "coroutines of the tests that are to be cancelled",
+    GATHER
+    + "async def race(*made):\n    tasks = [asyncio.ensure_future(one) for one in made]\n    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n    for task in rest: task.cancel()\n    return done.pop().result()\nasync def limited(made, seconds):\n    return await asyncio.wait_for(made, seconds)\nasync def twice(function, x):\n    return await function(x), await function(x)\n",
+    """
+    import asyncio, unittest
+    from solution import gather, limited, race, twice
+
+    class TestTasks(unittest.IsolatedAsyncioTestCase):
+        async def test_race(self):
+            async def fast():
+                return 1
+            async def slow():
+                await asyncio.sleep(9)
+                self.fail("it is too late")
+            self.assertEqual(await race(fast(), slow()), 1)
+        async def test_limited(self):
+            seen = []
+            async def slow():
+                try:
+                    await asyncio.sleep(9)
+                    assert False, "it is too late"
+                except asyncio.CancelledError:
+                    seen.append(1)
+                    raise
+            with self.assertRaises(asyncio.TimeoutError):
+                await limited(slow(), 0.05)
+            self.assertEqual(seen, [1])
+        async def test_all(self):
+            async def one(x):
+                await asyncio.sleep(0.01)
+                assert x > 0
+                return x
+            self.assertEqual(await gather(one(1), one(2)), [1, 2])
+            self.assertEqual(await twice(one, 3), (3, 3))
+    """,
+)
