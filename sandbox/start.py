@@ -46,6 +46,7 @@ _MODULES = (
     "batching",
     "wrapped",
     "counting",
+    "frameworks",
     "collect",
     "unseen",
     "judge",

@@ -156,7 +156,8 @@ def _beside(texts: Sequence[str], namespace: dict[str, Any]) -> Iterator[tuple[b
         counting.counted(nodes, frozenset(facts["theirs"]))
         exec(compile(program, "test.py", "exec", dont_inherit=True), namespace)
         check = collect.check(program, own.__getitem__, facts)
-        for _, item in collect.items(program, nodes, namespace, check):
+        # Nobody counts what they ask the candidate, so any skip may be its doing.
+        for _, item in collect.items(program, nodes, namespace, check, lambda: 1):
             item()
         count.check()
         if not count.reached:

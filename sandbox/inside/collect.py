@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib
 import inspect
-import io
 import types
 import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gatekeeper.sandbox.inside.counting import as_written
+from gatekeeper.sandbox.inside.frameworks import Skips, finish, run_pytest, run_unittest
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import walk
 
@@ -28,6 +26,7 @@ def items(
     nodes: Sequence[ast.AST],
     names: dict[str, Any],
     candidate: tuple[str, Any] | None,
+    asked: Callable[[], int],
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """The tests to run after a test program was executed, each with its name.
 
@@ -40,17 +39,23 @@ def items(
     candidate
         The name of a function that checks its argument, and the argument; None if the program has
         no such function.
+    asked
+        How often the candidate was asked something so far, which may be why a test skips itself.
     """
     if candidate is not None:
         check = names[candidate[0]]
-        yield "check", functools.partial(_finish, check, candidate[1])
+        yield "check", functools.partial(finish, check, candidate[1])
+    by_pytest = _uses_pytest(program, nodes)
+    wanting = _wanting(program) if by_pytest else ()
     tests = {
         name: names[name]
         for name, is_assigned in _defined(program).items()
-        if name in dict.keys(names) and not _helps(names[name], assigned=is_assigned)
+        if name in dict.keys(names)
+        if name in wanting or not _helps(names[name], assigned=is_assigned)
     }
-    if tests and _uses_pytest(program, nodes):
-        yield "pytest", functools.partial(_run_pytest, {**names, **tests})
+    skips = Skips(asked)
+    if tests and by_pytest:
+        yield "pytest", functools.partial(run_pytest, {**names, **tests}, skips)
         return
     module = _Module(names)
     for setup in ("setUpModule", "setup_module"):
@@ -60,7 +65,7 @@ def items(
             for case, arguments in _cases(item):
                 yield f"{name}{case}", functools.partial(_function, names, item, arguments)
         elif issubclass(item, unittest.TestCase):
-            yield name, functools.partial(_unittest, item)
+            yield name, functools.partial(run_unittest, item, skips)
         else:
             yield from _methods(name, item)
     for teardown in ("tearDownModule", "teardown_module"):
@@ -115,7 +120,7 @@ class _Module:
 def _function(names: dict[str, Any], function: Any, arguments: dict[str, Any]) -> None:
     _call_if_there(names, "setup_function", function)
     try:
-        _finish(function, **arguments)
+        finish(function, **arguments)
     finally:
         _call_if_there(names, "teardown_function", function)
 
@@ -180,7 +185,11 @@ def _uses_pytest(program: ast.Module, nodes: Sequence[ast.AST]) -> bool:
 
 
 def wants_fixtures(program: ast.Module) -> bool:
-    """Whether a test takes arguments that only pytest could give it, as nothing else names it."""
+    return bool(_wanting(program))
+
+
+def _wanting(program: ast.Module) -> set[str]:
+    """Tests that take arguments which only pytest could give them, as nothing else names them."""
     functions = [(node, 0) for node in program.body]
     for node in program.body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
@@ -192,26 +201,7 @@ def wants_fixtures(program: ast.Module) -> bool:
             if node.name.startswith("test") and required > 0:
                 wanting.add(node.name)
     used = walk(program) if wanting else ()
-    return bool(wanting - {getattr(node, "id", getattr(node, "attr", "")) for node in used})
-
-
-def _finish(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> None:
-    """Call a test, and run its result to the end, if that is a coroutine or a generator."""
-    made = function(*arguments, **keywords)
-    if made is None:
-        return
-    if inspect.iscoroutine(made):
-        importlib.import_module("asyncio").run(made)
-    elif inspect.isasyncgen(made):
-        importlib.import_module("asyncio").run(_exhausted(made))
-    elif inspect.isgenerator(made):
-        for _ in made:
-            pass
-
-
-async def _exhausted(generator: Any) -> None:
-    async for _ in generator:
-        pass
+    return wanting - {getattr(node, "id", getattr(node, "attr", "")) for node in used}
 
 
 def _methods(name: str, kind: type) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -235,7 +225,7 @@ def _method(kind: type, name: str, arguments: dict[str, Any]) -> None:
     method = getattr(made, name)
     _call_if_there(made, "setup_method", method)
     try:
-        _finish(method, **arguments)
+        finish(method, **arguments)
     finally:
         _call_if_there(made, "teardown_method", method)
 
@@ -262,67 +252,3 @@ def _cases(function: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         cases = made
     for number, case in enumerate(cases):
         yield (f"[{number}]" if case else ""), case
-
-
-def _unittest(kind: type[unittest.TestCase]) -> None:
-    # By name, because importing the class would import asyncio.
-    if all(base.__name__ != "IsolatedAsyncioTestCase" for base in kind.__mro__):
-        kind = type(kind.__name__, (kind,), {"_callTestMethod": lambda self, test: _finish(test)})
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(kind)
-    skipped = [test for test in suite if _is_skipped(test)]
-    number = suite.countTestCases()  # `testsRun` of Python 3.12.1 lacks those that are skipped
-    result = unittest.TextTestRunner(io.StringIO()).run(suite)
-    for test, trace in (*result.errors, *result.failures):
-        raise AssertionError(f"{test}: {trace.strip().splitlines()[-1]}")
-    left_out = len(result.skipped) - len(skipped) + len(result.unexpectedSuccesses)
-    if left_out or 0 < number <= len(skipped) + len(result.expectedFailures):
-        raise AssertionError(f"{number} tests ran, {left_out} of them skipped themselves")
-
-
-def _is_skipped(test: Any) -> bool:
-    """Whether a test is marked to be skipped before it runs."""
-    method = getattr(test, test._testMethodName, None)
-    return any(getattr(item, "__unittest_skip__", False) for item in (type(test), method))
-
-
-def _run_pytest(names: dict[str, Any]) -> None:
-    """Let pytest collect and run the objects of these names."""
-    pytest = importlib.import_module("pytest")
-    module = types.ModuleType("tests")
-    module.__dict__.update(names)
-    reports: list[Any] = []
-
-    class Module(pytest.Module):  # type: ignore[misc, name-defined]
-        def _getobj(self) -> types.ModuleType:
-            return module
-
-    class Plugin:
-        def pytest_collection(self, session: Any) -> bool:
-            root = Module.from_parent(session, path=Path("/tests.py"))
-            session.items = list(session.genitems(root))
-            session.testscollected = len(session.items)
-            return True
-
-        def pytest_runtest_logreport(self, report: Any) -> None:
-            reports.append(report)
-
-        def pytest_collectreport(self, report: Any) -> None:
-            if report.failed:
-                reports.append(report)
-
-    options = ["-s", "-c", "/dev/null", "--rootdir=/", "--assert=plain", "--noconftest"]
-    options += ["-p", "no:cacheprovider", "-p", "no:terminal"]
-    code = pytest.main(options, plugins=[Plugin()])
-    for report in reports:
-        if report.failed:
-            where = getattr(report, "nodeid", "").rpartition("::")[2]
-            crash = getattr(report.longrepr, "reprcrash", None)
-            why = getattr(crash, "message", str(report.longrepr)).strip().splitlines()[0]
-            raise AssertionError(f"{where}: {why}")
-    # A test that skips itself while it runs may do so because of the candidate.
-    if any(r.skipped and r.when == "call" and not hasattr(r, "wasxfail") for r in reports):
-        raise AssertionError("a test skipped itself")
-    if code not in (0, 5):  # 5: pytest found no test
-        raise AssertionError(f"pytest was interrupted: {code!r}")
-    if not any(report.passed and report.when == "call" for report in reports):
-        raise AssertionError("no test ran")

@@ -252,7 +252,9 @@ def judge(
             program = prepared(test, TEST_FILE)
             program.run(names, guard)
             check = collect.check(program.tree, names.find, facts)
-            for case, run in collect.items(program.tree, program.nodes, names, check):
+            for case, run in collect.items(
+                program.tree, program.nodes, names, check, lambda: peer.answered
+            ):
                 where = f"in test {number}, {case}"
                 run()
             settle(unseen.check)
