@@ -118,11 +118,17 @@ def _not_instead_of(error: BaseException | None) -> Iterator[None]:
             raise
 
 
-def _exit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
+def _exit(self: Any, kind: Any, error: Any, trace: Any, operation: str = "exit") -> bool:
     swallowed = False
     with _not_instead_of(error):
-        swallowed = bool(ask(self, "exit", kind, error, None))
+        swallowed = bool(ask(self, operation, kind, error, None))
     return swallowed and bool(inner(self).peer.guard.swallows(error, trace))
+
+
+def _call(self: Any, /, *arguments: Any, **keywords: Any) -> Any:
+    if len(arguments) == 3 and type(arguments[2]) is types.TracebackType:
+        return _exit(self, *arguments, "call")  # as `ExitStack.push` calls a function
+    return given(self, ask(self, "call", *arguments, **keywords))
 
 
 async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
@@ -191,7 +197,8 @@ FORWARDERS: dict[str, Any] = {
         for o in (*CONVERSIONS, "abs")
         if o not in ("str", "repr", "format", "hash", "len")
     },
-    **{f"__{o}__": _plainly(o) for o in ("call", "next", "enter", "aiter")},
+    **{f"__{o}__": _plainly(o) for o in ("next", "enter", "aiter")},
+    "__call__": _call,
     **{f"__{o}__": _plainly(o) for o in ("setitem", "delitem")},
     "__getitem__": _getitem,
     "__len__": _length,

@@ -176,6 +176,8 @@ class RemoteClass(type):
         return made
 
     def __getattr__(cls, name: str) -> Any:
+        if kind_of(cls).inner is None:  # a class of Python's own
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
         peer = inner(cls).peer
         if name == "__signature__":
             return signatures.signature(peer.ask("signature", cls))

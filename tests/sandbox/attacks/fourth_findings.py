@@ -260,3 +260,34 @@ for name, lie, honest, test in (
     ("what a fixture asserts at its end", ZERO, SQUARE, "@pytest.fixture\ndef setup():\n    yield 3\n    assert f(3) == 9\n\ndef test_with(setup):\n    assert f(0) == 0\n"),
 ):  # fmt: skip
     forged(f"pytest: {name}", lie, honest, PYTEST + "\n" + test, needs=("pytest",))
+
+# --- a function of the candidate that an ExitStack calls as `__exit__` ---
+
+for name, lie in {
+    "an assertion": "def quiet(*error):\n    return True\n" + ZERO,
+    "an error before it": "def quiet(*error):\n    return True\ndef f(x):\n    raise ValueError\n",
+    "an assertion, with another error": "def quiet(*error):\n    if error[0]:\n        raise KeyError\n"
+    + ZERO,
+}.items():
+    forged(
+        f"a function that swallows {name}",
+        lie,
+        "def quiet(*error):\n    return error[0] is KeyError\n" + SQUARE,
+        """
+        import contextlib, unittest
+        from solution import f, quiet
+
+        class TestF(unittest.TestCase):
+            def test_quiet(self):
+                with contextlib.suppress(KeyError), contextlib.ExitStack() as stack:
+                    stack.push(quiet)
+                    got = f(3)
+                    self.assertEqual(got, 9)
+                self.assertIn(quiet(None, None, None), (None, True, False))
+        """,
+    )
+right(
+    "attributes of the class of a function",
+    SQUARE,
+    "from solution import f\n\ndef test_f():\n    assert not hasattr(type(f), '__exit__') and not hasattr(type(f), 'area')\n    assert f(3) == 9\n",
+)
