@@ -21,6 +21,7 @@ from gatekeeper.sandbox.inside.kinds import (
     has,
     inner,
     kind_of,
+    lasting,
     mark,
     theirs,
 )
@@ -32,7 +33,15 @@ from gatekeeper.sandbox.inside.operations import (
     ORDERINGS,
     UNARY,
 )
-from gatekeeper.sandbox.inside.standins import REFUSED, Remote, Value, as_many, counted, counting
+from gatekeeper.sandbox.inside.standins import (
+    REFUSED,
+    Remote,
+    Value,
+    as_before,
+    as_many,
+    counted,
+    counting,
+)
 from gatekeeper.sandbox.inside.tasks import Waiting
 
 __all__ = ["FORWARDERS", "VALUES"]
@@ -154,7 +163,10 @@ def _length(self: Any) -> int:
 def _iterate(self: Any) -> Iterator[Any]:
     found = given(self, ask(self, "iter"))
     steps = found if isinstance(found, Remote) else iter(found)
-    return counting(steps, _length(self)) if counted(self) else steps
+    if counted(self):
+        return counting(steps, _length(self))
+    known = inner(self)
+    return as_before(steps, known) if lasting(self) and not known.peer.waits else steps
 
 
 def _getitem(self: Any, key: Any) -> Any:

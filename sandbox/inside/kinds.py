@@ -25,6 +25,7 @@ __all__ = [
     "inner",
     "is_stand_in",
     "kind_of",
+    "lasting",
     "mark",
     "special",
     "theirs",
@@ -135,6 +136,14 @@ def theirs(peer: Peer, item: object) -> bool:
 def has(kind: type, name: str) -> bool:
     """Whether the candidate's class defines that special method, itself or by inheritance."""
     return isinstance(kind, RemoteClass) and name in kind_of(kind).special
+
+
+def lasting(item: Any) -> bool:
+    """Whether an iteration must leave an object as it is: one that a function returned.
+
+    Not an iterator. Objects of a class under test may be used up.
+    """
+    return inner(item).trust == Trust.RETURNED and not has(type(item), "__next__")
 
 
 def ask(item: Any, operation: str, /, *arguments: Any, **keywords: Any) -> Any:

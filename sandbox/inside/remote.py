@@ -13,7 +13,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, is_failure, parts
-from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of
+from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
 from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
 from gatekeeper.sandbox.inside.references import EXCEPTION, original, reference
@@ -82,7 +82,9 @@ class JudgePeer(Peer):
         self.coroutines: list[types.FrameType] = []
         self.failed: BaseException | None = None
         self._tasks = Tasks(self._note)
+        # Lengths of objects, by their numbers; of those that an iteration leaves as they are.
         self._lengths: dict[int, int] = {}
+        self.lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
@@ -92,6 +94,8 @@ class JudgePeer(Peer):
             self._thrown(*arguments[1:])
         if operation not in _READS:
             self._lengths.clear()
+            if operation != "next":
+                self.lengths.clear()
         found = super().ask(operation, *arguments, **keywords)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))
@@ -103,11 +107,15 @@ class JudgePeer(Peer):
         return found
 
     def length(self, item: Any) -> int:
-        """The length of an object: the same, until the candidate does more than show objects."""
+        """The length of an object: the same, until the candidate does more than show objects.
+
+        An iteration is more, but for what a function returned.
+        """
         number = inner(item).number
-        if self.waits or number not in self._lengths:
-            self._lengths[number] = self.ask("len", item)
-        return self._lengths[number]
+        known = self.lengths if lasting(item) else self._lengths
+        if self.waits or number not in known:
+            known[number] = self.ask("len", item)
+        return known[number]
 
     def finish(self, number: int, operation: str, /, *arguments: Any, **keywords: Any) -> Any:
         try:

@@ -30,6 +30,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import signatures
 from gatekeeper.sandbox.inside.kinds import (
     READABLE,
+    Inner,
     Trust,
     ask,
     believed,
@@ -43,7 +44,7 @@ from gatekeeper.sandbox.inside.kinds import (
 )
 from gatekeeper.sandbox.inside.operations import ORDERINGS
 
-__all__ = ["REFUSED", "Remote", "Value", "as_many", "counted", "counting"]
+__all__ = ["REFUSED", "Remote", "Value", "as_before", "as_many", "counted", "counting"]
 
 COMPARING = frozenset(
     """
@@ -230,6 +231,16 @@ def counting(steps: Iterator[Any], length: int) -> Iterator[Any]:
                 yield item
     if count != length:
         raise TypeError(_DIFFERENT.format(length, count))
+
+
+def as_before(steps: Iterator[Any], known: Inner) -> Iterator[Any]:
+    """The steps of an iteration; raises TypeError if an earlier one had another number of them."""
+    count = 0
+    for item in steps:
+        count += 1
+        yield item
+    if (before := known.peer.lengths.setdefault(known.number, count)) != count:
+        raise TypeError(_DIFFERENT.format(before, count))
 
 
 def _showing(item: Any, method: Any, /, *arguments: Any, **keywords: Any) -> Any:

@@ -291,3 +291,61 @@ right(
     SQUARE,
     "from solution import f\n\ndef test_f():\n    assert not hasattr(type(f), '__exit__') and not hasattr(type(f), 'area')\n    assert f(3) == 9\n",
 )
+
+# --- an object that shows fewer items the second time ---
+
+FEWER = """
+class Squares:
+    def __init__(self, n):
+        self.n, self.looks = n, 0
+    {length}
+    def __iter__(self):
+        self.looks += 1
+        return iter([0] * self.n if self.looks == 1 else [])
+def squares(n):
+    return Squares(n)
+"""
+LENGTH = "def __len__(self):\n        return self.n if not self.looks else 0"
+for name, length, first in (
+    ("of a length", LENGTH, "assert len(got) == 4 and all(n >= 0 for n in got)"),
+    ("without length", "", "assert sum(1 for n in got if n >= 0) == 4"),
+):
+    forged(
+        f"fewer items the second time, {name}",
+        FEWER.format(length=length),
+        f"class Squares:\n    def __init__(self, n):\n        self.n = n\n    {'def __len__(self): return self.n' if length else ''}\n    def __iter__(self):\n        return (k * k for k in range(self.n))\ndef squares(n):\n    return Squares(n)\n",
+        f"from solution import squares\n\ndef test_squares():\n    got = squares(4)\n    {first}\n    for a, b in zip(got, [0, 1, 4, 9]):\n        assert a == b\n",
+    )
+right(
+    "objects that are iterated more than once, and change in between",
+    """
+    class Numbers:
+        def __init__(self, n):
+            self.items = list(range(n))
+        def push(self, item):
+            self.items.append(item)
+        def drain(self):
+            while self.items:
+                yield self.items.pop(0)
+        def __iter__(self):
+            return iter(self.items)
+    def numbers(n):
+        return Numbers(n)
+    def once(n):
+        return iter(range(n))
+    """,
+    """
+    from solution import Numbers, numbers, once
+
+    def test_numbers():
+        got = numbers(3)
+        assert [a for a, _ in zip(got, "ab")] == [0, 1]
+        assert list(got) == [0, 1, 2] == list(got) and max(got) == 2 and 1 in got
+        got.push(7)
+        assert list(got) == [0, 1, 2, 7]
+        assert list(got.drain()) == [0, 1, 2, 7] and list(got) == []
+        steps = once(2)
+        assert list(steps) == [0, 1] and list(steps) == []
+        assert list(Numbers(2)) == [0, 1]
+    """,
+)
