@@ -171,6 +171,7 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
     os.close(descriptor)
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stdin.seek(0)
+    answer = b"D", ""
     try:
         try:
             _execute(candidate, "candidate.py", _module("__main__").__dict__)
@@ -184,11 +185,14 @@ def _script(send: Any, descriptor: int, candidate: str) -> None:
         for stream in streams:  # the program may have replaced or closed it
             if not getattr(stream, "closed", False):
                 stream.flush()
-        send(b"D", b"")
     except MemoryError:
-        send(b"M", "in the code: out of memory")
+        answer = b"M", "in the code: out of memory"
     except BaseException as error:
-        send(b"E", f"in the code: {describe(error)}")
+        answer = b"E", f"in the code: {describe(error)}"
+    try:
+        send(*answer)
+    except OSError:  # the program closed this, too: then its exit status counts
+        os._exit(answer[0] != b"D")
 
 
 def serve(connection: socket.socket, candidate: str, imports: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import enum
 from typing import Any
 
@@ -16,6 +17,7 @@ from gatekeeper.sandbox.inside.standins import Remote, Value
 __all__ = ["candidate_class", "instance", "library_class"]
 
 _PLAIN = frozenset({*IMMUTABLE, list, dict, set, bytearray, bool, type(None)})
+_PATTERNS = {list: collections.abc.Sequence, dict: collections.abc.Mapping}
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 _SENT = (*(_PLAIN - _CONTAINERS), *WRITERS)
 
@@ -70,6 +72,8 @@ def candidate_class(
             type.__setattr__(made, attribute, value)
     if plain is not None and not value:
         # `isinstance(x, list)` reads `__class__`.
+        if plain in _PATTERNS:  # `match` looks at flags that this sets
+            _PATTERNS[plain].register(made)
         kind.shown = _new_class(name, (made, plain), {})
         type.__setattr__(kind.shown, "__gatekeeper__", kind)
     for module, abc in abstract:

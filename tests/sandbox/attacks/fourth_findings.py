@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attacks.program import Program, pair, shape
+from attacks.program import Program, attack, pair, shape
 
 __all__ = ["FOURTH_FINDINGS"]
 
@@ -348,4 +348,39 @@ right(
         assert list(steps) == [0, 1] and list(steps) == []
         assert list(Numbers(2)) == [0, 1]
     """,
+)
+
+# --- patterns, and programs that end with an error which they cannot report ---
+
+right(
+    "patterns of objects that extend list and dict",
+    "class Row(list):\n    pass\nclass Record(dict):\n    pass\ndef row(*items):\n    return Row(items)\ndef record(**items):\n    return Record(items)\n",
+    """
+    from solution import record, row
+
+    def test_patterns():
+        match row(1, 2, 3):
+            case [1, *rest]:
+                assert rest == [2, 3]
+            case _:
+                assert False
+        match record(kind="a", items=row(4)):
+            case {"kind": "a", "items": [n], **more}:
+                assert n == 4 and more == {}
+            case _:
+                assert False
+        match row(1):
+            case {}:
+                assert False
+            case [2] | []:
+                assert False
+            case [n]:
+                assert n == 1
+    """,
+)
+FOURTH_FINDINGS += attack(
+    "forged",
+    "fourth: an error after all descriptors were closed",
+    "import os\nprint(int(input()) ** 2, flush=True)\nos.closerange(0, 256)\nraise ValueError\n",
+    task={"input_output": {"inputs": ["2", "3"], "outputs": ["4", "9"]}},
 )
