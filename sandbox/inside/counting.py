@@ -236,8 +236,9 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     for node in nodes:
         found.setdefault(type(node), []).append(node)
     theirs = derived(found.get(ast.Assign, ()), theirs)
-    left_out = [*wrapped(nodes, theirs)]
-    for test in reachable(nodes):
+    tests = reachable(nodes)
+    left_out = [*wrapped(nodes, theirs)] if tests else []
+    for test in tests:
         test.decorator_list.append(_method("body" if test in left_out else "seen", test))
     for node in nodes:
         if isinstance(node, ast.Lambda):

@@ -167,7 +167,7 @@ class JudgePeer(Peer):
         if isinstance(item, types.FunctionType | types.MethodType):
             self.handed.add(getattr(item, "__qualname__", ""))
             return type(item).__name__, facts.function_facts(item, self._annotation)
-        if isinstance(item, type):
+        if isinstance(item, type) and any("Test" in base.__name__ for base in item.__mro__):
             inside = (part for base in item.__mro__ for part in vars(base).values())
             self.handed |= {p.__qualname__ for p in inside if isinstance(p, types.FunctionType)}
         if isinstance(item, types.CoroutineType) and item.cr_frame is not None:

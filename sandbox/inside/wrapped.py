@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,8 +13,11 @@ __all__ = ["derived", "mentions", "reachable", "wrapped"]
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 ANY = ""  # of `setattr(Tests, name, …)`: any name
-_RUN = ("test", "check", "setup", "teardown", "asyncsetup", "asyncteardown", "runtest")
-_FINDS = frozenset({"globals", "locals", "vars", "getattr", "__dict__", "dir"})  # any function
+_RUN = re.compile(  # names of functions that a run of the tests calls
+    "(test|check).*|runtest|(async)?(setup|teardown)(_?(class|module|method|function))?"
+)
+# With these a program may find any function.
+_FINDS = frozenset({"globals", "locals", "vars", "getattr", "setattr", "__dict__", "dir"})
 
 
 def mentions(nodes: Iterable[ast.AST], names: Collection[str]) -> bool:
@@ -65,18 +69,26 @@ def reachable(nodes: Sequence[ast.AST]) -> list[Any]:
     }
     classes = [node for node in nodes if isinstance(node, ast.ClassDef) and node.name in named]
     inside = {id(part) for kind in classes for part in kind.body}
-    found = bool(_FINDS & {getattr(node, "id", getattr(node, "attr", "")) for node in nodes})
-    return [t for t in tests if t.decorator_list or found or t.name in named or id(t) in inside]
+    finds = bool(_FINDS & {getattr(node, "id", getattr(node, "attr", "")) for node in nodes})
+    return [t for t in tests if t.decorator_list or finds or t.name in named or id(t) in inside]
 
 
 def _tests(nodes: Sequence[ast.AST]) -> list[Any]:
-    """The definitions of functions that a run of the tests calls by their names."""
+    """The definitions of functions that a run of the tests calls by their names.
+
+    In classes only of tests, and in those that others extend.
+    """
+    kinds = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    shown = {kind.name: " ".join([kind.name, *map(ast.unparse, kind.bases)]) for kind in kinds}
+    extended = {getattr(base, "id", "") for kind in kinds for base in kind.bases}
     found: list[Any] = []
     todo: list[ast.AST] = [node for node in nodes if isinstance(node, ast.Module)]
     while todo:
         for node in children(todo.pop()):
             if isinstance(node, FUNCTIONS):  # one within it is no test
-                found += [node] if node.name.lower().startswith(_RUN) else []
+                found += [node] if _RUN.fullmatch(node.name.lower()) else []
+            elif isinstance(node, ast.ClassDef):
+                todo += [node] if "Test" in shown[node.name] or node.name in extended else []
             elif not isinstance(node, ast.expr):
                 todo.append(node)
     return found

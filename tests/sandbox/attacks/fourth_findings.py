@@ -111,6 +111,24 @@ right(
     """,
 )
 
+right(
+    "a class with failing tests, for a runner of tests",
+    "def run(kind):\n    failed = []\n    for name in dir(kind):\n        if name.startswith('test'):\n            try:\n                getattr(kind(), name)()\n            except ValueError:\n                failed.append(name)\n    return failed\n",
+    """
+    from solution import run
+
+    class Sample:
+        def test_good(self):
+            pass
+        def test_bad(self):
+            raise ValueError
+
+    def test_run():
+        assert run(Sample) == ["test_bad"]
+        assert getattr(Sample(), "test_good")() is None
+    """,
+)
+
 # --- a coroutine of the tests that the candidate closes, or cancels ---
 
 GATHER = "import asyncio\nasync def gather(*made):\n    return await asyncio.gather(*made)\nasync def f(x):\n    return x * x\n"
