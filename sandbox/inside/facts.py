@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gatekeeper.sandbox.inside.operations import OPERATIONS as _COMMON
+from gatekeeper.sandbox.inside.operations import special
 
 __all__ = [
     "FORWARDED",
@@ -38,7 +39,7 @@ FORWARDED = frozenset(
     hash str repr format eq ne lt le gt ge neg pos invert abs divmod rdivmod add sub mul
     truediv floordiv mod pow matmul lshift rshift and or xor radd rsub rmul rtruediv
     rfloordiv rmod rpow rmatmul rlshift rrshift rand ror rxor iadd isub imul itruediv
-    ifloordiv imod ipow imatmul ilshift irshift iand ior ixor
+    ifloordiv imod ipow imatmul ilshift irshift iand ior ixor get set delete set_name
     """.split()  # noqa: SIM905
 )
 IMMUTABLE: dict[type, Callable[[Any], Any]] = {  # base -> makes the same value of exactly this type
@@ -222,6 +223,12 @@ def _calls(function: Any, rows: list[tuple[Any, ...]]) -> tuple[tuple[bool, Any]
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **_COMMON,
+    **{
+        f"descriptor_{name}": lambda target, *arguments, _name=f"__{name}__": special(
+            target, _name
+        )(*arguments)
+        for name in ("get", "set", "delete", "set_name")
+    },
     "calls": _calls,
     "plain": exact,
     "code": _code,

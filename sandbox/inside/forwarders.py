@@ -148,9 +148,22 @@ async def _aexit(self: Any, kind: Any, error: Any, trace: Any) -> bool:
     return swallowed and bool(inner(self).peer.guard.swallows(error, trace))
 
 
-def _bound(self: Any, owner: Any, kind: Any = None) -> Any:
-    """Bind a function that is an attribute of a class of the tests, as a method of its objects."""
-    return self if owner is None else types.MethodType(self, owner)
+_BINDING = (types.FunctionType, type(functools.lru_cache(len)))
+
+
+def _get(self: Any, owner: Any, kind: Any = None) -> Any:
+    """A descriptor in a class of the tests; a function becomes a method of its objects."""
+    if kind_of(type(self)).shown in _BINDING:
+        return self if owner is None else types.MethodType(self, owner)
+    return _described("get")(self, owner, kind)
+
+
+def _described(name: str) -> Callable[..., Any]:
+    def ask_descriptor(self: Any, owner: Any, *arguments: Any) -> Any:
+        inner(self).peer.guard.described.add(id(owner))  # which is handed over, and so never ends
+        return given(self, ask(self, f"descriptor_{name}", owner, *arguments))
+
+    return ask_descriptor
 
 
 def _length(self: Any) -> int:
@@ -214,7 +227,8 @@ FORWARDERS: dict[str, Any] = {
     **{f"__{o}__": _plainly(o) for o in ("setitem", "delitem")},
     "__getitem__": _getitem,
     "__len__": _length,
-    "__get__": _bound,
+    "__get__": _get,
+    **{f"__{o}__": _described(o) for o in ("set", "delete", "set_name")},
     "__iter__": _iterate,
     "__reversed__": _reversed,
     "__await__": _await,

@@ -7,6 +7,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from gatekeeper.sandbox.inside.kinds import is_stand_in
+
 __all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "is_failure", "parts"]
 
 EXCUSED = "__gatekeeper_excused__"  # an attribute of failed assertions that may be tried again
@@ -88,19 +90,25 @@ class Guard:
         self.helpers: set[str] = set()  # functions of the tests that assert
         # Names and lines of coroutines of the tests that assert something at their end.
         self.concluding: set[tuple[str, int]] = set()
+        # Ids of objects on which a descriptor of the candidate's works; it may keep what it needs
+        # in private attributes of these, until the tests give them other values.
+        self.described: set[int] = set()
+        self._attached: dict[tuple[int, str], Any] = {}
         self.asserting: frozenset[int] = frozenset()  # lines of the running test that assert
 
     def check(self, operation: str, target: Any, arguments: tuple[Any, ...]) -> None:
         """Raises RefusedError if the candidate must not do this."""
         if operation in _TEXTS and not self._shows(target, _TEXTS[operation]):
             raise RefusedError(f"the text of the tests' {type(target).__name__} is not accessible")
-        if operation not in ("get", "set", "delete"):
+        if operation not in ("get", "set", "delete", "own", "disown"):
             return
         name = arguments[0]
         if type(name) is not str or not self._allows(operation, target, name):
             raise RefusedError(
                 f"{name!r:.80} of the tests' {type(target).__name__} is not accessible"
             )
+        if operation in ("set", "own") and name.startswith("_"):
+            self._attached[id(target), name] = arguments[1]
 
     def _shows(self, target: Any, names: tuple[str, ...]) -> bool:
         """Whether the text of an object comes from code of the tests.
@@ -121,10 +129,9 @@ class Guard:
             return isinstance(target, types.FunctionType | type)
         own = kind.__module__ == self._module
         if name == "__dict__" and operation == "get" and own and kind is type(target):
-            # As `vars`, `dir` and `getattr` show it.
-            return not any(attribute.startswith("_") for attribute in vars(target))
+            return True  # `attributes`, as `vars`, `dir` and `getattr` show it
         if name.startswith("_"):
-            return False
+            return own and kind is type(target) and self._attaches(operation, target, name)
         if isinstance(target, types.GeneratorType | types.AsyncGeneratorType):
             return operation == "get" and name in self._GENERATOR
         if any(b.__module__ == "unittest.mock" and name in vars(b) for b in kind.__mro__[1:]):
@@ -141,10 +148,32 @@ class Guard:
         if isinstance(target, type) or not (own or isinstance(target, types.SimpleNamespace)):
             return False
         does = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        if is_stand_in(does):  # a descriptor of the candidate's
+            return True
         descriptor = hasattr(type(does), "__get__")
         if descriptor and not isinstance(does, types.MemberDescriptorType):
             return False
         return not callable(getattr(target, name, None))
+
+    def attributes(self, target: Any) -> dict[str, Any]:
+        """What the candidate sees of an object's attributes: no private ones of the tests."""
+        return {
+            name: value
+            for name, value in vars(target).items()
+            if not name.startswith("_") or self._has_attached(target, name)
+        }
+
+    def _attaches(self, operation: str, target: Any, name: str) -> bool:
+        """Whether a descriptor of the candidate's gives an object a private attribute, or has."""
+        if operation in ("set", "own") and id(target) in self.described and name[:2] != "__":
+            held = (target, *type(target).__mro__)
+            if not any(name in getattr(holder, "__dict__", ()) for holder in held):
+                return True
+        return self._has_attached(target, name)
+
+    def _has_attached(self, target: Any, name: str) -> bool:
+        held, unknown = getattr(target, "__dict__", {}), object()
+        return held.get(name) is self._attached.get((id(target), name), unknown)
 
     def swallows(self, error: BaseException | None, trace: types.TracebackType | None) -> bool:
         """Whether a candidate's context manager may swallow an error: any but an assertion's."""

@@ -106,7 +106,7 @@ class CandidatePeer(Peer):
             return written
 
     def _instance(self, item: Any) -> Parts | None:
-        if facts.standard(type(item)) or facts.exact(item) is None:
+        if type(item) is _Attributes or facts.standard(type(item)) or facts.exact(item) is None:
             return None
         return self.refer(item)
 
@@ -197,7 +197,8 @@ class Handle:
         object.__setattr__(self, "_inner", (peer, number))
 
     def __getattr__(self, name: str) -> Any:
-        return _ask(self, "get", name)
+        found = _ask(self, "get", name)
+        return _Attributes(self, found) if name == "__dict__" else found
 
     def __setattr__(self, name: str, value: Any) -> None:
         _ask(self, "set", name, value)
@@ -220,6 +221,31 @@ class Handle:
 
     def __dir__(self) -> Any:
         return _ask(self, "dir")
+
+
+class _Attributes(dict[str, Any]):
+    """The attributes of an object of the tests, as `vars` shows them; it gets what is added."""
+
+    def __init__(self, handle: Any, found: dict[str, Any]) -> None:
+        super().__init__(found)
+        self._handle = handle
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _ask(self._handle, "own", name, value)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        _ask(self._handle, "disown", name)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        found = super().pop(name, *default)
+        with contextlib.suppress(KeyError):
+            _ask(self._handle, "disown", name)
+        return found
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
 
 
 class _Special:

@@ -88,6 +88,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "get": getattr,
     "set": setattr,
     "delete": delattr,
+    "own": lambda target, name, value: target.__dict__.__setitem__(name, value),
+    "disown": lambda target, name: target.__dict__.__delitem__(name),
     "contains": operator.contains,
     "getitem": operator.getitem,
     "setitem": operator.setitem,

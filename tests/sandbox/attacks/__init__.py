@@ -10,6 +10,7 @@ from attacks.cases import CASES
 from attacks.channel import CHANNEL
 from attacks.claims import CLAIMS
 from attacks.copies import COPIES
+from attacks.descriptors import DESCRIPTORS
 from attacks.forged import FORGED
 from attacks.fourth_findings import FOURTH_FINDINGS
 from attacks.honest import HONEST
@@ -35,5 +36,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
-    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES, *FOURTH_FINDINGS),
+    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES, *FOURTH_FINDINGS, *DESCRIPTORS),
 )
