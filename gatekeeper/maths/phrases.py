@@ -26,6 +26,26 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
         re.compile(r"(?<=[\d}])(?:\\text\{([ckm]m|ft|mi)\}/(s|h|hr|min)|m/s)(?![A-Za-z])"),
         lambda m: rf"\text{{{m[1] or 'm'}/{m[2] or 's'}}}",
     ),
+    (  # 30^o, and 22 degrees 30 minutes
+        re.compile(r"(?<=\d)\^\{(?:o|\\text\{(?:o|deg)\})\}(?![A-Za-z(])"),
+        r"^{\\circ}",
+    ),
+    (
+        re.compile(r"(?<![\d.])(\d{1,9})\^\{\\circ\}(\d\d?)'(?:(\d\d?)'')?\Z"),
+        lambda m: (
+            rf"\frac{{{int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)}}}{{3600}}^{{\circ}}"
+        ),
+    ),
+    (  # 10 \mu\text{m}
+        re.compile(r"(?<=[\d})])\\mu(?:\\text\{([a-z]+)\}| ([msgl]))\Z"),
+        lambda m: rf"\text{{micro{m[1] or m[2]}}}",
+    ),
+    (
+        re.compile(r"(?<=[\d})])(?:\\text\{(k|mega)\}|([kM]))?\\Omega\Z"),
+        lambda m: rf"\text{{{'mega' if m[2] == 'M' else m[1] or m[2] or ''}ohm}}",
+    ),
+    (re.compile(r"\A(?:US|\\text\{us\})(?=\\\$)|\\text\{(?=\\text\{pound)"), ""),  # US$5
+    (re.compile(r"\ARs\.?\s?(?=\d)"), r"\\text{rs}"),
     (re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)"), r"\\setminus"),  # R - {0}
     (  # f(x)=x for all x
         re.compile(

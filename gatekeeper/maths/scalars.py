@@ -89,13 +89,15 @@ class ScalarComparer:
     def _quantities(self, gold: str, answer: str) -> bool | None:
         (x, unit_x), (y, unit_y) = units.split(gold), units.split(answer)
         if unit_x is None or unit_y is None:  # 12\text{ m} shows what the letter in 12m is
-            x, y = units.without(unit_y, x), units.without(unit_x, y)
+            (x, unit_x) = (x, unit_x) if unit_x else units.without(unit_y, x)
+            (y, unit_y) = (y, unit_y) if unit_y else units.without(unit_x, y)
         radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
         if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
             return self.algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
         if unit_x and unit_y and not (unit_x.dimension and unit_y.dimension):
             # 5 ways are 5 different ways, but 5 pupils may be 5 people, and 5 kJ are not 5 J.
             alike = unit_x.words <= unit_y.words or unit_x.words >= unit_y.words
+            alike &= all(word[0] != "^" for word in unit_x.words ^ unit_y.words)
             return every((self._values(x, y), True if alike else None))
         if unit_x and unit_y and unit_x != unit_y:
             if unit_x.dimension != unit_y.dimension:
@@ -103,9 +105,15 @@ class ScalarComparer:
                 return False
             return self._values(x, _times(unit_y.factor / unit_x.factor, y))
         verdict = self._values(x, y)
-        if (unit := unit_x or unit_y) and unit.words == units.QUARTER and unit_x != unit_y:
-            fourth = (_times(Fraction(1, 4), x), y) if unit_x else (x, _times(Fraction(1, 4), y))
-            return False if some((verdict, self._values(*fourth))) is False else None
+        if verdict is not True and not unit_y and exact.value(x) is not None:
+            value, unit = units.in_letters(y)  # 12 N beside 12, of newtons or times a variable
+            if unit and self._values(x, value):
+                return None
+        unit = unit_x or unit_y
+        factor = units.AMBIGUOUS.get(unit.words) if unit and unit_x != unit_y else None
+        if factor is not None:
+            scaled = (_times(factor, x), y) if unit_x else (x, _times(factor, y))
+            return False if some((verdict, self._values(*scaled))) is False else None
         hundredths = (units.PERCENT, units.CENT)  # 50 cents beside 0.5, of a dollar
         if verdict is False and (unit_x or unit_y) in hundredths and unit_x != unit_y:
             hundredth = Fraction(1, 100)

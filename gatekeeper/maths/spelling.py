@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gatekeeper.maths import units
 from gatekeeper.maths.numerals import join_commas
 from gatekeeper.maths.vocabulary import (
     DROPPED,
@@ -13,6 +14,7 @@ from gatekeeper.maths.vocabulary import (
     PARTICLES,
     SAME,
     SIZED,
+    SPACING,
     TEXT,
     WORDS,
 )
@@ -30,6 +32,8 @@ _WORDLIKE = re.compile(  # short runs of letters are products of variables, exce
 _LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
 _RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
 _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
+_SPACE = re.compile(rf"\s+|~|\\(?:{'|'.join(map(re.escape, sorted(SPACING)))})")
+_ONE_TEXT = re.compile(r"\\text\{[^{}]*\}")
 _TWO_POINTS = re.compile(r"[A-Z]{2}")
 _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
 _MATHS_IN_TEXT = re.compile(r"[\d\\^=+<>*]")
@@ -205,11 +209,18 @@ class Speller:
             return rf"(-\sqrt{index}{{{inside[1:]}}})"  # real, as in school
         return rf"\sqrt{index}{{{inside}}}"
 
+    def follows_number(self, at: int) -> bool:
+        """Whether the last token up to here that is no space may end a number."""
+        while at >= 0 and _SPACE.fullmatch(self.tokens[at]):
+            at -= 1
+        return at >= 0 and (self.tokens[at] == "}" or self.tokens[at][-1].isdigit())
+
     def text(self) -> str:
         """Spell a \\text{...} as the symbol that it names, as mathematics, or in lower case."""
         if self.peek() != "{":
             return self.argument()
         begin = self.at + 1
+        follows_number = self.follows_number(self.at - 2)
         depth = 0
         while self.at < len(self.tokens):
             depth += {"{": 1, "}": -1}.get(self.tokens[self.at], 0)
@@ -225,13 +236,16 @@ class Speller:
             return "," if "," in content else ""
         number = _LEADING_NUMBER.fullmatch(content)
         if number:
-            return f"{join_commas(number[1])}\\text{{{number[2].lower()}}}".removesuffix(r"\text{}")
+            unit = units.symbol(number[2])
+            return f"{join_commas(number[1])}\\text{{{unit}}}".removesuffix(r"\text{}")
+        if follows_number and (product := units.spelled("".join(raw))):
+            return product
         power = _RAISED_UNIT.fullmatch(content)
         if power:
             return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
         if _MATHS_IN_TEXT.search(content):
             return Speller(raw).spell()
-        return rf"\text{{{content.lower()}}}"
+        return rf"\text{{{units.symbol(content) if follows_number else content.lower()}}}"
 
 
 def _joined(items: list[str]) -> str:
@@ -277,7 +291,7 @@ def _merge_text(items: list[str]) -> list[str]:
         elif item.startswith(r"\text{") and len(out) > 1 and _is_in_words(*out[-2:]):
             letter = out.pop()
             out[-1] = f"{out[-1][:-1]} {letter} {item[6:-1]}}}"  # \text{if}n\text{is even}
-        elif out and out[-1].startswith(r"\text{") and item.startswith(r"\text{"):
+        elif out and _ONE_TEXT.fullmatch(out[-1]) and _ONE_TEXT.fullmatch(item):
             out[-1] = f"{out[-1][:-1]} {item[6:-1]}}}"
         elif out and out[-1] == "," and item in (",", r"\lor"):
             out[-1] = item  # "1, 2, and 3"

@@ -7,21 +7,26 @@ the same dimension. Words that are not known units (apples, ways) are kept as wo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product, zip_longest
 
 from gatekeeper.maths import exact
 
 __all__ = [
+    "AMBIGUOUS",
     "CENT",
     "DEGREE",
     "PERCENT",
-    "QUARTER",
     "RADIAN",
     "Quantity",
     "Unit",
+    "in_letters",
     "is_sum",
+    "spelled",
     "split",
+    "symbol",
     "without",
 ]
 
@@ -38,44 +43,62 @@ class Unit:
     words: frozenset[str] = field(default=frozenset(), compare=False)
 
 
-_TABLE = {
-    "length": "mm:1/1000 millimeter:1/1000 cm:1/100 centimeter:1/100 m:1 meter:1 km:1000 "
-    "kilometer:1000 in:127/5000 inch:127/5000 ft:381/1250 foot:381/1250 feet:381/1250 "
+_BASE = {
+    "length": "m:1 meter:1 in:127/5000 inch:127/5000 ft:381/1250 foot:381/1250 feet:381/1250 "
     "yd:1143/1250 yard:1143/1250 mi:201168/125 mile:201168/125",
     "time": "s:1 sec:1 second:1 min:60 minute:60 h:3600 hr:3600 hour:3600 day:86400 week:604800",
-    "mass": "mg:1/1000 g:1 gram:1 kg:1000 kilogram:1000 oz:45359237/1600000 "
-    "ounce:45359237/1600000 lb:45359237/100000 pound:45359237/100000",
-    "money": "cent:1 dollar:100",
-    "volume": "ml:1/1000 milliliter:1/1000 l:1 liter:1 gallon:473176473/125000000",
-    "angle": "degree:1",
+    "mass": "g:1 gram:1 oz:45359237/1600000 ounce:45359237/1600000 "
+    "lb:45359237/100000 pound:45359237/100000",
+    "current": "ampere:1 amp:1",
+    "amount": "mol:1 mole:1",
+    "money": "cent:1 dollar:100 usd:100 buck:100",
+    "angle": "degree:1 deg:1",
     "radian": "radian:1 rad:1",
     "percent": "percent:1",
 }
-_KNOWN = {
-    name: (dimension, Fraction(factor))
-    for dimension, entries in _TABLE.items()
-    for name, _, factor in (entry.partition(":") for entry in entries.split())
+_DERIVED = {  # from the units above them
+    "l liter": "1/1000 m^3", "gallon": "473176473/125000000 l", "quart": "1/4 gallon",
+    "pint": "1/8 gallon", "cup": "1/16 gallon", "cc": "1/1000 l", "ha hectare": "10000 m^2",
+    "acre": "4840 yd^2", "n newton": "1000 g m/s^2", "j joule": "1 n m", "w watt": "1 j/s",
+    "pa pascal": "1 n/m^2", "hz hertz": "1 s^-1", "coulomb": "1 amp s", "v volt": "1 w/amp",
+    "ohm": "1 v/amp", "farad": "1 coulomb/v", "tesla": "1 v s/m^2", "mph": "1 mi/h",
+    "kmh kph kmph": "1000 m/h", "fps": "1 ft/s",
+}  # fmt: skip
+_PREFIXES = {  # of symbols, and of names; "mega" and "micro" of both, as M and m read alike
+    "m s g l n j w v pa hz ohm mol": "k:1000 g:1000000000 d:1/10 c:1/100 m:1/1000 "
+    "n:1/1000000000 p:1/1000000000000 mega:1000000 micro:1/1000000",
+    "meter second gram liter newton joule watt pascal hertz volt ohm ampere amp mole": "kilo:1000"
+    " mega:1000000 giga:1000000000 deci:1/10 centi:1/100 milli:1/1000 micro:1/1000000 "
+    "nano:1/1000000000",
 }
-_SPELLING = str.maketrans({"-": " ", ".": None})
-_ALIASES = {
-    "mph": "mile/hour",
-    "kmh": "km/hour",
-    "kph": "km/hour",
-    "fps": "foot/second",
-    "per cent": "percent",
-}
+_UNITS: dict[str, Unit] = {}  # by name, with and without a prefix
+_POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed": 3}
 PERCENT = Unit((("percent", 1),), Fraction(1), frozenset(("percent",)))
 DEGREE = Unit((("angle", 1),), Fraction(1), frozenset(("degree", "circ")))
 RADIAN = Unit((("radian", 1),), Fraction(1), frozenset(("radian",)))
-QUARTER = frozenset(("quarter",))  # a coin, or a fourth part
+# A coin or a fourth part, kelvin or thousand, molar or million, two or one.
+AMBIGUOUS = {
+    frozenset((word,)): factor
+    for word, factor in (
+        ("quarter", Fraction(1, 4)), ("k", Fraction(1000)), ("mega", Fraction(10**6)),
+        ("pair", Fraction(2)), ("ten", Fraction(10)),
+    )
+}  # fmt: skip
 CENT = Unit((("money", 1),), Fraction(1), frozenset(("cent",)))
 _DOLLAR = Unit((("money", 1),), Fraction(100), frozenset(("dollar",)))
 
-_WORD = r"\\text\{[^{}]*\}(?:\^\{\d\})?"
+_WORD = r"\\text\{[^{}]*\}(?:\^\{-?\d\})?"
+_WORDS = rf"{_WORD}(?:(?:/|\\cdot)?{_WORD})*"
 _TRAILING = re.compile(
-    rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{[cfk]\}})?|\\%|{_WORD}(?:(?:/|\\cdot)?{_WORD})*)$"
+    rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{[cfk]\}})?|\\%"
+    rf"|\\frac\{{{_WORDS}\}}\{{{_WORDS}\}}|{_WORDS})$"
 )
-_CURRENCY = re.compile(r"\\\$|\\text\{([a-z ]+ sign)\}")
+_LETTERS = re.compile(
+    r"(?<=[\d}])(?:\\frac\{[A-Za-z]+\}\{[A-Za-z]+(?:\^\{\d\})?\}"
+    r"|[A-Za-z]+(?:/[a-z]+)?(?:\^\{-?\d\})?)$"
+)
+_CURRENCY = re.compile(r"\\\$|\\text\{(usd|rs|[a-z ]+ sign)\}")
+_CURRENCIES = {None: "dollar", "usd": "dollar", "rs": "rupee sign"}
 _QUANTITY = re.compile(rf"\d+(?:\.\d+)?{_WORD}")
 _COMPOUND = re.compile(rf"{_QUANTITY.pattern}(?:{_QUANTITY.pattern})+")
 _SCALES = {
@@ -88,12 +111,19 @@ _PARTS = {name: rf"\frac{{1}}{{{n}}}" for n, name in enumerate(_ORDINALS, start=
 _SCALED = re.compile(  # million, million cm; 5 thirds, but not 5 third graders
     rf"\\text\{{(?:({'|'.join(_SCALES)})s?|({'|'.join(_PARTS)})(?:s|(?=\}})))(?: (?=\w)|(?=\}}))"
 )
-# 5 or more, 5 and a half, 5 minus one, 5 but maybe six: not 5 of anything
+# 5 or more, 5 and a half, 5 minus one, 5 but maybe six, 5 below zero: not 5 of anything
 _CHANGED = re.compile(
-    r"\\text\{[^{}]*\b(?:but|not|maybe|perhaps|possibly|unless|wrong|incorrect)\b"
+    r"\\text\{[^{}]*\b(?:(?:but|not|maybe|perhaps|possibly|unless|except|wrong|incorrect"
+    r"|below zero|up to sign)\b|(?:negative|repeating|recurring|less|fewer|pi"
+    r"|point (?:zero|one|two|three|four|five|six|seven|eight|nine))\})"
     r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
     r"|at (?:least|most)|is)\b"
 )
+_MEGA = re.compile(r"(?<![A-Za-z])M(?=(?:[NJWVgms]|Pa|Hz)(?![A-Za-z]))|(?<![A-Za-z])M(?![A-Za-z])")
+_NEWTON = re.compile(r"(?<![A-Za-z])N(?=m(?![A-Za-z]))")
+_PRODUCT = re.compile(r"(?:[A-Za-z](?:\^\{?-?\d\}?)?|[/ ~]|\\(?:cdot|times|[,;:! ]))+")
+_GAP = re.compile(r"~|\\(?:cdot|times|[,;:! ])")
+_POWER = re.compile(r"\^\{?(-?\d)\}?")
 _FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
 
@@ -108,7 +138,8 @@ def split(text: str) -> Quantity:
     if currency := _CURRENCY.match(body):
         amount = body[currency.end() :]
         value = split(amount)[0] if _SCALED.search(amount) else amount
-        return sign + value, _DOLLAR if currency[1] is None else _unknown(currency[1])
+        name = _CURRENCIES.get(currency[1], currency[1])
+        return sign + value, _DOLLAR if name == "dollar" else _unknown(name)
     if _COMPOUND.fullmatch(body):
         return _sum(sign, [split(part[0]) for part in _QUANTITY.finditer(body)]) or (text, None)
     match = _TRAILING.search(text)
@@ -129,10 +160,34 @@ def is_sum(text: str) -> bool:
     return _COMPOUND.fullmatch(text) is not None and split(text)[1] is not None
 
 
-def without(unit: Unit | None, text: str) -> str:
-    """The text without this unit, where its letters stand at the end as if for variables."""
-    word = "".join(unit.words) if unit and unit.dimension and len(unit.words) == 1 else ""
-    return text.removesuffix(word) if word and re.search(rf"[\d}}]{word}$", text) else text
+def without(unit: Unit | None, text: str) -> Quantity:
+    """`split` of a text whose last letters stand, as if for variables, for a unit of this kind."""
+    value, found = in_letters(text)
+    alike = found and unit and unit.dimension == found.dimension
+    return (value, found) if alike else (text, None)
+
+
+def in_letters(text: str) -> Quantity:
+    """`split` of a text whose last letters may be variables, or the symbol of a known unit."""
+    letters = _LETTERS.search(text)
+    unit = _parse(symbol(letters[0])) if letters else None
+    return (text[: letters.start()], unit) if letters and unit and unit.dimension else (text, None)
+
+
+def spelled(text: str) -> str | None:
+    r"""The canonical spelling of a product of known units, such as kg\,m^2/s^2, else None."""
+    if not _PRODUCT.fullmatch(text):
+        return None
+    plain = symbol(_GAP.sub(" ", text)).strip()
+    words = (f"\\text{{{' '.join(part.split())}}}" for part in _POWER.split(plain)[::2] if part)
+    powers = [f"^{{{power}}}" for power in _POWER.findall(plain)]
+    canonical = "".join(map("".join, zip_longest(words, powers, fillvalue="")))
+    return canonical if _parse(canonical).dimension else None
+
+
+def symbol(text: str) -> str:
+    """The symbol of a unit in lower case, with M as mega, and the newton in Nm apart."""
+    return _NEWTON.sub("n ", _MEGA.sub("mega", text)).lower()
 
 
 def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
@@ -151,44 +206,73 @@ def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
 
 
 def _unknown(text: str) -> Unit:
-    words = re.findall(r"[^\W\d_]+", text)
+    words = re.findall(r"[^\W\d_]+|\^-?\d", text)
     singular = (word.removesuffix("s") if len(word) > 2 else word for word in words)
-    return Unit((), Fraction(1), frozenset(singular))
+    powers = {2: "^2", 3: "^3"}
+    plain = (powers[_POWERS[word]] if word in _POWERS else word for word in singular)
+    return Unit((), Fraction(1), frozenset(plain))
 
 
-def _parse(suffix: str) -> Unit | None:
-    plain = suffix.replace(r"\text{", "").replace(r"\cdot", " ")
-    plain = re.sub(r"\}?\^\{(\d)\}", r"^\1", plain).replace("}", "").translate(_SPELLING)
-    plain = plain.removesuffix(" and")  # 1 hour and 30 minutes
-    plain = _ALIASES.get(plain.strip(), plain)
+def _parse(suffix: str) -> Unit:
+    r"""A unit such as "square inches", \text{m/s}^{2} and \frac{m}{s}."""
+    plain = re.sub(r"\\frac\{(.*)\}\{(.*)\}", r"\1/\2", suffix).replace(r"\text{", " ")
+    plain = plain.replace(r"\cdot", " ").replace("per cent", "percent")
+    plain = re.sub(r"\^\{(-?\d)\}", r"^\1", plain).replace("}", "")
+    plain = re.sub(r"\band\s*$", "", plain).replace(".", "")  # 1 hour and 30 minutes
     unknown = _unknown(plain)
-    above, *below = re.split(r"/|\bper\b", plain)
-    dimension: dict[str, int] = {}
-    factor = Fraction(1)
-    for sign, part in [(1, above), *((-1, part) for part in below)]:
-        known = _single(part.split())
-        if known is None:
+    factors: list[tuple[Unit, int]] = []
+    sign = power = 1
+    for word in re.findall(r"/|\^-?\d|[^\W\d_]+", plain):
+        if word in ("/", "per"):
+            sign = -1
+        elif word[0] == "^" or word in ("squared", "cubed"):
+            if not factors:
+                return unknown
+            base, exponent = factors.pop()
+            factors.append((base, exponent * (_POWERS.get(word) or int(word[1:]))))
+        elif word in _POWERS:
+            power = _POWERS[word]
+        elif known := _known(word):
+            factors.append((known, sign * power))
+            power = 1
+        else:
             return unknown
-        name, power, unit_factor = known
-        dimension[name] = dimension.get(name, 0) + sign * power
-        factor *= unit_factor ** (sign * power)
-    return Unit(tuple(sorted(dimension.items())), factor, unknown.words)
+    return _product(factors, unknown.words)
 
 
-def _single(words: list[str]) -> tuple[str, int, Fraction] | None:
-    """(dimension, power, factor) of one unit such as "square inches" or "cm^2"."""
-    power = 1
-    if words and words[0] in ("square", "sq", "cubic", "cu"):
-        power = 2 if words[0] in ("square", "sq") else 3
-        words = words[1:]
-    if len(words) != 1:
-        return None
-    name, _, exponent = words[0].partition("^")
-    power *= int(exponent or 1)
-    singular = (name.removesuffix("s"), name.removesuffix("es")) if len(name) > 2 else ()
-    for candidate in (name, *singular):  # but ms are no metres
-        candidate = candidate.replace("metre", "meter").replace("litre", "liter")
-        if candidate in _KNOWN:
-            dimension, factor = _KNOWN[candidate]
-            return dimension, power, factor
+def _product(factors: list[tuple[Unit, int]], words: frozenset[str]) -> Unit:
+    dimension: Counter[str] = Counter()
+    factor = Fraction(1)
+    for unit, power in factors:
+        for name, exponent in unit.dimension:
+            dimension[name] += exponent * power
+        factor *= unit.factor**power
+    return Unit(tuple(sorted((n, k) for n, k in dimension.items() if k)), factor, words)
+
+
+def _known(name: str) -> Unit | None:
+    plurals = (name.removesuffix("s"), name.removesuffix("es")) if len(name) > 2 else ()
+    for candidate in (name, *plurals):
+        if unit := _UNITS.get(candidate.replace("metre", "meter").replace("litre", "liter")):
+            return unit
     return None
+
+
+def _add_units() -> None:
+    for dimension, entries in _BASE.items():
+        for entry in entries.split():
+            name, _, factor = entry.partition(":")
+            _UNITS[name] = Unit(((dimension, 1),), Fraction(factor))
+    for names, definition in _DERIVED.items():
+        factor, _, base = definition.partition(" ")
+        unit = _parse(base)
+        for name in names.split():
+            _UNITS[name] = Unit(unit.dimension, Fraction(factor) * unit.factor)
+    for names, prefixes in _PREFIXES.items():
+        for name, entry in product(names.split(), prefixes.split()):
+            prefix, _, factor = entry.partition(":")
+            unit = _UNITS[name]
+            _UNITS.setdefault(prefix + name, Unit(unit.dimension, Fraction(factor) * unit.factor))
+
+
+_add_units()

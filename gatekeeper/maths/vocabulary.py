@@ -45,6 +45,9 @@ GLYPHS = str.maketrans(
         "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℚ": r"\mathbb{Q} ", "…": r"\dots ",
         "⟨": r"\langle ", "⟩": r"\rangle ", "∠": r"\angle ", "′": "'",
         "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ",
+        "\u00b5": r"\mu ", "μ": r"\mu ", "\u2126": r"\Omega ", "Ω": r"\Omega ", "δ": r"\delta ",
+        "Δ": r"\Delta ", "σ": r"\sigma ", "ρ": r"\rho ", "τ": r"\tau ", "⩾": r"\geq ",
+        "⩽": r"\leq ", "¢": r"\text{cents} ", "✓": "", "✔": "", "✅": "",
         "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
     }
 )  # fmt: skip
@@ -58,7 +61,9 @@ SAME = {
     "varphi": r"\phi", "varepsilon": r"\epsilon", "ldots": r"\dots", "cdots": r"\dots",
     "dotsc": r"\dots", "dotsb": r"\dots", "land": ",", "vee": r"\lor", "imath": "i",
     "colon": ":", "infin": r"\infty", "|": "|", "backslash": r"\setminus",
-    "smallsetminus": r"\setminus", "&": ",",
+    "smallsetminus": r"\setminus", "&": ",", "pounds": r"\text{pound sign}",
+    "euro": r"\text{euro sign}", "cents": r"\text{cent}", "deg": r"^{\circ}", "bigcup": r"\cup",
+    "bigcap": r"\cap", "geqq": r"\geq", "leqq": r"\leq", "Bbb": r"\mathbb",
 }  # fmt: skip
 # Horizontal space: nothing is printed.
 SPACING = frozenset(
@@ -68,8 +73,8 @@ SPACING = frozenset(
         "nolinebreak noindent , ; : ! >"
     )
 ) | {" ", "\n", "\t"}
-# Space of the size in their argument.
-SIZED = frozenset(_words("hspace vspace mspace phantom hphantom vphantom"))
+# Space of the size in their argument, and labels.
+SIZED = frozenset(_words("hspace vspace mspace phantom hphantom vphantom tag label"))
 # Ends of lines: separators between two answers, space at the ends of an answer.
 BREAKS = frozenset(_words("\\ newline linebreak par smallskip medskip bigskip cr"))
 # Fonts and boxes: their argument is printed.
