@@ -15,6 +15,7 @@ from itertools import pairwise
 from gatekeeper.maths import exact, units
 from gatekeeper.maths.choices import same_choice
 from gatekeeper.maths.logic import every, some
+from gatekeeper.maths.parameters import align
 from gatekeeper.maths.scalars import ScalarComparer, Symbolic
 from gatekeeper.maths.structure import Kind, Node, read, split
 
@@ -53,7 +54,13 @@ class AnswerComparer:
         if choice is not None:
             self._scalar.used("choice")
             return choice
-        return self._nodes(read(gold), read(answer))
+        gold, renamed, certain = align(gold, answer)
+        if certain:
+            return self._nodes(read(gold), read(renamed))
+        verdict = self._nodes(read(gold), read(answer))
+        if verdict is not False or self._nodes(read(gold), read(renamed)) is False:
+            return verdict
+        return None  # 6n+1 and 6k+1
 
     def _nodes(self, gold: Node, answer: Node) -> bool | None:
         if gold.whole == answer.whole:

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from gatekeeper.maths import exact, units
 from gatekeeper.maths.logic import every, some
+from gatekeeper.maths.parameters import without_constant
 from gatekeeper.maths.structure import Node, split
 from gatekeeper.maths.words import same_name, same_text, same_time
 
@@ -21,7 +22,6 @@ _BASE = re.compile(  # FF_{16} has a base, but not A_{1}
     r"\(?([0-9][0-9A-Za-z]*|[0-9A-F]{2,}(?=\)?_\{1\d))\)?_\{\(?(\d+)\)?\}"
 )
 _TEXT = re.compile(r"\\text\{(\w+)\}")
-_INTEGRAL = re.compile(r"[^CK]+\+[CK]|[^c]+\+c")  # with its constant, whatever its name
 EQUALS = frozenset("=")
 _COLON = frozenset(":")
 
@@ -61,8 +61,9 @@ class ScalarComparer:
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self.used("structure")
                     return False
-        if _INTEGRAL.fullmatch(x) and _INTEGRAL.fullmatch(y):
-            x, y = x[:-2], y[:-2]
+        body, its = without_constant(x), without_constant(y)
+        if body and its:
+            x, y = body, its
         for rule, decide in _DECIDE:
             if decide is same_name and (gold.name or answer.name):
                 continue  # P = IV is a product
