@@ -98,6 +98,8 @@ class AnswerComparer:
     def _differently_named(self, gold: Node, answer: Node) -> bool | None:
         """x=5 is not y=5, but y=2x may be x=y/2, and b<a is a>b."""
         self._scalar.used("structure")
+        if (mine := _named(gold)) and (its := _named(answer)):
+            return self._ordered(_by_name(mine), _by_name(its))
         if _NOT_A_SYMBOL.search(f"{gold.name} {answer.name}"):
             return False  # f(x)=2x is not g(x)=2x
         constant = exact.value(gold.text) is not None or exact.value(answer.text) is not None
@@ -125,10 +127,16 @@ class AnswerComparer:
             # An answer of many elements beside a reference of few is wrong, whatever they are.
             numbers = all(_exact(node) is not None for node in (*left, *right))
             return False if numbers or 2 * len(gold) ** 2 < MAX_PAIRS else None
-        forward = every(some(self._nodes(x, y) for y in answer) for x in left)
+        forward = every(some(self._elements(x, y) for y in answer) for x in left)
         if forward is False:
             return False
-        return every((forward, every(some(self._nodes(x, y) for x in gold) for y in right)))
+        return every((forward, every(some(self._elements(x, y) for x in gold) for y in right)))
+
+    def _elements(self, gold: Node, answer: Node) -> bool | None:
+        """Compare elements of collections, where 1 is not {1}."""
+        if (gold.kind is Kind.SET) != (answer.kind is Kind.SET):
+            return False
+        return self._nodes(gold, answer)
 
     def _collection_and_other(self, gold: Node, answer: Node) -> bool | None:
         collection, other = (gold, answer) if gold.kind in _UNORDERED else (answer, gold)
@@ -170,6 +178,14 @@ class AnswerComparer:
         if len(pair) == 2 and not pair <= alike:
             self._scalar.used("structure")
             return False
+        named = gold if gold.name else answer
+        if (gold.name is None or answer.name is None) and (by_name := _by_name(_named(named))):
+            other = answer if named is gold else gold
+            verdicts = {
+                self._ordered(other.parts, named.parts),
+                self._ordered(other.parts, by_name),
+            }
+            return verdicts.pop() if len(verdicts) == 1 else None  # (y,x)=(1,2) beside (1,2)
         return self._ordered(gold.parts, answer.parts)
 
     def _vectors(self, gold: Node, answer: Node) -> bool | None:

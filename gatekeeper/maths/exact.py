@@ -16,6 +16,7 @@ __all__ = ["equal", "half_unit", "last_place", "value"]
 MAX_TEXT = 300  # characters
 MAX_BITS = 20_000  # of numerator and denominator together
 MAX_FACTORIAL = 2_000
+MAX_ROOT_BITS = 1_000  # of the number under a root above the square root
 
 _TOKEN = re.compile(
     r"(?P<repeating>\d+\.\d*\\overline\{\d+\})|(?P<number>\d+(?:\.\d+)?)|\\[a-zA-Z]+|."
@@ -76,6 +77,17 @@ def _bounded(x: Fraction) -> Fraction:
     if x.numerator.bit_length() + x.denominator.bit_length() > MAX_BITS:
         raise _NotRationalError
     return x
+
+
+def _whole_root(n: int, index: int) -> int:
+    """The root, rounded down, digit by digit in base 2."""
+    if index == 2:
+        return math.isqrt(n)
+    root = 0
+    for bit in range(n.bit_length() // index, -1, -1):
+        if (root | 1 << bit) ** index <= n:
+            root |= 1 << bit
+    return root
 
 
 class _Reader:
@@ -145,7 +157,9 @@ class _Reader:
         if not self.take("^"):
             return base
         exponent = self.braced()
-        if exponent.denominator != 1 or (base == 0 and exponent <= 0):
+        if exponent.denominator != 1:
+            base, exponent = self.root(base, exponent.denominator), Fraction(exponent.numerator)
+        if base == 0 and exponent <= 0:
             raise _NotRationalError
         size = max(base.numerator.bit_length(), base.denominator.bit_length())
         if abs(exponent) * size > MAX_BITS:
@@ -177,7 +191,8 @@ class _Reader:
         if token == r"\binom":
             return self.binomial(self.braced(), self.braced())
         if token == r"\sqrt":
-            return self.root(self.braced())
+            index = self.index() if self.take("[") else 2
+            return self.root(self.braced(), index)
         if token[:1].isdecimal() and token.isascii():
             return self.number(token)
         raise _NotRationalError
@@ -189,13 +204,25 @@ class _Reader:
             raise _NotRationalError
         return _bounded(Fraction(math.comb(n.numerator, k.numerator)))
 
-    def root(self, x: Fraction) -> Fraction:
-        if x < 0:
+    def index(self) -> int:
+        index = self.sum()
+        self.expect("]")
+        if index.denominator != 1 or index < 2:
             raise _NotRationalError
-        p, q = math.isqrt(x.numerator), math.isqrt(x.denominator)
-        if p * p != x.numerator or q * q != x.denominator:
+        return index.numerator
+
+    def root(self, x: Fraction, index: int = 2) -> Fraction:
+        """The real root, if it is rational."""
+        sign = -1 if x < 0 else 1
+        if sign < 0 and index % 2 == 0:
             raise _NotRationalError
-        return Fraction(p, q)
+        size = x.numerator.bit_length() + x.denominator.bit_length()
+        if index > 2 and (size > MAX_ROOT_BITS or index > MAX_ROOT_BITS):
+            raise _NotRationalError
+        p, q = _whole_root(abs(x.numerator), index), _whole_root(x.denominator, index)
+        if p**index != abs(x.numerator) or q**index != x.denominator:
+            raise _NotRationalError
+        return sign * Fraction(p, q)
 
     def number(self, token: str) -> Fraction:
         """A number, and the proper fraction after it in a mixed number."""

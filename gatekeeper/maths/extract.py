@@ -24,13 +24,14 @@ UNBRACED = re.compile(r"\s*(-?[\d.,/]*\d|-?\\frac\s?\d\s?\d|[A-Za-z](?![A-Za-z])
 # What may stand between joined boxes: mathematics delimiters, spacing, a name such as "x =".
 FILLER = re.compile(
     r"\\[()\[\]]|\\(?:q?quad|(?:thin|med|thick|en)?space)(?![a-z])|\\[hm]space\*?\{[^{}]*\}|\\text"
-    r"|\\[,;:!> ]|[\s~$&{}]|[A-Za-z]\s*="
+    r"|\\[,;:!>& ]|[\s~$&{}]|[A-Za-z]\s*="
 )
 JOINT = re.compile(  # "or", "(or", ", or else", "/"
     r"(?=.*[a-z,;/|])[-,;/|(]*"
     r"(?:(?:and|or|else|vs\.?|versus|also|maybe|perhaps|possibly|alternatively)[-,;/|(]*)*",
     re.IGNORECASE,
 )
+MINUS = re.compile(r"(?:[$=]|\\[(\[])\s*-\s*\Z")  # $-\boxed{5}$, but no bullet of a list
 CUE = re.compile(
     r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|correct (?:option|choice))\**\s{0,3}"
     r"(?:(?:is|are|=)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
@@ -41,7 +42,10 @@ _FORMULA = (
     r"(?:\$\$[^$]+\$\$|\$[^$]+\$|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\)"
     r"|\\\[[^\\]*(?:\\[^\]\\][^\\]*)*\\\])"
 )
-FORMULAS = re.compile(rf"{_FORMULA}(?:\s*(?:,|,?\s?and|,?\s?or)\s*{_FORMULA})*")
+FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
+    rf"{_FORMULA}(?:\s*\(?(?:,|/|,?\s?(?:and|or)(?:\s(?:else|also|maybe|perhaps|possibly))?)\s*"
+    rf"{_FORMULA}\)?)*"
+)
 SENTENCE_END = re.compile(
     r"\.(?=\s|$)|</answer>|[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
     r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b|(?:but|though)\b.{0,20}\b(?:could|might|may)\b)"
@@ -97,6 +101,8 @@ def _boxes(text: str) -> list[_Box]:
             closing = int(np.argmax(tail < tail[0]))  # 0 where the brace is never closed
             end = opening + closing
             content = text[opening + 1 : end].strip() if closing else None
+            if content and MINUS.search(text[max(0, start - MAX_GAP) : start]):
+                content = f"-({content})"
             boxes.append(_Box(start, end + 1, content))
         elif token := UNBRACED.match(text, match.end()):
             boxes.append(_Box(start, token.end(), token[1]))
@@ -119,7 +125,9 @@ def _join(text: str, boxes: list[_Box]) -> str | None:
     parts = [last.content]
     for box, following in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
         gap = text[box.end : following.start]
-        if not box.content or len(gap) > MAX_GAP or not JOINT.fullmatch(FILLER.sub("", gap)):
+        words = FILLER.sub("", gap)
+        beside = not words and "\n" not in gap  # two boxes on one line
+        if not box.content or len(gap) > MAX_GAP or not (beside or JOINT.fullmatch(words)):
             break
         parts.append(box.content)
     return ", ".join(reversed(parts))

@@ -106,6 +106,9 @@ class ScalarComparer:
                 return False
             return self._values(x, _times(unit_y.factor / unit_x.factor, y))
         verdict = self._values(x, y)
+        if verdict and unit_y == units.PERCENT and unit_x is None:
+            number = abs(exact.value(x) or Fraction(0))
+            return None if 0 < number < 1 else True  # 0.75% beside 0.75, of a hundred or of one
         if verdict is not True and not unit_y and exact.value(x) is not None:
             value, unit = units.in_letters(y)  # 12 N beside 12, of newtons or times a variable
             if unit and self._values(x, value):

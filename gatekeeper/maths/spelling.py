@@ -180,6 +180,9 @@ class Speller:
             return vector if len(vector) < 2 else f"{{{vector}}}"
         if name == "hat" and (inside := self.argument()):
             return inside if inside in "ijk" else rf"\hat{{{inside}}}"  # a unit vector
+        if name == "not" and self.peek() == "=":
+            self.at += 1
+            return r"\neq"
         name = SAME.get(name, "\\" + name)
         if name in (r"\frac", r"\binom"):
             return f"{name}{{{self.argument()}}}{{{self.argument()}}}"
