@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from gatekeeper.maths.numerals import join_commas, join_groups, repeat, scientific
+from gatekeeper.maths.numerals import in_words, join_commas, join_groups, repeat, scientific
 from gatekeeper.maths.phrases import in_symbols
 from gatekeeper.maths.spelling import MAX_NESTING, PUNCTUATION, Speller, TooDeepError
 from gatekeeper.maths.vocabulary import BREAKS, GLYPHS, SPACING, SUBSCRIPT, SUPERSCRIPT
@@ -25,6 +25,7 @@ _DOUBLED = re.compile(r"(?<!\\)\\\\(?=[a-zA-Z(\[)\],;:!>])")
 _KERN = re.compile(  # \kern-3pt, \mskip 3mu: a space with its size
     r"\\[hmv]?(?:kern|skip)\s?[-+]?[\d.]{1,9}\s?(?:[ecm]m|ex|pt|mu|pc|in|bp|sp)(?![a-zA-Z])"
 )
+_FACTORIAL = re.compile(r"(?<=\d)!=")  # 5!=120; but in x!=5 it means "is not"
 _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _TOKEN = re.compile(
     r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
@@ -46,7 +47,7 @@ def normalise(text: str) -> str | None:
     """
     if len(text) > MAX_LENGTH or "__" in text:
         return None
-    text = repeat(_characters(text))
+    text = _FACTORIAL.sub("! =", repeat(_characters(text)))
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
     text = join_commas(join_groups(text))
@@ -58,7 +59,7 @@ def normalise(text: str) -> str | None:
         spelled = Speller(tokens).spell()
     except TooDeepError:
         return None
-    return in_symbols(spelled).removeprefix("+")
+    return in_words(in_symbols(spelled)).removeprefix("+")
 
 
 def _characters(text: str) -> str:

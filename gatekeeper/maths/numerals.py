@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
-__all__ = ["join_commas", "join_groups", "repeat", "scientific"]
+from gatekeeper.maths.vocabulary import WORDS
+
+__all__ = ["in_words", "join_commas", "join_groups", "repeat", "scientific"]
 
 _GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
     r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
@@ -19,10 +22,32 @@ _DOTS = r"(?:\.{3,}|\\[lc]?dots(?![a-z]))"
 _CONTINUED = re.compile(rf"(?<![\d.])(\d*)\.(\d+){_DOTS}(?!\s*\d)")  # 0.1666..., 3.14159...
 _PERIOD = re.compile(r"(\d{0,9}?)(?:(\d)\2{2,}|(\d{2,9}?)\3+)")
 _BARRED = re.compile(r"(\d\.\d*)\\(?:bar|dot)\s?\{?(\d+)(?:\}|(?!\d))")
+_PERIODS = (  # 0.\dot{3}\dot{6}, 0.(36), .\overline{36}, 0.\overline{36}...
+    (
+        re.compile(r"(?<=[\d.])\\dot\s?\{?(\d)\}?\s?(\d*)\s?\\dot\s?\{?(\d)\}?"),
+        r"\\overline{\1\2\3}",
+    ),
+    (re.compile(r"(?<=\d\.)\((\d{1,30})\)"), r"\\overline{\1}"),
+    (re.compile(r"(?<![\d.])(?=\.\d*\\overline\s?\{\d)"), "0"),
+    (re.compile(rf"(\.\d*\\overline\s?\{{\d+\}}){_DOTS}"), r"\1"),
+)
+_CARDINALS = {word: int(digits) for word, digits in WORDS.items() if digits.isdigit()} | {"a": 1}
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_CARDINALS |= {word: 10 * number for number, word in enumerate(_TENS, start=2)}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_PARTS = {
+    "half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6,
+    "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
+}  # fmt: skip
+_IN_WORDS = re.compile(  # "twenty-one", and the same where the speller has read a part of it
+    r"(?:1-?)?\\text\{([a-z]+(?:[- ][a-z]+)*)\}(?:-?\d)?"
+)
 
 
 def repeat(text: str) -> str:
     r"""0.1666... and 0.1\bar{6} as 0.1\overline{6}."""
+    for pattern, replacement in _PERIODS:
+        text = pattern.sub(replacement, text)
     return _CONTINUED.sub(_continue, _BARRED.sub(r"\1\\overline{\2}", text))
 
 
@@ -57,3 +82,42 @@ def join_commas(text: str) -> str:
 def scientific(text: str) -> str:
     """Read 6.02e23 and 6.02 x 10^23 as products."""
     return _SCIENTIFIC.sub(r"\1\3\\cdot10^{\2\4}", _TIMES.sub(r"\\cdot ", text))
+
+
+def in_words(text: str) -> str:
+    """A canonical answer that is a number in words, in digits; any other answer as it is."""
+    if not _IN_WORDS.fullmatch(text):
+        return text
+    words = re.findall(r"\d|(?<!\\)\b[a-z]+", text.replace(r"\text", ""))
+    if words in (["a"], ["half"]):
+        return r"\frac{1}{2}" if words == ["half"] else text
+    *counted, last = words
+    part = _PARTS.get(last.removesuffix("s"))
+    if not part:
+        number = _cardinal(words)
+        return text if number is None else str(number)
+    at = counted.index("and") if "and" in counted else -1
+    whole, count = _cardinal(counted[: max(at, 0)]), _cardinal(counted[at + 1 :])
+    if whole is None or not count:
+        return text
+    value = whole + Fraction(count, part)
+    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+
+
+def _cardinal(words: list[str]) -> int | None:
+    """one hundred and twenty one as 121; 0 for no words, None for other words."""
+    total = current = 0
+    for word in words:
+        number = int(word) if word.isdigit() else _CARDINALS.get(word)
+        if number is not None:
+            room = 10 if current % 100 >= 20 and current % 10 == 0 else 0
+            if current % 100 and not 0 < number < room:
+                return None
+            current += number
+        elif word in _SCALES and current:
+            current *= _SCALES[word]
+            if word != "hundred":
+                total, current = total + current, 0
+        elif word != "and":
+            return None
+    return total + current

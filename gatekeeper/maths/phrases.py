@@ -7,9 +7,15 @@ from collections.abc import Callable
 
 from gatekeeper.maths.vocabulary import WORDS
 
-__all__ = ["in_symbols"]
+__all__ = ["arrangements", "in_symbols"]
 
 Replacement = str | Callable[[re.Match[str]], str]
+
+# The words after which a number is not the answer: "the value is not", "it is more than".
+_NO_NEGATION = (
+    r"(?![^}]*\b(?:not|no|never|cannot|none|isn't|aren't|if|unless|than|least|most|half|twice|double"
+    r"|opposite|negative|square|cube|root|factorial|multiple)\b)"
+)
 
 _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     (re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])"), "-"),
@@ -17,9 +23,17 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
         re.compile(r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?"),
         lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}",
     ),
-    (re.compile(r"(?<![A-Za-z\\])C\((\d+),(\d+)\)"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<![A-Za-z\\])C\((\d+|n),(\d+|[kr])\)"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<![A-Za-z\\])C_\{(\d+|n)\}\^\{(\d+|[kr])\}"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<![\w}.])(\d+)C(\d+)(?![\w(])"), r"\\binom{\1}{\2}"),
+    (  # arrangements of 2 of 5
+        re.compile(
+            r"(?<![\w})])(?:[_^]\{(\d{1,3})\}P_\{(\d{1,3})\}|[AP]_\{(\d{1,3})\}\^\{(\d{1,3})\})"
+        ),
+        lambda m: arrangements(m[1] or m[3], m[2] or m[4]) or m[0],
+    ),
     (
-        re.compile(r"(?:(?<![\w})])|(?<=\\cdot))[_^]\{(\d+)\}C_\{(\d+)\}"),  # 5 over 2
+        re.compile(r"(?:(?<![\w})])|(?<=\\cdot))[_^]\{(\d+|n)\}C_\{(\d+|[kr])\}"),  # 5 over 2
         r"\\binom{\1}{\2}",
     ),
     (
@@ -56,10 +70,36 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     ),
     (  # about 5, the answer is 5
         re.compile(
-            r"\A(?:\\approx|\\sim|=|\\text\{(?:about|approximately"
-            r"|(?:the )?(?:final )?answer(?: is)?)\})+\s?(?=[\d\\-])"
+            r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
+            r"|a total of|in|(?:in )?(?:the )?year|the number)\})+\s?(?=[\d\\-])"
         ),
         "",
+    ),
+    (  # the answer is (1, 2), the number of ways is 5
+        re.compile(
+            r"\A\\text\{(?:(?:the )?(?:final |correct )?(?:answer|result)(?: is)?"
+            rf"|{_NO_NEGATION}[a-z' -]* (?:is|are|equals))\}}[:=]?\s?(?=.)"
+        ),
+        "",
+    ),
+    (re.compile(r"\A\\text\{[a-z][a-z ]+: (?=[^}:]+\}\Z)"), r"\\text{"),  # domain: all reals
+    (  # the answer is east
+        re.compile(r"\A\\text\{(?:the )?(?:final |correct )?answer(?: is|:)+ (?=[^}])"),
+        r"\\text{",
+    ),
+    (re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
+    (re.compile(r"(?<=\d)\\text\{x\}(?=\d)"), r"\\cdot"),
+    (re.compile(r"\A\\text\{(?:the )?(?:limit )?does not exist\}\Z"), r"\\text{dne}"),
+    (
+        re.compile(r"\A(?:\\text\{any|[a-z]\\text\{(?:is|can be) (?:any|all)) real numbers?\}\Z"),
+        r"\\mathbb{R}",
+    ),
+    (
+        re.compile(
+            r"\A(?:[a-z]\\in\s?)?\\text\{(?:the )?(?:set of )?all real numbers"
+            r"(?:,)? (?:except|but|other than)(?: for)?\}(-?[\d][^,A-Za-z]*)\Z"
+        ),
+        r"\\mathbb{R}\\setminus\\{\1\\}",
     ),
     (  # 17th, but not 2th
         re.compile(
@@ -68,6 +108,12 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
         r"\1\\text{th}",
     ),
 )
+
+
+def arrangements(n: str, k: str) -> str | None:
+    """n!/(n-k)! in digits; None if k is above n."""
+    rest = int(n) - int(k)
+    return rf"\frac{{{n}!}}{{{rest}!}}" if rest >= 0 else None
 
 
 def in_symbols(text: str) -> str:

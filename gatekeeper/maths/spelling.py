@@ -33,6 +33,9 @@ _LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
 _RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
 _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
 _SPACE = re.compile(rf"\s+|~|\\(?:{'|'.join(map(re.escape, sorted(SPACING)))})")
+_LABEL = re.compile(
+    r"(?i:(?!.*\b(?:not?|wrong|incorrect|except|without)\b))\s*[A-Za-z][A-Za-z ]+:\s*"
+)
 _ONE_TEXT = re.compile(r"\\text\{[^{}]*\}")
 _TWO_POINTS = re.compile(r"[A-Z]{2}")
 _RAISED_UNIT = re.compile(r"([A-Za-z /]+)\^\{?(\d)\}?")
@@ -52,13 +55,16 @@ class Speller:
         self.tokens = tokens
         self.at = 0
         self.depth = 0
+        self.has_printed = False
 
     def spell(self) -> str:
         items: list[str] = []
         while self.at < len(self.tokens):
             items += self.items()
             self.at += 1  # a closing brace without an opening one
-        return _joined(_merge_text(_without_punctuation(items)))
+        inside = _joined(_merge_text(_over(_without_punctuation(items))))
+        is_group = inside[:1] == "{" and sum(map(bool, items)) == 1
+        return inside[1:-1] if is_group else inside
 
     def items(self) -> list[str]:
         """Items up to the closing brace of this group, or the end."""
@@ -70,7 +76,7 @@ class Speller:
     def group(self) -> str:
         """The group whose opening brace is next, without its braces."""
         self.at += 1
-        inside = _joined(_merge_text(_without_punctuation(self.items())))
+        inside = _joined(_merge_text(_over(_without_punctuation(self.items()))))
         self.at += 1
         return inside
 
@@ -119,6 +125,7 @@ class Speller:
             raise TooDeepError
         spelled = self._item(previous)
         self.depth -= 1
+        self.has_printed |= spelled != ""
         return spelled
 
     def _item(self, previous: str) -> str:
@@ -160,7 +167,9 @@ class Speller:
     def command(self, name: str) -> str:
         if name in SIZED:
             self.at += self.peek() == "*"
+            has_printed = self.has_printed
             self.argument()
+            self.has_printed = has_printed
             return ""
         if name in FONTS:
             return self.group() if self.peek() == "{" else ""
@@ -218,6 +227,11 @@ class Speller:
             at -= 1
         return at >= 0 and (self.tokens[at] == "}" or self.tokens[at][-1].isdigit())
 
+    def labels_all(self) -> bool:
+        """Whether the text that has ended here labels a whole answer, as in "Total: 5"."""
+        rest = [token for token in self.tokens[self.at :] if not _SPACE.fullmatch(token)]
+        return not self.has_printed and bool(rest) and ":" not in rest
+
     def text(self) -> str:
         """Spell a \\text{...} as the symbol that it names, as mathematics, or in lower case."""
         if self.peek() != "{":
@@ -237,6 +251,8 @@ class Speller:
             return WORDS[word]
         if not word:
             return "," if "," in content else ""
+        if _LABEL.fullmatch("".join(raw)) and self.labels_all():
+            return ""
         number = _LEADING_NUMBER.fullmatch(content)
         if number:
             unit = units.symbol(number[2])
@@ -277,6 +293,16 @@ def _without_punctuation(items: list[str]) -> list[str]:
     while end and not items[end - 1].strip(PUNCTUATION):
         end -= 1
     return items[:end]
+
+
+def _over(items: list[str]) -> list[str]:
+    r"""{a \over b} as a fraction, {n \choose k} as a binomial coefficient."""
+    for name, fraction in ((r"\over", r"\frac"), (r"\choose", r"\binom")):
+        if name in items:
+            at = items.index(name)
+            above, below = (_joined(_merge_text(part)) for part in (items[:at], items[at + 1 :]))
+            return [f"{fraction}{{{above}}}{{{below}}}"]
+    return items
 
 
 def _is_in_words(before: str, letter: str) -> bool:
