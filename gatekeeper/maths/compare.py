@@ -27,6 +27,7 @@ _UNORDERED = (Kind.LIST, Kind.SET)
 _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
+_RELATION = re.compile(r"[<>]|\\[lg]eq(?![a-z])")
 _UNCOUNTED = re.compile(r"\\(?:lor|dots)(?![a-z])")  # 1 or 1 is 1
 _OTHERWISE = r"\text{otherwise}"
 _EQUAL_SIGNS = frozenset(("=", r"\approx"))
@@ -93,6 +94,8 @@ class AnswerComparer:
         if scalar.kind is Kind.SCALAR and not _SET_LIKE.search(scalar.text):
             self._scalar.used("structure")
             return False  # a number or an expression is neither an interval nor a matrix
+        if all(_RELATION.search(node.whole) for node in (gold, answer)):
+            return self._scalar.algebra(gold.whole, answer.whole)  # x + y < 3, y < 3 - x
         return self._scalar.algebra(gold.text, answer.text)
 
     def _differently_named(self, gold: Node, answer: Node) -> bool | None:

@@ -25,7 +25,7 @@ _TEXT = re.compile(r"\\text\{(\w+)\}")
 EQUALS = frozenset("=")
 _COLON = frozenset(":")
 
-Symbolic = Callable[[str, str], bool]
+Symbolic = Callable[[str, str], bool | None]
 
 
 class ScalarComparer:

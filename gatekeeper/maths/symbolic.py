@@ -17,6 +17,7 @@ from math_verify.parser import NormalizationConfig
 from sympy.core.relational import Relational
 
 from gatekeeper.maths import exact
+from gatekeeper.maths.logic import every
 from gatekeeper.maths.normalise import MAX_LENGTH, MAX_NESTING
 
 __all__ = ["TooComplexError", "equal", "near"]
@@ -56,8 +57,8 @@ class TooComplexError(Exception):
     """A guard refused the comparison: whether the answer is right is not known."""
 
 
-def equal(gold: str, answer: str) -> bool:
-    """Whether two canonical answers are equal.
+def equal(gold: str, answer: str) -> bool | None:
+    """Whether two canonical answers are equal; None if they are for positive variables only.
 
     Raises
     ------
@@ -75,7 +76,7 @@ def equal(gold: str, answer: str) -> bool:
         pairs = list(zip_longest(_WORDS.split(gold), _WORDS.split(answer), fillvalue=""))
         if any(x != y for x, y in pairs[1::2]):
             return False
-        return all(x == y or (x != "" and y != "" and equal(x, y)) for x, y in pairs[::2])
+        return every(x == y or (x != "" and y != "" and equal(x, y)) for x, y in pairs[::2])
     gold, answer = _separate_cases(gold, answer)
     x, y = _parse(gold), _parse(answer)
     if x is None:
@@ -85,7 +86,7 @@ def equal(gold: str, answer: str) -> bool:
     if (halves[0] is None) != (halves[1] is None) and _differ_by(x, y, halves[0] or halves[1]):
         return True
     accepted = verify(x, y, timeout_seconds=None, allow_set_relation_comp=True)
-    return bool(accepted) and _agree(x, y)
+    return _agree(x, y) if accepted else _equal_by_our_rules(x, y)
 
 
 def near(exactly: str, nearly: str) -> bool:
@@ -218,6 +219,58 @@ def _agree(gold: Any, answer: Any) -> bool:
     return True
 
 
+def _equal_by_our_rules(gold: Any, answer: Any) -> bool | None:
+    """A second look at what math-verify rejects."""
+    if isinstance(gold, Relational) and isinstance(answer, Relational):
+        return _multiples(gold, answer)
+    if not (isinstance(gold, sympy.Expr) and isinstance(answer, sympy.Expr)):
+        return False
+    symbols = sorted(gold.free_symbols, key=str)
+    difference = (gold - answer).doit()  # math-verify leaves sqrt(x^2) as it is
+    if difference == 0:
+        return True
+    if set(symbols) != answer.free_symbols or not _has_a_domain(difference):
+        return False
+    if not all(_vanishes(difference, _sample(symbols, shift)) for shift in (0, 1)):
+        return False
+    real = difference.replace(_is_odd_root, _real_root)
+    below_zero = ({x: -value for x, value in _sample(symbols, n).items()} for n in (0, 1))
+    if all(_vanishes(real, sample) for sample in below_zero):
+        return True
+    return False if difference.has(sympy.Abs) else None  # |x| is not x
+
+
+def _multiples(gold: Any, answer: Any) -> bool:
+    """Whether two equations, or two inequalities, differ by a factor only."""
+    kinds = {sympy.Gt: sympy.Lt, sympy.Ge: sympy.Le}
+    if kinds.get(gold.func, gold.func) != kinds.get(answer.func, answer.func):
+        return False
+    turned = gold.func != answer.func
+    try:
+        ratio = sympy.cancel(_difference(gold) / _difference(answer))
+    except (sympy.PolynomialError, ZeroDivisionError):
+        return False
+    if not ratio.is_number or not ratio.is_real or ratio.is_zero is not False:
+        return False
+    return isinstance(gold, (sympy.Eq, sympy.Ne)) or bool(ratio < 0) == turned
+
+
+def _has_a_domain(expression: Any) -> bool:
+    """Whether it has a logarithm, or a power that is not whole."""
+    return any(
+        isinstance(part, sympy.log) or (part.is_Pow and not part.exp.is_integer)
+        for part in sympy.preorder_traversal(expression)
+    )
+
+
+def _is_odd_root(part: Any) -> bool:
+    return bool(part.is_Pow and part.exp.is_Rational and part.exp.q > 1 and part.exp.q % 2)
+
+
+def _real_root(power: Any) -> Any:
+    return sympy.sign(power.base) ** power.exp.p * sympy.Abs(power.base) ** power.exp
+
+
 def _equations_agree(gold: Any, answer: Any) -> bool:
     """Whether the sides differ by the same, or each solution of one solves the other."""
     if _same_difference(gold, answer):
@@ -249,12 +302,21 @@ def _solved(relation: Any) -> Any:
 
 def _is_zero(difference: Any) -> bool:
     """Whether no digit of the value is certain, at a sample of its variables."""
-    symbols = sorted(difference.free_symbols, key=str)
-    sample = {x: sympy.Rational(17 + 7 * i, 10 + 3 * i) for i, x in enumerate(symbols)}
+    vanishes = _vanishes(difference, _sample(sorted(difference.free_symbols, key=str)))
+    return bool(sympy.simplify(difference) == 0) if vanishes is None else vanishes
+
+
+def _sample(symbols: list[Any], shift: int = 0) -> dict[Any, Any]:
+    """A positive value of each variable."""
+    return {x: sympy.Rational(17 + 7 * (i + shift), 10 + 3 * i) for i, x in enumerate(symbols)}
+
+
+def _vanishes(difference: Any, sample: dict[Any, Any]) -> bool | None:
+    """Whether no digit of its value there is certain; None where it has none."""
     value = difference.subs(sample).evalf(_DIGITS)
-    if value.is_number and value.is_finite:
-        return not any(part != 0 and part._prec > 1 for part in value.atoms(sympy.Float))
-    return bool(sympy.simplify(difference) == 0)
+    if not (value.is_number and value.is_finite):
+        return None
+    return not any(part != 0 and part._prec > 1 for part in value.atoms(sympy.Float))
 
 
 def _are_numbers(x: Any, y: Any) -> bool:
