@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["same_choice"]
+from gatekeeper.maths.normalise import normalise
+
+__all__ = ["labelled", "same_choice"]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _CHOICE = re.compile(
@@ -15,25 +17,28 @@ _ANOTHER_CHOICE = re.compile(
     r"(?<![A-Za-z)}])\(([A-Ja-j])\)|\s([A-J])[).]"
     r"|(?:(?<=[,;/.:)&])\s*|\\lor ?|\b(?:OR|AND|NOT)\s+)\(?([A-J])(?=[).:,;/&]|\s*$)"
 )
-_SEVERAL = re.compile(r"[A-H]{2,}|\(?[A-H]\)?(?:, ?\(?[A-H]\)?)+")  # "ABD", "A, B, D"
+_SEVERAL = re.compile(r"[A-H]{2,}|\(?[A-H]\)?(?:(?:, ?| AND )\(?[A-H]\)?)+")  # "ABD", "A, B, D"
 _OPTION = re.compile(r"\\text\{(?:option|choice)(?:\}| (?=\(?[a-j]\W))")
 _EXPLICIT_CHOICE = re.compile(r"\\text\{\(?[a-j][).]?\}|\([A-J]\)")
 _LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a reference
     r"(?:\(([A-J])\)(?=\d|\\[a-z$])|([A-J])[.)]|\\text\{\(?([a-j])[).:]\}?(?!\}|$))(?!.*,).+"
 )
 
+_WORDED = re.compile(r"\\text\{\(?[a-j][).:]\s*([^{}]*)\}")
+
 
 def same_choice(gold: str, answer: str) -> bool | None:
     """Whether an answer chooses the letter of the reference; None where that is no letter."""
     answer = _OPTION.sub(lambda m: "" if m[0][-1] == "}" else r"\text{", answer)
     several = [_SEVERAL.fullmatch(_TEXT.sub(lambda m: m[1].upper(), x)) for x in (gold, answer)]
-    if all(several) and ("," in gold) != ("," in answer):
-        return sorted(re.findall("[A-H]", gold)) == sorted(re.findall("[A-H]", answer))
+    mine, its = (match and sorted(match[0].replace("AND", "")) for match in several)
+    if mine and its and re.search(r",|\band\b", gold + answer):
+        return list(filter(str.isalpha, mine)) == list(filter(str.isalpha, its))
     wanted, given = _CHOICE.fullmatch(gold), _CHOICE.fullmatch(answer)
     explicit = _EXPLICIT_CHOICE.fullmatch(gold) is not None
-    labelled = _LABELLED.fullmatch(gold)
-    if labelled and (len(answer) == 1 or _EXPLICIT_CHOICE.fullmatch(answer)):
-        return _letter(labelled) == (_letter(given) if given else answer.lower())
+    label = _LABELLED.fullmatch(gold)
+    if label and (re.fullmatch("[A-Za-z]", answer) or _EXPLICIT_CHOICE.fullmatch(answer)):
+        return _letter(label) == (_letter(given) if given else answer.lower())
     if not wanted or not (explicit or len(gold) == 1):
         return None
     if len(answer) == 1:
@@ -43,6 +48,19 @@ def same_choice(gold: str, answer: str) -> bool | None:
     plain = _TEXT.sub(lambda m: f" {m[1].upper()} ", answer)
     chosen = {_letter(match) for match in (given, *_ANOTHER_CHOICE.finditer(plain))}
     return chosen == {_letter(wanted)}
+
+
+def labelled(text: str) -> tuple[str, str] | None:
+    """The letter of a choice and its canonical text, of "(B) 5" and its spellings."""
+    match = _LABELLED.fullmatch(text)
+    if not match:
+        return None
+    words = _WORDED.match(text)
+    if words:
+        content = (normalise(rf"\text{{{words[1]}}}") or "") + text[words.end() :]
+    else:
+        content = text[match.end(match.lastindex or 0) :].lstrip("). ")
+    return _letter(match), content
 
 
 def _letter(match: re.Match[str]) -> str:

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 from gatekeeper.maths import exact, units
-from gatekeeper.maths.choices import same_choice
+from gatekeeper.maths.choices import labelled, same_choice
 from gatekeeper.maths.logic import every, some
-from gatekeeper.maths.parameters import align
+from gatekeeper.maths.parameters import align, letters, rename
+from gatekeeper.maths.phrases import arrangements
+from gatekeeper.maths.readings import (
+    RELATION,
+    are_intervals,
+    assignments,
+    components,
+    conjunction,
+    coordinates,
+    in_order,
+    is_condition,
+    rational,
+    reads_as,
+    unnumbered,
+)
 from gatekeeper.maths.scalars import ScalarComparer, Symbolic
 from gatekeeper.maths.structure import Kind, Node, read, split
 
@@ -27,8 +40,13 @@ _UNORDERED = (Kind.LIST, Kind.SET)
 _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
-_RELATION = re.compile(r"[<>]|\\[lg]eq(?![a-z])")
 _UNCOUNTED = re.compile(r"\\(?:lor|dots)(?![a-z])")  # 1 or 1 is 1
+_REALS = r"(-\infty,\infty)"
+_MODULUS = re.compile(
+    r"\(?(?:\\[pb]?mod|\\text\{\(?mod(?:ulo)?\}|(?<![a-zA-Z])mod)\s?[{(]?(\d{1,9})[})]{0,2}\Z"
+)
+_PERMUTATIONS = re.compile(r"P\((\d{1,3}),(\d{1,3})\)")
+_FUNCTION = re.compile(r"([A-Za-z]'{0,3})\(([a-z])\)")
 _OTHERWISE = r"\text{otherwise}"
 _EQUAL_SIGNS = frozenset(("=", r"\approx"))
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable, not of a command
@@ -55,6 +73,14 @@ class AnswerComparer:
         if choice is not None:
             self._scalar.used("choice")
             return choice
+        if (modulus := _MODULUS.search(answer)) and not _MODULUS.search(gold):
+            return self._remainder(gold, answer[: modulus.start()], int(modulus[1]))
+        chosen, its = labelled(gold), labelled(answer)
+        if chosen and chosen[1]:  # (B) 5: by its letter or its value
+            if its and its[0] != chosen[0]:
+                return False
+            content = its[1] if its else answer
+            return self.compare(chosen[1], content) if content else True
         gold, renamed, certain = align(gold, answer)
         if certain:
             return self._nodes(read(gold), read(renamed))
@@ -63,8 +89,18 @@ class AnswerComparer:
             return verdict
         return None  # 6n+1 and 6k+1
 
+    def _remainder(self, gold: str, answer: str, modulus: int) -> bool | None:
+        """5 (mod 7) and x = 5 (mod 7) are the remainder 5, and 12 (mod 7) may be."""
+        node = read(answer.replace(r"\equiv", "="))
+        same = self._nodes(read(gold), node)
+        x, y = exact.value(gold), rational(node)
+        is_congruent = x is not None and y is not None and modulus and (x - y) % modulus == 0
+        return None if is_congruent and not same else same
+
     def _nodes(self, gold: Node, answer: Node) -> bool | None:
         if gold.whole == answer.whole:
+            return True
+        if gold.text == _REALS and answer.text == "R":
             return True
         if gold.name and answer.name and gold.name != answer.name:
             return self._differently_named(gold, answer)
@@ -88,21 +124,38 @@ class AnswerComparer:
             )
         if kinds == (Kind.SCALAR, Kind.SCALAR):
             return self._scalars(gold, answer)
+        if Kind.SCALAR in kinds and (Kind.TUPLE in kinds or Kind.MATRIX in kinds):
+            if gold.kind is Kind.SCALAR and (count := _PERMUTATIONS.fullmatch(answer.whole)):
+                return exact.equal(gold.text, arrangements(*count.groups()) or "") or False
+            gold, answer = components(gold, answer), components(answer, gold)
+            kinds = (gold.kind, answer.kind)
+            if kinds == (Kind.TUPLE, Kind.TUPLE):
+                return self._ordered(gold.parts, answer.parts)
         if kinds in ((Kind.MATRIX, Kind.TUPLE), (Kind.TUPLE, Kind.MATRIX)):
             return self._vectors(gold, answer)
         scalar = gold if gold.kind is Kind.SCALAR else answer
         if scalar.kind is Kind.SCALAR and not _SET_LIKE.search(scalar.text):
             self._scalar.used("structure")
             return False  # a number or an expression is neither an interval nor a matrix
-        if all(_RELATION.search(node.whole) for node in (gold, answer)):
+        if all(RELATION.search(node.whole) for node in (gold, answer)):
             return self._scalar.algebra(gold.whole, answer.whole)  # x + y < 3, y < 3 - x
         return self._scalar.algebra(gold.text, answer.text)
 
     def _differently_named(self, gold: Node, answer: Node) -> bool | None:
         """x=5 is not y=5, but y=2x may be x=y/2, and b<a is a>b."""
         self._scalar.used("structure")
-        if (mine := _named(gold)) and (its := _named(answer)):
-            return self._ordered(_by_name(mine), _by_name(its))
+        if (mine := coordinates(gold)) and (its := coordinates(answer)):
+            return self._ordered(in_order(mine), in_order(its))
+        function, its_own = (
+            _FUNCTION.fullmatch(gold.name or ""),
+            _FUNCTION.fullmatch(answer.name or ""),
+        )
+        if function and its_own and function[1] == its_own[1]:  # f(x)=x+1, f(t)=t+1
+            if function[2] in letters(answer.text):
+                return False
+            return self._nodes(read(gold.text), read(rename(answer.text, its_own[2], function[2])))
+        if (function and answer.name == "y") or (its_own and gold.name == "y"):
+            return self._nodes(read(gold.text), read(answer.text))
         if _NOT_A_SYMBOL.search(f"{gold.name} {answer.name}"):
             return False  # f(x)=2x is not g(x)=2x
         constant = exact.value(gold.text) is not None or exact.value(answer.text) is not None
@@ -119,8 +172,12 @@ class AnswerComparer:
         `counts`: an element that stands in a list twice needs two equal ones.
         """
         self._scalar.used("structure")
-        if _assignments(gold) != _assignments(answer):
-            return self._ordered(_by_name(gold), _by_name(answer))
+        if not assignments(answer):
+            gold = unnumbered(gold)
+        if not assignments(gold):
+            answer = unnumbered(answer)
+        if assignments(gold) != assignments(answer):
+            return self._ordered(in_order(gold), in_order(answer))
         if counts and not _as_often(gold, answer):
             return False
         known_gold, known_answer = ({_key(node) for node in nodes} for nodes in (gold, answer))
@@ -128,7 +185,7 @@ class AnswerComparer:
         right = [node for node in answer if _key(node) not in known_gold]
         if len(left) * len(answer) + len(right) * len(gold) > MAX_PAIRS:
             # An answer of many elements beside a reference of few is wrong, whatever they are.
-            numbers = all(_exact(node) is not None for node in (*left, *right))
+            numbers = all(rational(node) is not None for node in (*left, *right))
             return False if numbers or 2 * len(gold) ** 2 < MAX_PAIRS else None
         forward = every(some(self._elements(x, y) for y in answer) for x in left)
         if forward is False:
@@ -143,14 +200,27 @@ class AnswerComparer:
 
     def _collection_and_other(self, gold: Node, answer: Node) -> bool | None:
         collection, other = (gold, answer) if gold.kind in _UNORDERED else (answer, gold)
-        if (named := _named(other)) and _assignments(collection.parts):
+        if gold.kind is Kind.UNION and are_intervals(answer.parts):
+            same = self._unordered(gold.parts, answer.parts)
+            is_and = any(part.name for part in answer.parts)  # x < 1, x > 2: "and", or "or"
+            return None if same and is_and else same
+        if gold.kind is Kind.TUPLE and (range_ := conjunction(answer.parts)):
+            return self._nodes(gold, range_)
+        if other.kind is Kind.SCALAR:
+            if reads_as(rational(gold), answer.parts):
+                return None
+            values = tuple(part for part in collection.parts if not is_condition(part))
+            if len(values) == 1 and len(collection.parts) > 1:  # 1/x, x != 0
+                pair = (values[0], other) if collection is gold else (other, values[0])
+                return False if self._nodes(*pair) is False else None
+        if (named := coordinates(other)) and assignments(collection.parts):
             return self._unordered(collection.parts, named)  # equal in both directions
         if other.kind is Kind.TUPLE and not other.name:
             # "2, 3" is not "(2, 3)", but "x = 2, y = 3" is
-            if not _assignments(collection.parts):
+            if not assignments(collection.parts):
                 self._scalar.used("structure")
                 return False
-            return self._ordered(_by_name(gold.parts), _by_name(answer.parts))
+            return self._ordered(in_order(gold.parts), in_order(answer.parts))
         if other.kind is Kind.UNION and r"\lor" in other.whole:
             return self._unordered(gold.parts, answer.parts)  # (1,2) or (2,1): points
         if collection.kind is Kind.SET and other.kind is Kind.UNION:
@@ -172,7 +242,7 @@ class AnswerComparer:
         other = answer if gold.kind is Kind.PIECEWISE else gold
         self._scalar.used("structure")
         # The function may be |x| in another form, but it is no number.
-        return None if other.kind is Kind.SCALAR and _exact(other) is None else False
+        return None if other.kind is Kind.SCALAR and rational(other) is None else False
 
     def _tuples(self, gold: Node, answer: Node) -> bool | None:
         """Intervals and points need equal brackets; [1, 2, 3] is a vector like (1, 2, 3)."""
@@ -182,7 +252,7 @@ class AnswerComparer:
             self._scalar.used("structure")
             return False
         named = gold if gold.name else answer
-        if (gold.name is None or answer.name is None) and (by_name := _by_name(_named(named))):
+        if (gold.name is None or answer.name is None) and (by_name := in_order(coordinates(named))):
             other = answer if named is gold else gold
             verdicts = {
                 self._ordered(other.parts, named.parts),
@@ -196,7 +266,9 @@ class AnswerComparer:
         matrix, other = (gold, answer) if gold.kind is Kind.MATRIX else (answer, gold)
         column = tuple(row.parts[0] for row in matrix.parts)
         self._scalar.used("structure")
-        if other.brackets not in ("()", "<>") or any(len(row.parts) > 1 for row in matrix.parts):
+        if other.brackets not in ("()", "<>", "[]") or any(
+            len(row.parts) > 1 for row in matrix.parts
+        ):
             return False
         if gold is matrix:
             return self._ordered(column, answer.parts)
@@ -224,12 +296,8 @@ class AnswerComparer:
         return every((agree, verdict))
 
 
-def _exact(node: Node) -> Fraction | None:
-    return exact.value(node.text) if node.kind is Kind.SCALAR else None
-
-
 def _key(node: Node) -> tuple[str | None, str | Fraction]:
-    number = _exact(node)
+    number = rational(node)
     return (node.name, node.text if number is None else number)
 
 
@@ -237,25 +305,3 @@ def _as_often(gold: tuple[Node, ...], answer: tuple[Node, ...]) -> bool:
     """Whether each value that both lists have stands in them equally often."""
     left, right = (Counter(_key(node)[1] for node in nodes) for nodes in (gold, answer))
     return len(gold) == len(answer) and all(left[x] == right[x] for x in left if x in right)
-
-
-def _named(node: Node) -> tuple[Node, ...]:
-    """(x,y)=(1,2) as x=1, y=2; empty for other nodes."""
-    names = node.name[1:-1].split(",") if node.name and node.name[0] == "(" else []
-    if node.kind is not Kind.TUPLE or len(names) != len(node.parts):
-        return ()
-    pairs = zip(names, node.parts, strict=True)
-    return tuple(replace(part, name=name, whole=f"{name}={part.whole}") for name, part in pairs)
-
-
-def _by_name(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """y=2, x=1 in the order of a point (x, y)."""
-    if not _assignments(nodes) or any(len(node.name or "") > 1 for node in nodes):
-        return nodes
-    return tuple(sorted(nodes, key=lambda node: node.name or ""))
-
-
-def _assignments(nodes: tuple[Node, ...]) -> bool:
-    """Whether all are x=..., y=... with different names."""
-    names = [node.name for node in nodes]
-    return len(names) > 1 and None not in names and len(set(names)) == len(names)

@@ -88,7 +88,10 @@ def in_words(text: str) -> str:
     """A canonical answer that is a number in words, in digits; any other answer as it is."""
     if not _IN_WORDS.fullmatch(text):
         return text
-    words = re.findall(r"\d|(?<!\\)\b[a-z]+", text.replace(r"\text", ""))
+    words = re.findall(r"\d|[a-z]+", text.replace(r"\text", ""))
+    if words[0] in ("minus", "negative"):
+        positive = in_words(rf"\text{{{' '.join(words[1:])}}}")
+        return text if positive.startswith(r"\text") else f"-{positive}"
     if words in (["a"], ["half"]):
         return r"\frac{1}{2}" if words == ["half"] else text
     *counted, last = words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["align", "without_constant"]
+__all__ = ["align", "letters", "rename", "without_constant"]
 
 _INTEGER = (
     r"(?:\\in\s?(?:\\mathbb\{Z\}|Z)"
@@ -26,6 +26,7 @@ _RELATION = re.compile(r"[<>]|\\(?:leq|geq|neq)(?![a-z])")
 _LETTER = re.compile(r"\\text\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z]")
 _USUAL = frozenset("kmn")  # names of an integer that need no declaration
 _PERIODIC = re.compile(r"\\(?:pi|circ)(?![a-z])")
+_CURVED = re.compile(r"\^(?!\{\\circ\})|!|\\(?!(?:frac|pi|circ|cdot|pm|lor)(?![a-z]))")
 _CONSTANT = re.compile(
     r"\+(?:([CcK])(?:_\{[01]\})?|\\text\{(c)(?:onst|onstant)?\})\Z|\A([Cc])(?=[-+])"
 )
@@ -44,15 +45,20 @@ def align(gold: str, answer: str) -> tuple[str, str, bool]:
     answer, also = _without_declaration(answer)
     if "c_{" in gold and "C_{" in answer and "C_{" not in gold and "c_{" not in answer:
         answer = answer.replace("C_{", "c_{")
-    mine, its = _letters(gold), _letters(answer)
+    mine, its = letters(gold), letters(answer)
     names = _USUAL | {declared, also}
     other, wanted = (its - mine) & names, (mine - its) & names
     if len(other) != 1 or len(wanted) != 1:
         return gold, answer, True
     (old,), (new,) = other, wanted
-    renamed = _LETTER.sub(lambda m: new if m[0] == old else m[0], answer)
-    certain = bool(declared or also or (_PERIODIC.search(gold) and _PERIODIC.search(answer)))
-    return gold, renamed, certain
+    is_linear = mine == {new} and not _CURVED.search(gold)  # no 2 pi sqrt(m)
+    certain = bool(declared or also or (is_linear and _PERIODIC.search(gold)))
+    return gold, rename(answer, old, new), certain
+
+
+def rename(text: str, old: str, new: str) -> str:
+    """The text with another letter for a variable."""
+    return _LETTER.sub(lambda m: new if m[0] == old else m[0], text)
 
 
 def without_constant(text: str) -> str | None:
@@ -62,7 +68,7 @@ def without_constant(text: str) -> str | None:
         return None
     body = text[: constant.start()] + text[constant.end() :]
     name = next(group for group in constant.groups() if group)
-    return None if name in _letters(body) else body
+    return None if name in letters(body) else body
 
 
 def _without_declaration(text: str) -> tuple[str, str]:
@@ -73,5 +79,6 @@ def _without_declaration(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _letters(text: str) -> set[str]:
+def letters(text: str) -> set[str]:
+    """The variables of a canonical text, without commands and words."""
     return {m[0] for m in _LETTER.finditer(text) if len(m[0]) == 1}

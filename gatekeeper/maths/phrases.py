@@ -60,6 +60,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
     ),
     (re.compile(r"\A(?:US|\\text\{us\})(?=\\\$)|\\text\{(?=\\text\{pound)"), ""),  # US$5
     (re.compile(r"\ARs\.?\s?(?=\d)"), r"\\text{rs}"),
+    (re.compile(r"(?<=[)\]])(?:U|\\text\{u\})(?=[(\[])"), r"\\cup"),
     (re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)"), r"\\setminus"),  # R - {0}
     (  # f(x)=x for all x
         re.compile(

@@ -11,7 +11,7 @@ from gatekeeper.maths import exact, units
 from gatekeeper.maths.logic import every, some
 from gatekeeper.maths.parameters import without_constant
 from gatekeeper.maths.structure import Node, split
-from gatekeeper.maths.words import same_name, same_text, same_time
+from gatekeeper.maths.words import same_name, same_text, same_time, says_more
 
 __all__ = ["EQUALS", "ScalarComparer", "Symbolic"]
 
@@ -22,6 +22,7 @@ _BASE = re.compile(  # FF_{16} has a base, but not A_{1}
     r"\(?([0-9][0-9A-Za-z]*|[0-9A-F]{2,}(?=\)?_\{1\d))\)?_\{\(?(\d+)\)?\}"
 )
 _TEXT = re.compile(r"\\text\{(\w+)\}")
+_SMALL = re.compile(r"\A(-?\d+)[eE]-0?(\d{1,2})\Z")  # 3e-5, beside a number
 EQUALS = frozenset("=")
 _COLON = frozenset(":")
 
@@ -61,6 +62,8 @@ class ScalarComparer:
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self.used("structure")
                     return False
+        if exact.value(x) is not None:
+            y = _SMALL.sub(r"\1\\cdot10^{-\2}", y)
         body, its = without_constant(x), without_constant(y)
         if body and its:
             x, y = body, its
@@ -68,6 +71,8 @@ class ScalarComparer:
             if decide is same_name and (gold.name or answer.name):
                 continue  # P = IV is a product
             verdict = decide(x, y)
+            if verdict is False and decide is same_text and says_more(x, y):
+                return None
             if verdict is not None:
                 self.used(rule)
                 return verdict

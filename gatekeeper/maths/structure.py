@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
 
@@ -53,6 +53,7 @@ _NAME = re.compile(
     rf"|\|?[A-Z]{{2,3}}\|?|\\(?:overline|angle)\s?\{{?[A-Z]{{1,3}}\}}?|\\text\{{[^{{}}]*\}}[A-Z]*"
     rf")(?:=|\\in(?![a-z]))"
 )
+_NAMED_LAST = re.compile(rf"((?:\\(?:frac|sqrt|pi)(?![a-z])|[^=<>A-Za-z\\])+)=({_SYMBOL})")
 _MATRIX = re.compile(
     r"(?P<bracket>[(\[])?\\begin\{(?:pmatrix|array)\}(?P<inside>.*)\\end\{(?:pmatrix|array)\}"
     r"(?(bracket)[)\]])",
@@ -74,7 +75,13 @@ _RANGES = [  # of real numbers
     (re.compile(r"\\mathbb\{R\}(?:\^\{\+\}|_\{>0\})"), r"(0,\infty)"),
     (re.compile(r"\\mathbb\{R\}(?:\^\{-\}|_\{<0\})"), r"(-\infty,0)"),
     (re.compile(r"\\mathbb\{R\}_\{\\geq\s?0\}"), r"[0,\infty)"),
-    (re.compile(r"\\text\{(?:the )?(?:empty set|no (?:real )?solutions?)\}"), r"\emptyset"),
+    (
+        re.compile(
+            r"\\text\{(?:(?:the )?empty set|none"
+            r"|(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?)\}"
+        ),
+        r"\emptyset",
+    ),
 ]
 _TRANSPOSED = re.compile(r"[(\[]([^()\[\]&]+,[^()\[\]&]+)[)\]]\^\{(?:T|\\top)\}")  # a column
 _OUTWARD = re.compile(  # ]0,1[, [0,1[
@@ -149,6 +156,8 @@ def _single(text: str) -> Node:
     if match and match.end() < len(text):
         name = match[1]
         text = split(text[match.end() :], frozenset("="))[-1]
+    elif found := _NAMED_LAST.fullmatch(text):  # 5=x
+        text, name = found[1], found[2]
     elif _POINT.fullmatch(text):
         name, text = text[0], text[1:]
     node = _unnamed(text)
@@ -179,7 +188,11 @@ def _unnamed(text: str) -> Node:
         inside = text[width:-width].strip()
         parts = split(inside, frozenset(",;"))
         if len(parts) > 1:
-            return Node(Kind.TUPLE, text, text, tuple(_single(part) for part in parts), brackets)
+            nodes = tuple(_single(part) for part in parts)
+            rows = brackets == "[]" and all(node.brackets == "[]" for node in nodes)
+            if rows and len({len(node.parts) for node in nodes}) == 1:  # [[1,2],[3,4]]
+                return Node(Kind.MATRIX, text, text, tuple(replace(n, brackets="&") for n in nodes))
+            return Node(Kind.TUPLE, text, text, nodes, brackets)
         if brackets == "()" and len(inside) > 1:
             return _single(inside)
     return _interval(text) or Node(Kind.SCALAR, text, text)

@@ -119,7 +119,7 @@ _CHANGED = re.compile(
     r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
     r"|at (?:least|most)|is)\b"
 )
-_MEGA = re.compile(r"(?<![A-Za-z])M(?=(?:[NJWVgms]|Pa|Hz)(?![A-Za-z]))|(?<![A-Za-z])M(?![A-Za-z])")
+_MEGA = re.compile(r"(?<![A-Za-z])M(?=(?:[NJWVgms]|Pa|Hz)(?![A-Za-z]))|(?<![A-Za-z.])M(?![A-Za-z])")
 _NEWTON = re.compile(r"(?<![A-Za-z])N(?=m(?![A-Za-z]))")
 _PRODUCT = re.compile(r"(?:[A-Za-z](?:\^\{?-?\d\}?)?|[/ ~]|\\(?:cdot|times|[,;:! ]))+")
 _GAP = re.compile(r"~|\\(?:cdot|times|[,;:! ])")

@@ -59,7 +59,7 @@ SAME = {
     "gt": ">", "lbrace": r"\{", "rbrace": r"\}", "lbrack": "[", "rbrack": "]", "lvert": "|",
     "rvert": "|", "vert": "|", "mid": "|", "varnothing": r"\emptyset", "degree": r"^{\circ}",
     "varphi": r"\phi", "varepsilon": r"\epsilon", "ldots": r"\dots", "cdots": r"\dots",
-    "dotsc": r"\dots", "dotsb": r"\dots", "land": ",", "vee": r"\lor", "imath": "i",
+    "dotsc": r"\dots", "dotsb": r"\dots", "land": ",", "vee": r"\lor", "imath": "i", "jmath": "j",
     "colon": ":", "infin": r"\infty", "|": "|", "backslash": r"\setminus",
     "smallsetminus": r"\setminus", "&": ",", "pounds": r"\text{pound sign}",
     "euro": r"\text{euro sign}", "cents": r"\text{cent}", "deg": r"^{\circ}", "bigcup": r"\cup",
@@ -101,6 +101,7 @@ _COUNTS = _words(
 # Words that stand for a symbol.
 WORDS = {
     "and": ",", "or": r"\lor", "pi": r"\pi", "infinity": r"\infty", "infty": r"\infty",
+    "inf": r"\infty",
     "percent": r"\%", "degrees": r"^{\circ}", "degree": r"^{\circ}", "theta": r"\theta",
     "e": "e", "i": "i",
     **{word: str(number) for number, word in enumerate(_COUNTS)},

@@ -7,7 +7,7 @@ from math import gcd
 
 from gatekeeper.maths import exact
 
-__all__ = ["same_name", "same_text", "same_time"]
+__all__ = ["same_name", "same_text", "same_time", "says_more"]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _LETTERS = re.compile(r"(\\angle|\\text\{[^{}]*\})?\s?([A-Za-z]{2,})")
@@ -15,6 +15,11 @@ _LETTERS = re.compile(r"(\\angle|\\text\{[^{}]*\})?\s?([A-Za-z]{2,})")
 _NAME = re.compile(
     r"[A-Z]{3,}|(?=.*[IVX])[IVXLCDM]{2}|[A-Z][a-z]{2}|[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]"
 )
+_SEGMENT = re.compile(r"\\overline\{([A-Z]{2})\}|\|([A-Z]{2})\||([A-Z]{2})")
+_CHANGING = re.compile(
+    r"\b(?:not?|non|neither|nor|never|none|or|and|but|except|unless|maybe|perhaps|possibly|if|t)\b"
+)
+_SECOND = re.compile(r"[,;&]")
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 _TIME = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
 _HALF_DAY = 12 * 60  # minutes
@@ -31,6 +36,19 @@ def same_text(gold: str, answer: str) -> bool | None:
     return _words(wanted[1] if wanted else gold) == _words(given[1] if given else answer)
 
 
+def says_more(gold: str, answer: str) -> bool:
+    """Whether the answer has all words of the reference in a row, and others that deny none."""
+    wanted, given = (_words(text.replace(r"\text", "")) for text in (gold, answer))
+    if not any(len(word) > 1 for word in wanted) or _SECOND.search(answer):
+        return False
+    size = len(wanted)
+    return any(
+        given[i : i + size] == wanted
+        and not _CHANGING.search(" ".join(given[:i] + given[i + size :]))
+        for i in range(len(given) - size + 1)
+    )
+
+
 def _words(text: str) -> list[str]:
     words = re.findall(r"[^\W_]+|[<>/]", text.lower())
     articles = [word in _FILLER_WORDS for word in words[:-1]] + [False]  # but player A
@@ -43,6 +61,10 @@ def same_name(gold: str, answer: str) -> bool | None:
 
     An angle may be read from either side.
     """
+    segment, its = _SEGMENT.fullmatch(gold), _SEGMENT.fullmatch(answer)
+    if segment and its and not (segment[3] and its[3]):  # AB, its length and \overline{AB}
+        ends, other = (match[1] or match[2] or match[3] for match in (segment, its))
+        return other in (ends, ends[::-1])
     wanted, given = _LETTERS.fullmatch(gold), _LETTERS.fullmatch(answer)
     if wanted is None or given is None or wanted[1] != given[1]:
         return None
