@@ -73,10 +73,11 @@ class AnswerComparer:
         if choice is not None:
             self._scalar.used("choice")
             return choice
-        if (modulus := _MODULUS.search(answer)) and not _MODULUS.search(gold):
+        modulus = _MODULUS.search(answer) if "mod" in answer else None
+        if modulus and not _MODULUS.search(gold):
             return self._remainder(gold, answer[: modulus.start()], int(modulus[1]))
-        chosen, its = labelled(gold), labelled(answer)
-        if chosen and chosen[1]:  # (B) 5: by its letter or its value
+        if (chosen := labelled(gold)) and chosen[1]:  # (B) 5: by its letter or its value
+            its = labelled(answer)
             if its and its[0] != chosen[0]:
                 return False
             content = its[1] if its else answer

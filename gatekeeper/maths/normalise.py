@@ -47,7 +47,9 @@ def normalise(text: str) -> str | None:
     """
     if len(text) > MAX_LENGTH or "__" in text:
         return None
-    text = _FACTORIAL.sub("! =", repeat(_characters(text)))
+    text = repeat(_characters(text))
+    if "!=" in text:
+        text = _FACTORIAL.sub("! =", text)
     if r"\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
     text = join_commas(join_groups(text))

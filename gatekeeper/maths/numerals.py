@@ -46,6 +46,8 @@ _IN_WORDS = re.compile(  # "twenty-one", and the same where the speller has read
 
 def repeat(text: str) -> str:
     r"""0.1666... and 0.1\bar{6} as 0.1\overline{6}."""
+    if "." not in text:
+        return text
     for pattern, replacement in _PERIODS:
         text = pattern.sub(replacement, text)
     return _CONTINUED.sub(_continue, _BARRED.sub(r"\1\\overline{\2}", text))
@@ -86,7 +88,7 @@ def scientific(text: str) -> str:
 
 def in_words(text: str) -> str:
     """A canonical answer that is a number in words, in digits; any other answer as it is."""
-    if not _IN_WORDS.fullmatch(text):
+    if r"\text{" not in text or not _IN_WORDS.fullmatch(text):
         return text
     words = re.findall(r"\d|[a-z]+", text.replace(r"\text", ""))
     if words[0] in ("minus", "negative"):

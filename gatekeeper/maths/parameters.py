@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gatekeeper.maths import exact
+
 __all__ = ["align", "letters", "rename", "without_constant"]
 
 _INTEGER = (
@@ -43,6 +45,8 @@ def align(gold: str, answer: str) -> tuple[str, str, bool]:
     """
     gold, declared = _without_declaration(gold)
     answer, also = _without_declaration(answer)
+    if exact.value(gold) is not None:
+        return gold, answer, True
     if "c_{" in gold and "C_{" in answer and "C_{" not in gold and "c_{" not in answer:
         answer = answer.replace("C_{", "c_{")
     mine, its = letters(gold), letters(answer)
@@ -73,7 +77,7 @@ def without_constant(text: str) -> str | None:
 
 def _without_declaration(text: str) -> tuple[str, str]:
     """The text without "k is an integer" at its end, and k; a range keeps it, as a condition."""
-    for pattern in _DECLARED:
+    for pattern in _DECLARED if "integer" in text or r"\in" in text else ():
         if (declared := pattern.search(text)) and not _RELATION.search(text):
             return text[: declared.start()], declared[1]
     return text, ""

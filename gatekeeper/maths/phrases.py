@@ -17,52 +17,63 @@ _NO_NEGATION = (
     r"|opposite|negative|square|cube|root|factorial|multiple)\b)"
 )
 
-_REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
-    (re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])"), "-"),
+# A literal part, without which the pattern is not tried; the pattern; its replacement.
+_REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
+    (r"\text{", re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])"), "-"),
     (  # 1010 (base 2), 1010_{base two}
+        "base",
         re.compile(r"(?<=[0-9A-Za-z)}])(?:_\{|\()?\\text\{(?:in )?base ?([a-z]*)\}(\d*)[})]?"),
         lambda m: f"_{{{WORDS.get(m[1], m[1]) or m[2]}}}",
     ),
-    (re.compile(r"(?<![A-Za-z\\])C\((\d+|n),(\d+|[kr])\)"), r"\\binom{\1}{\2}"),
-    (re.compile(r"(?<![A-Za-z\\])C_\{(\d+|n)\}\^\{(\d+|[kr])\}"), r"\\binom{\1}{\2}"),
-    (re.compile(r"(?<![\w}.])(\d+)C(\d+)(?![\w(])"), r"\\binom{\1}{\2}"),
+    ("C(", re.compile(r"(?<![A-Za-z\\])C\((\d+|n),(\d+|[kr])\)"), r"\\binom{\1}{\2}"),
+    ("C_", re.compile(r"(?<![A-Za-z\\])C_\{(\d+|n)\}\^\{(\d+|[kr])\}"), r"\\binom{\1}{\2}"),
+    ("C", re.compile(r"(?<![\w}.])(\d+)C(\d+)(?![\w(])"), r"\\binom{\1}{\2}"),
     (  # arrangements of 2 of 5
+        "_{",
         re.compile(
             r"(?<![\w})])(?:[_^]\{(\d{1,3})\}P_\{(\d{1,3})\}|[AP]_\{(\d{1,3})\}\^\{(\d{1,3})\})"
         ),
         lambda m: arrangements(m[1] or m[3], m[2] or m[4]) or m[0],
     ),
     (
+        "}C_",
         re.compile(r"(?:(?<![\w})])|(?<=\\cdot))[_^]\{(\d+|n)\}C_\{(\d+|[kr])\}"),  # 5 over 2
         r"\\binom{\1}{\2}",
     ),
     (
+        "/",
         re.compile(r"(?<=[\d}])(?:\\text\{([ckm]m|ft|mi)\}/(s|h|hr|min)|m/s)(?![A-Za-z])"),
         lambda m: rf"\text{{{m[1] or 'm'}/{m[2] or 's'}}}",
     ),
     (  # 30^o, and 22 degrees 30 minutes
+        "^{",
         re.compile(r"(?<=\d)\^\{(?:o|\\text\{(?:o|deg)\})\}(?![A-Za-z(])"),
         r"^{\\circ}",
     ),
     (
+        "'",
         re.compile(r"(?<![\d.])(\d{1,9})\^\{\\circ\}(\d\d?)'(?:(\d\d?)'')?\Z"),
         lambda m: (
             rf"\frac{{{int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)}}}{{3600}}^{{\circ}}"
         ),
     ),
     (  # 10 \mu\text{m}
+        r"\mu",
         re.compile(r"(?<=[\d})])\\mu(?:\\text\{([a-z]+)\}| ([msgl]))\Z"),
         lambda m: rf"\text{{micro{m[1] or m[2]}}}",
     ),
     (
+        r"\Omega",
         re.compile(r"(?<=[\d})])(?:\\text\{(k|mega)\}|([kM]))?\\Omega\Z"),
         lambda m: rf"\text{{{'mega' if m[2] == 'M' else m[1] or m[2] or ''}ohm}}",
     ),
-    (re.compile(r"\A(?:US|\\text\{us\})(?=\\\$)|\\text\{(?=\\text\{pound)"), ""),  # US$5
-    (re.compile(r"\ARs\.?\s?(?=\d)"), r"\\text{rs}"),
-    (re.compile(r"(?<=[)\]])(?:U|\\text\{u\})(?=[(\[])"), r"\\cup"),
-    (re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)"), r"\\setminus"),  # R - {0}
+    (r"\$", re.compile(r"\A(?:US|\\text\{us\})(?=\\\$)"), ""),  # US$5
+    (r"{\text{", re.compile(r"\\text\{(?=\\text\{pound)"), ""),
+    ("Rs", re.compile(r"\ARs\.?\s?(?=\d)"), r"\\text{rs}"),
+    (",", re.compile(r"(?<=[)\]])(?:U|\\text\{u\})(?=[(\[])"), r"\\cup"),
+    (r"\mathbb", re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)"), r"\\setminus"),  # R - {0}
     (  # f(x)=x for all x
+        "for",
         re.compile(
             r"(?<=[\w)}]),?(?:\\text\{for (?:all|every|any)(?: real)?\}|\\forall\s?)"
             r"[a-z](?:\\in\s?\\mathbb\{R\})?\Z"
@@ -70,6 +81,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
         "",
     ),
     (  # about 5, the answer is 5
+        "",
         re.compile(
             r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
             r"|a total of|in|(?:in )?(?:the )?year|the number)\})+\s?(?=[\d\\-])"
@@ -77,25 +89,33 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
         "",
     ),
     (  # the answer is (1, 2), the number of ways is 5
+        r"\text{",
         re.compile(
             r"\A\\text\{(?:(?:the )?(?:final |correct )?(?:answer|result)(?: is)?"
             rf"|{_NO_NEGATION}[a-z' -]* (?:is|are|equals))\}}[:=]?\s?(?=.)"
         ),
         "",
     ),
-    (re.compile(r"\A\\text\{[a-z][a-z ]+: (?=[^}:]+\}\Z)"), r"\\text{"),  # domain: all reals
+    (
+        r"\text{",
+        re.compile(r"\A\\text\{[a-z][a-z ]+: (?=[^}:]+\}\Z)"),
+        r"\\text{",
+    ),  # domain: all reals
     (  # the answer is east
+        r"\text{",
         re.compile(r"\A\\text\{(?:the )?(?:final |correct )?answer(?: is|:)+ (?=[^}])"),
         r"\\text{",
     ),
-    (re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
-    (re.compile(r"(?<=\d)\\text\{x\}(?=\d)"), r"\\cdot"),
-    (re.compile(r"\A\\text\{(?:the )?(?:limit )?does not exist\}\Z"), r"\\text{dne}"),
+    ("to", re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
+    (r"\text{x}", re.compile(r"(?<=\d)\\text\{x\}(?=\d)"), r"\\cdot"),
+    ("not exist", re.compile(r"\A\\text\{(?:the )?(?:limit )?does not exist\}\Z"), r"\\text{dne}"),
     (
+        "real number",
         re.compile(r"\A(?:\\text\{any|[a-z]\\text\{(?:is|can be) (?:any|all)) real numbers?\}\Z"),
         r"\\mathbb{R}",
     ),
     (
+        "real number",
         re.compile(
             r"\A(?:[a-z]\\in\s?)?\\text\{(?:the )?(?:set of )?all real numbers"
             r"(?:,)? (?:except|but|other than)(?: for)?\}(-?[\d][^,A-Za-z]*)\Z"
@@ -103,6 +123,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], Replacement], ...] = (
         r"\\mathbb{R}\\setminus\\{\1\\}",
     ),
     (  # 17th, but not 2th
+        "",
         re.compile(
             r"\A(\d*(?:(?<!1)(?:1(?=st)|2(?=nd)|3(?=rd))|(?:1\d|[04-9])(?=th)))[snrt][tdh]\Z"
         ),
@@ -119,6 +140,7 @@ def arrangements(n: str, k: str) -> str | None:
 
 def in_symbols(text: str) -> str:
     """The text with each phrase in its usual symbols."""
-    for pattern, replacement in _REWRITES:
-        text = pattern.sub(replacement, text)
+    for literal, pattern, replacement in _REWRITES:
+        if literal in text:
+            text = pattern.sub(replacement, text)
     return text

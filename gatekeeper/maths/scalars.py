@@ -62,7 +62,7 @@ class ScalarComparer:
                 if exact.value(y) == 0 and exact.value(left) is None:
                     self.used("structure")
                     return False
-        if exact.value(x) is not None:
+        if "-" in y and exact.value(x) is not None:
             y = _SMALL.sub(r"\1\\cdot10^{-\2}", y)
         body, its = without_constant(x), without_constant(y)
         if body and its:
@@ -114,7 +114,8 @@ class ScalarComparer:
         if verdict and unit_y == units.PERCENT and unit_x is None:
             number = abs(exact.value(x) or Fraction(0))
             return None if 0 < number < 1 else True  # 0.75% beside 0.75, of a hundred or of one
-        if verdict is not True and not unit_y and exact.value(x) is not None:
+        is_one_number = exact.value(x) is not None and exact.value(y) is None
+        if is_one_number and verdict is not True and not unit_y:
             value, unit = units.in_letters(y)  # 12 N beside 12, of newtons or times a variable
             if unit and self._values(x, value):
                 return None

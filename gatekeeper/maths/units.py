@@ -162,7 +162,7 @@ def is_sum(text: str) -> bool:
 
 def without(unit: Unit | None, text: str) -> Quantity:
     """`split` of a text whose last letters stand, as if for variables, for a unit of this kind."""
-    value, found = in_letters(text)
+    value, found = in_letters(text) if unit else (text, None)
     alike = found and unit and unit.dimension == found.dimension
     return (value, found) if alike else (text, None)
 
