@@ -38,6 +38,7 @@ _MODULES = (
     "signatures",
     "handles",
     "kinds",
+    "private",
     "guard",
     "standins",
     "forwarders",

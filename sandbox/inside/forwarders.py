@@ -160,7 +160,7 @@ def _get(self: Any, owner: Any, kind: Any = None) -> Any:
 
 def _described(name: str) -> Callable[..., Any]:
     def ask_descriptor(self: Any, owner: Any, *arguments: Any) -> Any:
-        inner(self).peer.guard.described.add(id(owner))  # which is handed over, and so never ends
+        inner(self).peer.guard.described[id(owner)] = owner
         return given(self, ask(self, f"descriptor_{name}", owner, *arguments))
 
     return ask_descriptor

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.kinds import is_stand_in
+from gatekeeper.sandbox.inside.operations import WRITES, is_private
+from gatekeeper.sandbox.inside.private import only_read
 
 __all__ = ["EXCUSED", "RAISED", "Guard", "RefusedError", "is_failure", "parts"]
 
@@ -20,8 +23,9 @@ _TEXTS = {
     "repr": ("__repr__",),
     "format": ("__format__", "__str__", "__repr__"),
 }
-
-
+# Operations that write beside these methods of a class, which may refuse it.
+_BESIDE = {"own": "__setattr__", "disown": "__delattr__"}
+_PLAIN_WRITES = (object.__setattr__, object.__delattr__)
 _LOCKS = ("Lock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier")
 _QUEUES = ("Queue", "LifoQueue", "PriorityQueue")
 # A logger of the tests may be used, but not silenced: its handlers may be what the tests look at.
@@ -90,9 +94,9 @@ class Guard:
         self.helpers: set[str] = set()  # functions of the tests that assert
         # Names and lines of coroutines of the tests that assert something at their end.
         self.concluding: set[tuple[str, int]] = set()
-        # Ids of objects on which a descriptor of the candidate's works; it may keep what it needs
-        # in private attributes of these, until the tests give them other values.
-        self.described: set[int] = set()
+        self.programs: Sequence[str] = ()  # of the tests
+        # Objects, by id, on which a descriptor of the candidate's works; and what they got by it.
+        self.described: dict[int, Any] = {}
         self._attached: dict[tuple[int, str], Any] = {}
         self.asserting: frozenset[int] = frozenset()  # lines of the running test that assert
 
@@ -100,15 +104,13 @@ class Guard:
         """Raises RefusedError if the candidate must not do this."""
         if operation in _TEXTS and not self._shows(target, _TEXTS[operation]):
             raise RefusedError(f"the text of the tests' {type(target).__name__} is not accessible")
-        if operation not in ("get", "set", "delete", "own", "disown"):
+        if operation != "get" and operation not in WRITES:
             return
         name = arguments[0]
         if type(name) is not str or not self._allows(operation, target, name):
             raise RefusedError(
                 f"{name!r:.80} of the tests' {type(target).__name__} is not accessible"
             )
-        if operation in ("set", "own") and name.startswith("_"):
-            self._attached[id(target), name] = arguments[1]
 
     def _shows(self, target: Any, names: tuple[str, ...]) -> bool:
         """Whether the text of an object comes from code of the tests.
@@ -130,8 +132,8 @@ class Guard:
         own = kind.__module__ == self._module
         if name == "__dict__" and operation == "get" and own and kind is type(target):
             return True  # `attributes`, as `vars`, `dir` and `getattr` show it
-        if name.startswith("_"):
-            return own and kind is type(target) and self._attaches(operation, target, name)
+        if name.startswith("_"):  # see `attaches`
+            return operation != "get" and is_private(name) and own and kind is type(target)
         if isinstance(target, types.GeneratorType | types.AsyncGeneratorType):
             return operation == "get" and name in self._GENERATOR
         if any(b.__module__ == "unittest.mock" and name in vars(b) for b in kind.__mro__[1:]):
@@ -150,30 +152,36 @@ class Guard:
         does = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
         if is_stand_in(does):  # a descriptor of the candidate's
             return True
+        if operation in _BESIDE and getattr(kind, _BESIDE[operation]) not in _PLAIN_WRITES:
+            return False  # as a frozen dataclass refuses it
         descriptor = hasattr(type(does), "__get__")
         if descriptor and not isinstance(does, types.MemberDescriptorType):
             return False
         return not callable(getattr(target, name, None))
 
     def attributes(self, target: Any) -> dict[str, Any]:
-        """What the candidate sees of an object's attributes: no private ones of the tests."""
-        return {
-            name: value
-            for name, value in vars(target).items()
-            if not name.startswith("_") or self._has_attached(target, name)
-        }
+        """What the candidate sees of an object's attributes: no private ones."""
+        return {name: value for name, value in vars(target).items() if not name.startswith("_")}
 
-    def _attaches(self, operation: str, target: Any, name: str) -> bool:
-        """Whether a descriptor of the candidate's gives an object a private attribute, or has."""
-        if operation in ("set", "own") and id(target) in self.described and name[:2] != "__":
-            held = (target, *type(target).__mro__)
-            if not any(name in getattr(holder, "__dict__", ()) for holder in held):
-                return True
-        return self._has_attached(target, name)
+    def attaches(self, operation: str, target: Any, name: str, *value: Any) -> bool:
+        """Whether an object has the private attribute that the candidate writes.
 
-    def _has_attached(self, target: Any, name: str) -> bool:
-        held, unknown = getattr(target, "__dict__", {}), object()
-        return held.get(name) is self._attached.get((id(target), name), unknown)
+        The candidate keeps it (`handles.py`). The object has it, too, where its class has a
+        descriptor of the candidate's, and the tests read it without making it themselves.
+        """
+        at = id(target), name
+        held = getattr(target, "__dict__", {})
+        if not (name in held and at in self._attached and held[name] is self._attached[at]):
+            made = operation in ("set", "own") and name in self._read and at[0] in self.described
+            if not made or hasattr(target, name):
+                return False
+        if value:
+            self._attached[at] = value[0]
+        return True
+
+    @functools.cached_property
+    def _read(self) -> frozenset[str]:
+        return only_read(self.programs)
 
     def swallows(self, error: BaseException | None, trace: types.TracebackType | None) -> bool:
         """Whether a candidate's context manager may swallow an error: any but an assertion's."""

@@ -11,7 +11,7 @@ import functools
 import socket
 import types
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from gatekeeper.sandbox.inside import facts, signatures, surroundings
@@ -22,6 +22,7 @@ from gatekeeper.sandbox.inside.operations import (
     ORDERINGS,
     UNARY,
     importable,
+    is_private,
     update,
 )
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
@@ -54,6 +55,7 @@ class CandidatePeer(Peer):
         self._described: dict[int, None] = {}  # numbers of the classes that the tests know
         self._lent: deque[Any] = deque(maxlen=LOANS)  # the last loans
         self._lendings = 0
+        self.private: dict[int, dict[str, Any]] = {}  # attributes, by the numbers of their objects
 
     def _stand_in(self, number: int, description: Any) -> Any:
         name, about, *more = description
@@ -159,8 +161,8 @@ class CandidatePeer(Peer):
         return surroundings.applied(around) if around else super()._surrounded(around)
 
 
-def _inner(handle: Any) -> tuple[Peer, int]:
-    found: tuple[Peer, int] = object.__getattribute__(handle, "_inner")
+def _inner(handle: Any) -> tuple[Any, int]:
+    found: tuple[Any, int] = object.__getattribute__(handle, "__gatekeeper__")
     return found
 
 
@@ -191,20 +193,23 @@ def _function(handle: Any, name: str, qualified: str, doc: Any, found: Any, awai
 class Handle:
     """Stands for an object of the tests."""
 
-    __slots__ = ("__weakref__", "_inner")
+    __slots__ = ("__gatekeeper__", "__weakref__")
 
     def __init__(self, peer: Peer, number: int) -> None:
-        object.__setattr__(self, "_inner", (peer, number))
+        object.__setattr__(self, "__gatekeeper__", (peer, number))
 
     def __getattr__(self, name: str) -> Any:
+        private = _private(self)
+        if name in private:
+            return private[name]
         found = _ask(self, "get", name)
-        return _Attributes(self, found) if name == "__dict__" else found
+        return _Attributes(self, {**found, **private}) if name == "__dict__" else found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _ask(self, "set", name, value)
+        _write(self, "set", name, value)
 
     def __delattr__(self, name: str) -> None:
-        _ask(self, "delete", name)
+        _delete(self, "delete", name)
 
     def __instancecheck__(self, item: object) -> bool:
         # Only objects of the tests are instances of their classes.
@@ -223,26 +228,51 @@ class Handle:
         return _ask(self, "dir")
 
 
+def _private(handle: Any) -> dict[str, Any]:
+    """The private attributes that the candidate keeps on an object, which stay on this side.
+
+    So the tests cannot take them for their own, nor the candidate the tests' for its own.
+    """
+    peer, number = _inner(handle)
+    found: dict[str, Any] = peer.private.get(number, {})
+    return found
+
+
+def _write(handle: Any, operation: str, name: str, value: Any) -> None:
+    _ask(handle, operation, name, value)
+    if is_private(name):
+        peer, number = _inner(handle)
+        peer.private.setdefault(number, {})[name] = value
+
+
+def _delete(handle: Any, operation: str, name: str) -> None:
+    if is_private(name) and name not in _private(handle):
+        raise AttributeError(name)
+    _ask(handle, operation, name)
+    _private(handle).pop(name, None)
+
+
 class _Attributes(dict[str, Any]):
     """The attributes of an object of the tests, as `vars` shows them; it gets what is added."""
+
+    pop, popitem, clear = MutableMapping.pop, MutableMapping.popitem, MutableMapping.clear
+    setdefault, update = MutableMapping.setdefault, MutableMapping.update
 
     def __init__(self, handle: Any, found: dict[str, Any]) -> None:
         super().__init__(found)
         self._handle = handle
 
     def __setitem__(self, name: str, value: Any) -> None:
-        _ask(self._handle, "own", name, value)
+        _write(self._handle, "own", name, value)
         super().__setitem__(name, value)
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
-        _ask(self._handle, "disown", name)
+        _delete(self._handle, "disown", name)
 
-    def pop(self, name: str, *default: Any) -> Any:
-        found = super().pop(name, *default)
-        with contextlib.suppress(KeyError):
-            _ask(self._handle, "disown", name)
-        return found
+    def __ior__(self, more: Any) -> Any:  # type: ignore[misc]
+        self.update(more)
+        return self
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)

@@ -211,7 +211,8 @@ def judge(
     facts = json.loads(reading)
     where, test = "in the code", ""
     guard = Guard(facts["module_name"])
-    text = "\n".join((setup, *tests))
+    guard.programs = (setup, *tests)
+    text = "\n".join(guard.programs)
     peer = JudgePeer(connection, guard=guard, observer=Observer(text))
     count = counting.Count()
 

@@ -22,7 +22,9 @@ __all__ = [
     "OPERATIONS",
     "ORDERINGS",
     "UNARY",
+    "WRITES",
     "importable",
+    "is_private",
     "special",
     "update",
 ]
@@ -36,6 +38,7 @@ INPLACE = tuple(f"i{name}" for name in (*BINARY, "lshift", "rshift", "and", "or"
 BITWISE = ("lshift", "rshift", "and", "or", "xor")
 ORDERINGS = ("lt", "le", "gt", "ge")
 UNARY = ("neg", "pos", "invert", "abs")
+WRITES = ("set", "delete", "own", "disown")  # of attributes
 CONVERSIONS: dict[str, Callable[..., Any]] = {
     "bool": bool,
     "int": int,
@@ -54,6 +57,10 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "bytes": bytes,
     "fspath": os.fspath,
 }
+
+
+def is_private(name: object) -> bool:
+    return type(name) is str and name[:1] == "_" != name[1:2]
 
 
 def special(target: Any, name: str) -> Any:

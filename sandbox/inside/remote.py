@@ -14,7 +14,14 @@ from gatekeeper.sandbox.inside import facts
 from gatekeeper.sandbox.inside.classes import candidate_class, instance, library_class
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, Guard, RefusedError, is_failure, parts
 from gatekeeper.sandbox.inside.kinds import Inner, RemoteClass, inner, is_stand_in, kind_of, lasting
-from gatekeeper.sandbox.inside.operations import BUILTIN_TYPES, MUTABLE, OPERATIONS, update
+from gatekeeper.sandbox.inside.operations import (
+    BUILTIN_TYPES,
+    MUTABLE,
+    OPERATIONS,
+    WRITES,
+    is_private,
+    update,
+)
 from gatekeeper.sandbox.inside.peer import LOANS, Peer
 from gatekeeper.sandbox.inside.references import EXCEPTION, original, reference
 from gatekeeper.sandbox.inside.standins import Value
@@ -225,6 +232,9 @@ class JudgePeer(Peer):
         self.guard.check(operation, target, arguments)
         if operation == "get" and arguments[0] == "__dict__":
             return self.guard.attributes(target)
+        kept = operation in WRITES and is_private(arguments[0])
+        if kept and not self.guard.attaches(operation, target, *arguments):
+            return None
         return operations[operation](target, *arguments, **keywords)
 
     def _borrow(self, number: int, value: Any) -> Any:

@@ -189,7 +189,7 @@ def test_candidates_reach_nothing_else() -> None:
 
 def ask(handle: Handle, operation: str, *arguments: Any) -> Any:
     """Any question, as a program that speaks the protocol can put it."""
-    peer = object.__getattribute__(handle, "_inner")[0]
+    peer = object.__getattribute__(handle, "__gatekeeper__")[0]
     return handle_of(peer, peer.ask(operation, handle, *arguments))
 
 
@@ -211,7 +211,7 @@ def test_candidates_change_nothing_that_does() -> None:
 def test_candidates_call_nothing_that_was_not_handed_out() -> None:
     with two_peers(Thing()) as (handle,):
         for target in (5, "text", None, [1], int, print, Thing):
-            peer = object.__getattribute__(handle, "_inner")[0]
+            peer = object.__getattribute__(handle, "__gatekeeper__")[0]
             for operation, arguments in (
                 ("get", ("real",)),
                 ("call", ()),

@@ -172,3 +172,105 @@ DESCRIPTORS.append(
         test="from solution import shown\n\nclass Item:\n    def __init__(self):\n        self.name, self.sizes = 'a', [1]\n\ndef test_shown():\n    assert shown(Item()) == {'name': 'a', 'sizes': [1]} and type(shown(Item())) is dict\n",
     )
 )
+
+# --- attributes that the tests may make themselves, and the candidate plants before ---
+
+PLANTS = "class Area:\n    def __get__(self, item, owner=None):\n        %s\n        return 0\n"
+AREA = "class Area:\n    def __get__(self, item, owner=None):\n        return item.side ** 2\n"
+SHAPE = """
+from solution import Area
+
+class Shape:
+    area = Area()
+    def __init__(self, side):
+        self.side = side
+{known}
+def test_area():
+    shape = Shape(3)
+    got, Shape._side = shape.area, 3
+    assert got == {value}
+"""
+for name, plant, known, value in (
+    ("lazily", "item._known = 0", "if not hasattr(self, '_known'):\n            self._known = 9\n        return self._known", "shape.known()"),
+    ("lazily, by vars", "vars(item)['_known'] = 0", "return vars(self).setdefault('_known', 9)", "shape.known()"),
+    ("lazily, mangled", "item._Shape__known = 0", "if not hasattr(self, '_Shape__known'):\n            self.__known = 9\n        return self.__known", "shape.known()"),
+    ("lazily, by a name that is made", "item._known = 0", "key = '_' + 'known'\n        if not hasattr(self, key):\n            setattr(self, key, 9)\n        return getattr(self, key)", "shape.known()"),
+    ("with a default", "item._factor = 0", "return getattr(self, '_factor', 1) * 9", "shape.known()"),
+    ("in __getattr__", "item._known = 0", "return 9\n    def __getattr__(self, name):\n        return self.known()", "shape._known"),
+    ("in the class, later", "item._side = 0", "return self._side ** 2", "shape.known()"),
+):  # fmt: skip
+    known = f"    def known(self):\n        {known}\n"
+    forged(f"a private attribute that the tests make {name}", PLANTS % plant, AREA, SHAPE.format(known=known, value=value))  # fmt: skip
+for name, case in {
+    "a frozen dataclass": "@dataclass(frozen=True)\nclass Case:\n    x: int\n    y: int = 0\n",
+    "an object that refuses changes": "class Case:\n    y = 0\n    def __init__(self, *given):\n        vars(self).update(zip('xy', given))\n    def __setattr__(self, name, value):\n        raise TypeError(name)\n    __delattr__ = None\n",
+}.items():
+    for how in ("vars(case)['y'] = 0", "del vars(case)['y']"):
+        forged(
+            f"vars of {name}: {how}",
+            f"def f(case):\n    try:\n        {how}\n    except Exception:\n        pass\n    return 0\n",
+            "def f(case):\n    return case.x ** 2\n",
+            f"from dataclasses import dataclass\nfrom solution import f\n\n{case}\ndef test_f():\n    case = Case(3, 9)\n    assert f(case) == case.y\n",
+        )
+KEEPS = """
+class Kept:
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+    def __get__(self, item, owner=None):
+        return self if item is None else getattr(item, self.name)[-1]
+    def __set__(self, item, value):
+        if hasattr(item, self.name):
+            getattr(item, self.name).append(value)
+        else:
+            setattr(item, self.name, [value])
+    def all(self, item):
+        return list(getattr(item, self.name))
+class lazy:
+    def __init__(self, function):
+        self.function = function
+    def __get__(self, item, owner=None):
+        name = self.function.__name__
+        {keep}
+        return vars(item)[name]
+"""
+for name, keep in {
+    "setdefault": "item.__dict__.setdefault(name, self.function(item))",
+    "update": "vars(item).update({name: self.function(item)})",
+    "|=": "found = vars(item)\n        found |= {name: self.function(item)}",
+}.items():
+    DESCRIPTORS.append(
+        shape(
+            f"descriptor: what it keeps, with {name}",
+            KEEPS.replace("{keep}", keep),
+            test="""
+            from dataclasses import dataclass
+            from solution import Kept, lazy
+
+            class Slots:
+                __slots__ = ("_inner", "_other")
+                inner, other = Kept(), Kept()
+
+            @dataclass(frozen=True)
+            class Shape:
+                side: int
+                @lazy
+                def area(self):
+                    return self.side ** 2
+
+            class Item:
+                price = Kept()
+                def __repr__(self):
+                    return f"Item({self._price[-1]})"
+
+            def test_kept():
+                slots, item = Slots(), Item()
+                slots.inner, slots.other, slots.inner = 1, 2, 3
+                assert (slots.inner, slots.other, Slots.inner.all(slots)) == (3, 2, [1, 3])
+                shape = Shape(3)
+                assert shape.area == 9 == shape.area and vars(shape) == {"side": 3, "area": 9}
+                assert not hasattr(item, "_price") and "_price" not in vars(item)
+                item.price = 4
+                assert repr(item) == "Item(4)" and vars(item) == {"_price": [4]}
+            """,
+        )
+    )
