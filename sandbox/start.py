@@ -47,6 +47,7 @@ _MODULES = (
     "batching",
     "wrapped",
     "counting",
+    "state",
     "frameworks",
     "collect",
     "unseen",

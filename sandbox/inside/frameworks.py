@@ -38,10 +38,17 @@ class Skips:
 
     It may if it has asked the candidate something before, or if something has that ran before the
     tests. Else it tells nothing: `if sys.version_info < (3, 12): self.skipTest(…)`.
+
+    Parameters
+    ----------
+    asked
+        How often the candidate was asked something so far.
+    related
+        Whether what a test has asked may be why a later one skips itself.
     """
 
-    def __init__(self, asked: Callable[[], int]) -> None:
-        self._asked = asked
+    def __init__(self, asked: Callable[[], int], *, related: bool) -> None:
+        self._asked, self._related = asked, related
         self._before = self._mark = asked()
         self.names: list[str] = []  # tests that did
 
@@ -51,7 +58,12 @@ class Skips:
         self._mark = self._asked()
 
     def end(self) -> None:
-        """A test has ended: what it has asked is no cause for another to skip itself."""
+        """A test has ended."""
+        if not self._related:
+            self.forget()
+
+    def forget(self) -> None:
+        """What was asked since a test began is no cause for another to skip itself."""
         self._mark = self._asked()
 
     def note(self, name: str, *, alone: bool = False) -> None:
@@ -120,7 +132,7 @@ def run_pytest(names: dict[str, Any], skips: Skips) -> None:
             root = Module.from_parent(session, path=Path("/tests.py"))
             session.items = list(session.genitems(root))
             session.testscollected = len(session.items)
-            skips.end()  # pytest itself has looked at the candidate's objects
+            skips.forget()  # pytest itself has looked at the candidate's objects
             return True
 
         def pytest_runtest_logstart(self) -> None:

@@ -6,6 +6,7 @@ from attacks.answers import ANSWERS
 from attacks.asserting import ASSERTING
 from attacks.beside import BESIDE
 from attacks.buffers import BUFFERS
+from attacks.carried import CARRIED
 from attacks.cases import CASES
 from attacks.channel import CHANNEL
 from attacks.claims import CLAIMS
@@ -36,5 +37,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
-    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES, *FOURTH_FINDINGS, *DESCRIPTORS),
+    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES, *FOURTH_FINDINGS, *DESCRIPTORS, *CARRIED),
 )
