@@ -28,7 +28,7 @@ from typing import Any
 from gatekeeper.sandbox.inside import batching, collect, counting
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.kinds import RemoteClass, is_stand_in, kind_of
-from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.nodes import in_classes, walk
 from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.surroundings import Observer
@@ -97,6 +97,24 @@ class _Names(dict[str, Any]):
         # That a candidate does not define it is an answer.
         self.peer.answered += name in self._reading["theirs"]
         return False
+
+    @contextlib.contextmanager
+    def bound(self, names: Collection[str]) -> Iterator[None]:
+        """Bind names of the candidate's that the bodies of classes use: there Python asks no dict.
+
+        Values that are no stand-ins only meanwhile, as they may change.
+        """
+        values: dict[str, Any] = {}
+        for name in names:
+            if name in self._bound and not dict.__contains__(self, name):
+                with contextlib.suppress(AttributeError, KeyError):  # Python finds its own
+                    values[name] = self[name] = self[name]
+        try:
+            yield
+        finally:
+            for name, value in values.items():
+                if not is_stand_in(value) and self.get(name) is value:
+                    del self[name]
 
     def find(self, name: str) -> Any:
         """The candidate's object of that name; Python's own if it is from one of `_TAME`.
@@ -342,6 +360,7 @@ class _Program:
                 if isinstance(node, ast.AsyncFunctionDef) and counting.concludes(node):
                     first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
                     guard.concluding.add((node.name, first))
+        self._in_classes = frozenset(in_classes(self.nodes))
         self._asserting = frozenset(_asserting(self.nodes, guard.helpers))
         counting.counted(self.nodes, theirs)
         batching.batched(self.nodes)
@@ -352,7 +371,8 @@ class _Program:
 
     def run(self, names: _Names, guard: Guard) -> None:
         guard.asserting = self._asserting
-        exec(self._code, names)
+        with names.bound(self._in_classes):
+            exec(self._code, names)
 
 
 def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[int]:

@@ -6,8 +6,9 @@ Every test is walked more than once, each time by a new process without caches.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
-__all__ = ["children", "walk"]
+__all__ = ["children", "in_classes", "walk"]
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -28,3 +29,20 @@ def walk(root: ast.AST) -> list[ast.AST]:
     for node in found:  # the list grows during the loop
         found += children(node)
     return found
+
+
+def in_classes(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Names that the bodies of classes use themselves, not in the functions within."""
+    todo: list[ast.AST] = [
+        part for node in nodes if isinstance(node, ast.ClassDef) for part in node.body
+    ]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name):
+            yield node.id
+        inside: list[ast.AST] = []
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inside = [*node.body]
+        elif isinstance(node, ast.Lambda):
+            inside = [node.body]
+        todo += [part for part in children(node) if part not in inside]

@@ -274,3 +274,26 @@ for name, keep in {
             """,
         )
     )
+BODY = """
+class Item:
+    price = Positive()
+    if LIMIT > 3:
+        limit, three = LIMIT, sum([1, 2])
+    @twice
+    def total(self):
+        return self.price
+
+def test_item():
+    class Other(Item):
+        count = Positive()
+    item = Other()
+    item.price = item.count = 4
+    assert (item.price, item.count, item.total(), item.limit, item.three) == (4, 4, 8, 9, 3)
+"""
+for name, ahead in {"an import of all": "from solution import *\n", "no import": ""}.items():
+    forged(
+        f"in a class, by {name}",
+        "class Positive:\n    pass\ndef twice(f):\n    return f\nLIMIT = 9\n",
+        "class Positive:\n    def __set_name__(self, owner, name):\n        self.name = '_' + name\n    def __get__(self, item, owner=None):\n        return getattr(item, self.name)\n    def __set__(self, item, value):\n        setattr(item, self.name, value)\ndef twice(f):\n    return lambda self: 2 * f(self)\nLIMIT = 9\n",
+        ahead + BODY,
+    )
