@@ -41,9 +41,7 @@ def _leaves(function: ast.FunctionDef | ast.AsyncFunctionDef, lasting: Collectio
     for node in inside:
         stores = isinstance(getattr(node, "ctx", None), ast.Store)
         if isinstance(node, ast.Attribute) and stores:
-            base = (
-                node.value
-            )  # `item.price = 3` stays in the test, `type(self).got = f(3)` does not
+            base = node.value  # `item.price = 3` stays in the test, `type(self).got = …` does not
             if isinstance(base, ast.Name):
                 left = base.id not in local
             else:
