@@ -33,6 +33,7 @@ import _queue
 import _thread
 import contextlib
 import socket
+from select import select
 from typing import Any
 
 from gatekeeper.sandbox.inside import places as placed
@@ -49,6 +50,7 @@ _NOTHING: contextlib.nullcontext[list[Any]] = contextlib.nullcontext([])
 _SINGLE = frozenset({type(None), bool})  # of whose values there is only one
 _PARTED = frozenset({*MUTABLE, tuple})  # kinds of values that have parts
 _THREADS = 24  # so many get a conversation each, before one may have several
+_PATIENCE = 0.02  # seconds in which nothing comes, before the thread that reads has to answer
 _ALSO = object()  # in a box: the number of one more conversation
 LOANS = 32  # mutable values that the tests may still change
 
@@ -78,6 +80,7 @@ class Peer(References):
         self._passing: Any = _thread.RLock()  # a `__del__` may ask in between
         self._reader = self._threads = 0
         self._idle: set[int] = set()  # conversations of threads that have nothing to answer
+        self._unanswered: list[int] = []  # conversations that wait for such a thread
         self._asked = self._questions = 0  # how many questions were received, and sent
         self._open: dict[int, dict[int, Any]] = {}  # places of our open questions, by their numbers
         self.gone = False
@@ -277,6 +280,14 @@ class Peer(References):
                 box.put(None)
 
     def _pass_on(self) -> None:
+        stream = [self._connection]
+        while self._unanswered and not (self._received or select(stream, [], [], _PATIENCE)[0]):
+            with self._passing:
+                # Threads that wait for an answer will have nothing to do then, but need this one.
+                left = [] if self._open else self._unanswered[:1]
+                del self._unanswered[: len(left)]
+            for number in left:  # nothing moves: this one answers
+                self._answer_also(number)
         kind, (number, *message) = self._read_message()
         boxes: Any = self._boxes
         with self._passing:
@@ -285,16 +296,25 @@ class Peer(References):
                 boxes[number] = _queue.SimpleQueue()
             boxes[number].put((kind, message))
             self._idle.discard(number)
-            if known:
-                return
-            if self._threads >= _THREADS and self._idle:  # a thread of its own is not needed
-                boxes[self._idle.pop()].put((_ALSO, number))
+            if known or (self._threads >= _THREADS and self._give_to_idle(number)):
                 return
         try:
             _thread.start_new_thread(self._answer_in, (number,))
             self._threads += 1
-        except RuntimeError:  # no thread is left: this one answers
-            self._answer_also(number)
+        except RuntimeError:  # no thread is left
+            if not self._threads:
+                self._answer_also(number)
+                return
+            with self._passing:
+                if not self._give_to_idle(number):
+                    self._unanswered.append(number)
+
+    def _give_to_idle(self, number: int) -> bool:
+        """Let a thread that has nothing to do answer in a conversation, if there is one."""
+        if not self._idle:
+            return False
+        self._boxes[self._idle.pop()].put((_ALSO, number))  # type: ignore[index]
+        return True
 
     def _answer_in(self, number: int) -> None:
         """Answer in a conversation that the other side began, in a thread of its own."""
@@ -305,6 +325,8 @@ class Peer(References):
                 with self._passing:
                     if boxes[number].empty():
                         self._idle.add(number)
+                        if self._unanswered:
+                            self._give_to_idle(self._unanswered.pop(0))
                 kind, message = boxes[number].get() or (b"", 0)
                 if kind == b"Q":
                     self._answer(message)

@@ -5,6 +5,7 @@ One end of the conversation is real, the other is the candidate's: handles, or b
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import json
 import socket
@@ -225,27 +226,76 @@ def test_candidates_call_nothing_that_was_not_handed_out() -> None:
                 ask(handle, operation)  # type: ignore[arg-type]
 
 
-def test_a_busy_conversation_gets_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatekeeper.sandbox.inside.peer._THREADS", 1)
-    ours, theirs = socket.socketpair()
-    event = threading.Event()
+@contextlib.contextmanager
+def conversing() -> Iterator[tuple[JudgePeer, socket.socket, Callable[..., bytes]]]:
+    """The tests' peer, the candidate's socket, and a function that makes its questions."""
 
     def question(conversation: int, function: Callable[[], object]) -> bytes:
         called = head(b"t", 1) + reference(-tests.export(function), None)
         rest = b"".join(map(encode, (None, None, None)))
         return frame(b"Q", head(b"t", 6) + encode(conversation) + encode("call") + called + rest)
 
+    ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.settimeout(10)
         tests = JudgePeer(ours, guard=Guard(__name__))
         tests.converse()
+        yield tests, theirs, question
+        theirs.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_busy_conversation_gets_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gatekeeper.sandbox.inside.peer._THREADS", 1)
+    event = threading.Event()
+    with conversing() as (tests, theirs, question):
         theirs.sendall(question(1, event.is_set))
         assert theirs.recv(1 << 12)[:1] == b"A"
         while not tests._idle:  # its thread waits for one more question
             pass
         theirs.sendall(question(1, lambda: event.wait(20)) + question(3, event.set))
         assert theirs.recv(1 << 12)[:1] == b"A"
-        theirs.shutdown(socket.SHUT_RDWR)
+
+
+def kind_of_frame(stream: socket.socket) -> bytes:
+    start = stream.recv(5, socket.MSG_WAITALL)
+    stream.recv(int.from_bytes(start[1:], "little"), socket.MSG_WAITALL)
+    return start[:1]
+
+
+def test_with_no_thread_left_the_one_that_reads_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that waits for a lock must not keep its holder from an answer."""
+    lock, event = threading.Lock(), threading.Event()
+    start, allowed = _thread.start_new_thread, [None] * 2  # one that reads, one that answers
+
+    def limited(function: Any, arguments: Any) -> int:
+        if not allowed:
+            raise RuntimeError("can't start new thread")
+        allowed.pop()
+        return start(function, arguments)
+
+    def hold() -> None:
+        with lock:
+            tests.ask("dir", 1)
+
+    def wait() -> None:
+        with lock:
+            pass
+
+    monkeypatch.setattr(_thread, "start_new_thread", limited)
+    with conversing() as (tests, theirs, question):
+        theirs.sendall(question(1, hold))
+        assert kind_of_frame(theirs) == b"Q"
+        theirs.sendall(question(3, wait))
+        while not tests._unanswered:
+            pass
+        parts = [encode(1), encode([]), *[encode(None)] * 6]
+        theirs.sendall(frame(b"A", head(b"t", len(parts)) + b"".join(parts)))
+        for _ in range(2):
+            assert kind_of_frame(theirs) == b"A"
+        # Where nothing else moves, it answers itself.
+        theirs.sendall(question(1, lambda: event.wait(20)) + question(5, event.set))
+        for _ in range(2):
+            assert kind_of_frame(theirs) == b"A"
 
 
 def hostile(*replies: bytes) -> list[tuple[bytes, str]]:
