@@ -117,7 +117,10 @@ def render(program: Program, folder: Path) -> None:
     folder.mkdir()
     (folder / "solution.py").write_text(code, "utf-8", "surrogatepass")
     if not data:  # pytest's own shape
-        (folder / "module.txt").write_text(" ".join(_strangers(test)))
+        strangers = _strangers(test)
+        (folder / "module.txt").write_text(" ".join(strangers))
+        if not strangers:  # tests that name what the candidate defines without an import
+            test = f"from solution import *\n{test}"
     (folder / "task.json").write_text(json.dumps(data))
     (folder / f"test_{folder.name}.py").write_text(test, "utf-8", "surrogatepass")
 
