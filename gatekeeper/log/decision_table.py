@@ -68,7 +68,7 @@ class DecisionTable:
 class DecisionColumns:
     """A `DecisionTable` to which one can append.
 
-    Many decisions become columns together, in a third of the time of one by one.
+    Many decisions become columns together, which takes less time than one by one.
     """
 
     def __init__(self) -> None:

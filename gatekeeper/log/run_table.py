@@ -51,6 +51,8 @@ _VERDICT = {verdict: i for i, verdict in enumerate(Verdict)}
 class RunTable(DecisionTable):
     """A run, as read from its log: the decisions, and for each of them what followed.
 
+    Arrays have shape (N,), in the order of the decisions.
+
     Attributes
     ----------
     settings, ledger, fingerprint, health_changes, warmups

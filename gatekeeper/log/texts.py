@@ -35,7 +35,7 @@ class Texts(Sequence[str]):
             rest.clear()
 
     def pick(self, places: NDArray[np.intp]) -> list[str]:
-        """The texts at these places, at least 0; of many in a quarter of the time of one by one."""
+        """The texts at these places, at least 0; of many in less time than one by one."""
         pieces = [*self._pieces, "".join(self._rest)]
         rest = np.array([*accumulate(map(len, self._rest))], dtype=np.intc)
         ends = np.concatenate((self._ends, rest))
