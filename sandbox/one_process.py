@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gatekeeper.sandbox.inside.nodes import walk
+from gatekeeper.sandbox.inside.nodes import names_test, walk
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
 from gatekeeper.sandbox.usage import (
     ABOUT,
@@ -97,9 +97,7 @@ def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
     (The judge looks inside decorated functions.)
     """
     for node in nodes:
-        if isinstance(node, ast.ClassDef) and "Test" in " ".join(
-            [node.name, *map(ast.unparse, node.bases)]
-        ):
+        if isinstance(node, ast.ClassDef) and names_test(node):
             for decorator in node.decorator_list:
                 if theirs & {n.id for n in walk(decorator) if isinstance(n, ast.Name)}:
                     yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"

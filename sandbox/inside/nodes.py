@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-__all__ = ["children", "in_classes", "walk"]
+__all__ = ["children", "in_classes", "names_test", "walk"]
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -29,6 +29,11 @@ def walk(root: ast.AST) -> list[ast.AST]:
     for node in found:  # the list grows during the loop
         found += children(node)
     return found
+
+
+def names_test(kind: ast.ClassDef) -> bool:
+    """Whether a class is one of tests, by its name and those of its bases."""
+    return any("Test" in name for name in (kind.name, *map(ast.unparse, kind.bases)))
 
 
 def in_classes(nodes: Sequence[ast.AST]) -> Iterator[str]:

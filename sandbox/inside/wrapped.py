@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside.nodes import children, walk
+from gatekeeper.sandbox.inside.nodes import children, names_test, walk
 
 __all__ = ["derived", "mentions", "reachable", "wrapped"]
 
@@ -79,7 +79,6 @@ def _tests(nodes: Sequence[ast.AST]) -> list[Any]:
     In classes only of tests, and in those that others extend.
     """
     kinds = [node for node in nodes if isinstance(node, ast.ClassDef)]
-    shown = {kind.name: " ".join([kind.name, *map(ast.unparse, kind.bases)]) for kind in kinds}
     extended = {getattr(base, "id", "") for kind in kinds for base in kind.bases}
     found: list[Any] = []
     todo: list[ast.AST] = [node for node in nodes if isinstance(node, ast.Module)]
@@ -88,7 +87,7 @@ def _tests(nodes: Sequence[ast.AST]) -> list[Any]:
             if isinstance(node, FUNCTIONS):  # one within it is no test
                 found += [node] if _RUN.fullmatch(node.name.lower()) else []
             elif isinstance(node, ast.ClassDef):
-                todo += [node] if "Test" in shown[node.name] or node.name in extended else []
+                todo += [node] if node.name in extended or names_test(node) else []
             elif not isinstance(node, ast.expr):
                 todo.append(node)
     return found
