@@ -17,7 +17,6 @@ from gatekeeper.sandbox.inside.counting import as_written
 from gatekeeper.sandbox.inside.frameworks import Skips, finish, run_pytest, run_unittest
 from gatekeeper.sandbox.inside.kinds import is_stand_in
 from gatekeeper.sandbox.inside.nodes import walk
-from gatekeeper.sandbox.inside.state import leaves_state
 
 __all__ = ["check", "items", "wants_fixtures"]
 
@@ -54,7 +53,7 @@ def items(
         if name in dict.keys(names)
         if name in wanting or not _helps(names[name], assigned=is_assigned)
     }
-    skips = Skips(asked, related=leaves_state(nodes))
+    skips = Skips(asked, nodes)
     if tests and by_pytest:
         yield "pytest", functools.partial(run_pytest, {**names, **tests}, skips)
         return

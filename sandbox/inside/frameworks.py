@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
 import inspect
 import io
 import types
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from gatekeeper.sandbox.inside.state import leaves_state
 
 __all__ = ["Skips", "finish", "run_pytest", "run_unittest"]
 
@@ -43,12 +47,12 @@ class Skips:
     ----------
     asked
         How often the candidate was asked something so far.
-    related
-        Whether what a test has asked may be why a later one skips itself.
+    nodes
+        Of the program.
     """
 
-    def __init__(self, asked: Callable[[], int], *, related: bool) -> None:
-        self._asked, self._related = asked, related
+    def __init__(self, asked: Callable[[], int], nodes: Sequence[ast.AST]) -> None:
+        self._asked, self._nodes = asked, nodes
         self._before = self._mark = asked()
         self.names: list[str] = []  # tests that did
 
@@ -61,6 +65,11 @@ class Skips:
         """A test has ended."""
         if not self._related:
             self.forget()
+
+    @functools.cached_property
+    def _related(self) -> bool:
+        """Whether what a test has asked may be why a later one skips itself."""
+        return leaves_state(self._nodes)
 
     def forget(self) -> None:
         """What was asked since a test began is no cause for another to skip itself."""
