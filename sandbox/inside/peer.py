@@ -284,9 +284,9 @@ class Peer(References):
         while self._unanswered and not (self._received or select(stream, [], [], _PATIENCE)[0]):
             with self._passing:
                 # Threads that wait for an answer will have nothing to do then, but need this one.
-                left = [] if self._open else self._unanswered[:1]
-                del self._unanswered[: len(left)]
-            for number in left:  # nothing moves: this one answers
+                waits = self._open or not self._unanswered
+                number = None if waits else self._unanswered.pop(0)
+            if number is not None:  # nothing moves: this one answers
                 self._answer_also(number)
         kind, (number, *message) = self._read_message()
         boxes: Any = self._boxes

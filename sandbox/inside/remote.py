@@ -91,7 +91,7 @@ class JudgePeer(Peer):
         self._tasks = Tasks(self._note)
         # Lengths of objects, by their numbers; of those that an iteration leaves as they are.
         self._lengths: dict[int, int] = {}
-        self.lengths: dict[int, int] = {}
+        self.lasting_lengths: dict[int, int] = {}
         self._methods: dict[types.MethodType, types.MethodType] = {}
         self._borrowed: deque[tuple[int, Any, bytes]] = deque(maxlen=LOANS)
 
@@ -102,7 +102,7 @@ class JudgePeer(Peer):
         if operation not in _READS:
             self._lengths.clear()
             if operation != "next":
-                self.lengths.clear()
+                self.lasting_lengths.clear()
         found = super().ask(operation, *arguments, **keywords)
         # A constant may be the answer.
         self.answered += not (is_stand_in(found) and callable(found))
@@ -119,7 +119,7 @@ class JudgePeer(Peer):
         An iteration is more, but for what a function returned.
         """
         number = inner(item).number
-        known = self.lengths if lasting(item) else self._lengths
+        known = self.lasting_lengths if lasting(item) else self._lengths
         if self.waits or number not in known:
             known[number] = self.ask("len", item)
         return known[number]

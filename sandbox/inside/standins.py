@@ -239,7 +239,7 @@ def as_before(steps: Iterator[Any], known: Inner) -> Iterator[Any]:
     for item in steps:
         count += 1
         yield item
-    if (before := known.peer.lengths.setdefault(known.number, count)) != count:
+    if (before := known.peer.lasting_lengths.setdefault(known.number, count)) != count:
         raise TypeError(_DIFFERENT.format(before, count))
 
 
