@@ -1,4 +1,4 @@
-"""The order of the tests, and what every run prints."""
+"""The order of the tests, what every run prints, and the PostgreSQL server of a process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import signal
 from collections import Counter
 
 import pytest
+from postgres_fixture import postgres
+
+__all__ = ["postgres"]
 
 
 def pytest_configure() -> None:

@@ -1,14 +1,13 @@
-"""The PostgreSQL server of these tests, and a caller of a gateway before a scripted upstream."""
+"""A caller of a gateway before a scripted upstream."""
 
 import http.client
 from collections.abc import Iterator
 
 import pytest
-from postgres_fixture import postgres
 from running_gateway import running_gateway
 from scripted_upstream import ScriptedUpstream
 
-__all__ = ["caller", "postgres"]
+__all__ = ["caller"]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A browser, where there is one: Debian's Chromium, driven by Playwright; a PostgreSQL server."""
+"""A browser, where there is one: Debian's Chromium, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
-from postgres_fixture import postgres
 
-__all__ = ["browser", "postgres"]
+__all__ = ["browser"]
 
 
 @pytest.fixture(scope="module")  # while it is open, no other test may run an event loop

@@ -1,4 +1,4 @@
-"""The PostgreSQL server of these tests."""
+"""The PostgreSQL server of the tests."""
 
 from __future__ import annotations
 
