@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from attacks.answers import ANSWERS
 from attacks.asserting import ASSERTING
-from attacks.beside import BESIDE
 from attacks.buffers import BUFFERS
-from attacks.carried import CARRIED
 from attacks.cases import CASES
+from attacks.caught_assertions import CAUGHT_ASSERTIONS
 from attacks.channel import CHANNEL
-from attacks.claims import CLAIMS
 from attacks.copies import COPIES
+from attacks.coroutines import COROUTINES
 from attacks.descriptors import DESCRIPTORS
+from attacks.endings import ENDINGS
+from attacks.errors import ERRORS
 from attacks.forged import FORGED
-from attacks.fourth_findings import FOURTH_FINDINGS
+from attacks.handed_over import HANDED_OVER
 from attacks.honest import HONEST
 from attacks.hosts import HOSTS
 from attacks.isolation import ISOLATION
+from attacks.iteration import ITERATION
+from attacks.kinds import KINDS
 from attacks.memory import MEMORY
-from attacks.more_findings import MORE_FINDINGS
 from attacks.names import NAMES
-from attacks.new_findings import FINDINGS
 from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
@@ -29,13 +30,17 @@ from attacks.shapes_checks import CHECKED
 from attacks.shapes_classes import CLASSES
 from attacks.shapes_misjudged import MISJUDGED
 from attacks.shapes_tests import SHAPED
-from attacks.third_findings import THIRD_FINDINGS
+from attacks.skipped_tests import SKIPPED_TESTS
+from attacks.threads import THREADS
+from attacks.unlabelled import UNLABELLED
+from attacks.wrapped_tests import WRAPPED_TESTS
 
 __all__ = ["PROGRAMS", "Program"]
 
 PROGRAMS: tuple[Program, ...] = (
     *(*FORGED, *RESOURCES, *ISOLATION, *PROTOCOL, *HONEST),
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
-    *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *FINDINGS, *BESIDE, *CLAIMS),
-    *(*MORE_FINDINGS, *THIRD_FINDINGS, *COPIES, *FOURTH_FINDINGS, *DESCRIPTORS, *CARRIED),
+    *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *THREADS, *COROUTINES, *ERRORS, *HANDED_OVER),
+    *(*WRAPPED_TESTS, *SKIPPED_TESTS, *CAUGHT_ASSERTIONS, *ITERATION, *KINDS, *COPIES),
+    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED),
 )

@@ -1,4 +1,4 @@
-"""Class 4: returned objects that lie, by methods, protocols and operators.
+"""Returned objects that lie, by methods, protocols and operators.
 
 No liar computes the result; each answers True, or zero, or nothing, to every question.
 """

@@ -1,4 +1,4 @@
-"""Classes 5 and 6: tests that assert nothing, or whose failures are swallowed.
+"""Tests that assert nothing, or whose failures are swallowed.
 
 Where no candidate can make the tests assert anything, both programs of a pair cannot be judged.
 """

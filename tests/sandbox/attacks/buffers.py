@@ -1,4 +1,4 @@
-"""Class 9: protocols that name memory, or run the candidate's code in the tests' process."""
+"""Protocols that name memory, or run the candidate's code in the tests' process."""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Class 4 once more: every assertion of unittest, and pytest's, against liars of all kinds."""
+"""Every assertion of unittest, and pytest's, against liars of all kinds."""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Classes 7 and 9: bytes that a candidate writes itself, and data of it that the tests would run.
+"""Bytes that a candidate writes itself, and data of it that the tests would run.
 
 A candidate can write any bytes to its descriptors, change the code of its own process, and return
 any text. None of that may choose the path that a test takes, or decide a verdict.

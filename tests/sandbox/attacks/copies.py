@@ -3,20 +3,12 @@
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
 
-from attacks.program import Program, pair, shape
+from attacks.program import Topic
 
 __all__ = ["COPIES"]
 
-COPIES: list[Program] = []
-
-
-def forged(name: str, lie: str, honest: str, test: str) -> None:
-    COPIES.extend(pair("forged", f"copy: {name}", lie, honest, test=test))
-
-
-def right(name: str, code: str, test: str) -> None:
-    COPIES.append(shape(f"copy: {name}", code, test=test))
-
+COPIES = Topic("copy")
+forged, right = COPIES.forged, COPIES.right
 
 # --- a copy that is none, of a part of an argument ---
 
@@ -201,3 +193,164 @@ for name, message in {
         "def f(n):\n    return n[0] * n[0]\n",
         "from solution import f\n\ndef test_f():\n    assert f(n=[3]) == 9\n",
     )
+
+# --- one list, or two that are equal ---
+
+BOARD = """
+class Board:
+    def __init__(self, n):
+        self.rows = {rows}
+def board(n):
+    return {rows}
+"""
+ALIASED, APART = "[[0] * n] * n", "[[0] * n for _ in range(n)]"
+for name, test in {
+    "returned": "rows = board(2)",
+    "of an object": "rows = Board(2).rows",
+}.items():
+    forged(
+        f"rows that are one list, {name}",
+        BOARD.format(rows=ALIASED),
+        BOARD.format(rows=APART),
+        f"""
+        from solution import Board, board
+
+        def test_rows():
+            {test}
+            rows[0][1] = 5
+            assert rows == [[0, 5], [0, 0]]
+        """,
+    )
+forged(
+    "empty lists that are one",
+    "def buckets(n):\n    return dict.fromkeys(range(n), [])\n",
+    "def buckets(n):\n    return {k: [] for k in range(n)}\n",
+    """
+    from solution import buckets
+
+    def test_buckets():
+        got = buckets(3)
+        got[1].append("x")
+        assert got == {0: [], 1: ["x"], 2: []}
+    """,
+)
+right(
+    "lists, dicts and sets that are the same",
+    """
+    import copy, functools
+    def deep(x):
+        return copy.deepcopy(x)
+    def cycle():
+        items = [1]
+        items.append({"up": items})
+        return items
+    def memoize(function):
+        return functools.lru_cache(function)
+    class Box:
+        def __init__(self, content):
+            self.content = content
+        def put(self, key, value):
+            self.content[key] = value
+    @functools.lru_cache
+    def settings(name):
+        return {"name": name, "seen": set()}
+    def both(one, other):
+        one.append(1)
+        return one is other
+    """,
+    """
+    from solution import Box, both, cycle, deep, memoize, settings
+
+    def test_deep():
+        one = [1]
+        got = deep([one, one, {2}])
+        assert got == [[1], [1], {2}] and got[0] is got[1] and got[0] is not one
+
+    def test_cycle():
+        items = cycle()
+        assert items[1]["up"] is items and items[1]["up"][0] == 1
+
+    def test_memoize():
+        @memoize
+        def row(n):
+            return [n]
+        first = row(1)
+        assert row(1) is first and row(2) is not first
+        first.append(5)
+        assert row(1) == [1, 5]
+
+    def test_box():
+        content = {}
+        box = Box(content)
+        assert box.content is content
+        box.put("a", 1)
+        box.put("b", 2)
+        assert content == {"a": 1, "b": 2} and box.content is content
+        other = {"c": 3}
+        box.content = other
+        assert box.content is other and content == {"a": 1, "b": 2}
+
+    def test_settings():
+        assert settings("a") is settings("a")
+        assert settings("a") is not settings("b")
+        settings("a")["seen"].add(1)
+        assert settings("a") == {"name": "a", "seen": {1}}
+
+    def test_both():
+        items = []
+        assert both(items, items) and items == [1]
+        assert not both([], [])
+    """,
+)
+
+# --- an argument that the candidate keeps, and changes later ---
+
+KEEPER = "class Keeper:\n    def __init__(self, items=()):\n        self.items = items\n    def keep(self, items):\n        self.items = items\n        return items\n    def add(self, item):\n        self.items.append(item)\n    def total(self):\n        return sum(self.items)\n"
+for name, code, body in (
+    (
+        "in an object",
+        KEEPER,
+        "items = []\n    keeper = Keeper(items)\n    keeper.add(3)\n    assert items == [3]\n    items.append(4)\n    assert keeper.total() == 7\n",
+    ),
+    (
+        "in an attribute",
+        KEEPER,
+        "items = []\n    keeper = Keeper()\n    keeper.items = items\n    keeper.add(3)\n    assert items == [3]\n",
+    ),
+    (
+        "and returns",
+        KEEPER,
+        "items = []\n    keeper = Keeper()\n    assert keeper.keep(items) is items\n    keeper.add(3)\n    assert items == [3]\n",
+    ),
+    (
+        "in a closure",
+        "def squares(known):\n    def square(n):\n        known[n] = n * n\n        return known[n]\n    return square\n",
+        "known = {}\n    assert squares(known)(3) == 9\n    assert known == {3: 9}\n",
+    ),
+    (
+        "in a context manager",
+        "import contextlib\n@contextlib.contextmanager\ndef logged(log):\n    log.append('in')\n    yield\n    log.append('out')\n",
+        "log = []\n    with logged(log):\n        assert log == ['in']\n    assert log == ['in', 'out']\n",
+    ),
+):
+    right(
+        f"an argument that is kept {name}",
+        code,
+        f"from solution import *\n\ndef test_kept():\n    {body}",
+    )
+
+# --- an argument that is returned as it is ---
+
+right(
+    "a text, a number or a tuple that is returned",
+    "def same(x):\n    return x\ndef first(*items):\n    return items[0]\n",
+    """
+    from solution import first, same
+
+    def test_same():
+        for item in ("a longer text", 12345678901234567890, 2.5, (1, [2]), b"bytes", frozenset([1])):
+            assert same(item) is item and first(item, 3) is item
+            assert same(item) == item
+        assert same(True) is True and same(None) is None and first(1, True) is not True
+    """,
+)

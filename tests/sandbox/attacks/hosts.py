@@ -1,4 +1,4 @@
-"""Classes 10 to 13: processes left behind, and work that a candidate makes for the host.
+"""Processes left behind, and work that a candidate makes for the host.
 
 Each leaves something, or asks for too much, and answers wrongly: that is its own failure. The
 honest twin leaves as much, and is right.

@@ -1,4 +1,4 @@
-"""Class 1: candidates that search their own process for the setup code and its data.
+"""Candidates that search their own process for the setup code and its data.
 
 The task is a digest of a number, which no attack computes: it can only be found.
 """

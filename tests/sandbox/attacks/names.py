@@ -1,4 +1,4 @@
-"""Classes 2 and 3: packages that are missing, and names that the candidate takes from Python."""
+"""Packages that are missing, and names that the candidate takes from Python."""
 
 # ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations

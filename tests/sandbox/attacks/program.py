@@ -7,8 +7,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["SQUARES", "UNJUDGED", "WRONG", "Program", "attack", "dedent", "pair", "shape"]
+__all__ = [
+    "SQUARE",
+    "SQUARES",
+    "UNJUDGED",
+    "WRONG",
+    "ZERO",
+    "Program",
+    "Topic",
+    "attack",
+    "dedent",
+    "pair",
+    "shape",
+]
 
+SQUARE = "def f(x):\n    return x * x\n"
+ZERO = "def f(x):\n    return 0\n"
 # "Could not tell" is not among them: a hostile program must not escape its label.
 WRONG = ("failed", "timeout", "resource_exceeded", "no_answer")
 
@@ -156,3 +170,19 @@ def shape(name: str, code: str, *tests: str, needs: Collection[str] = (), **task
         given["tests"] = [dedent(test).strip() for test in tests]
     verdict = "infra_error" if name in UNJUDGED else "passed"
     return Program(name, "honest", dedent(code), given, (verdict,), needs=tuple(needs))
+
+
+class Topic(list[Program]):
+    """Programs about one topic, which is the beginning of their names."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def forged(self, name: str, lie: str, honest: str, test: str, **task: Any) -> None:
+        """Add a forgery and its honest twin. See `pair`."""
+        self.extend(pair("forged", f"{self._name}: {name}", lie, honest, test=test, **task))
+
+    def right(self, name: str, code: str, test: str, **task: Any) -> None:
+        """Add an honest program. See `shape`."""
+        self.append(shape(f"{self._name}: {name}", code, test=test, **task))

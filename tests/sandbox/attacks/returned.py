@@ -1,4 +1,4 @@
-"""Class 8: tests that pass the expected value to the candidate, which then returns it.
+"""Tests that pass the expected value to the candidate, which then returns it.
 
 A parrot knows nothing at first. It keeps every value that it receives, and answers with those: in
 the same test if possible, else in the next call.

@@ -1,0 +1,313 @@
+"""Tests that the candidate gets by any way, and leaves out, and what is named as a test."""
+
+# ruff: noqa: E501 - programs within strings are as wide as they are
+from __future__ import annotations
+
+from attacks.program import SQUARE, ZERO, Topic
+
+__all__ = ["WRAPPED_TESTS"]
+
+WRAPPED_TESTS = Topic("wrapped")
+forged, right = WRAPPED_TESTS.forged, WRAPPED_TESTS.right
+
+# --- a test that the candidate gets, and leaves out ---
+
+LEAVES_OUT = "def trace(*a):\n    return lambda *a: None\ndef f(x):\n    return 0\n"
+TRACE = "def trace(test):\n    return test\n" + SQUARE
+CASE = """
+import functools, unittest
+from solution import f, trace
+
+class TestF(unittest.TestCase):
+    def test_f(self):
+        self.assertEqual(f(3), 9)
+    {inside}
+    def test_callable(self):
+        self.assertTrue(callable(f))
+{after}
+"""
+for name, inside, after in (
+    ("by an assignment in its class", "test_f = trace(test_f)", ""),
+    ("by an assignment", "", "TestF.test_f = trace(TestF.test_f)"),
+    ("by setattr", "", "setattr(TestF, 'test_f', trace(TestF.test_f))"),
+    ("by setattr in a loop", "", "for name in ['test_f']:\n    setattr(TestF, name, trace(getattr(TestF, name)))"),
+):  # fmt: skip
+    forged(
+        f"a test that is wrapped {name}",
+        LEAVES_OUT,
+        TRACE,
+        CASE.format(inside=inside, after=after),
+    )
+for name, how, mark in (
+    ("a function of the tests", "def wrapped(test):\n    return trace(test)", "@wrapped"),
+    ("a function that wraps it once more", "def wrapped(test):\n    @functools.wraps(test)\n    def run():\n        return test()\n    return trace(run)", "@wrapped"),
+    ("a partial function", "wrapped = functools.partial(trace)", "@wrapped"),
+    ("a table", "tools = {'trace': trace}", "@tools['trace']"),
+    ("its name in globals()", "", ""),
+):  # fmt: skip
+    after = "" if mark else "globals()['test_f'] = trace(test_f)"
+    forged(
+        f"a test that is wrapped by {name}",
+        LEAVES_OUT,
+        TRACE,
+        f"import functools\nfrom solution import f, trace\n\n{how}\n\n{mark}\ndef test_f():\n    assert f(3) == 9\n{after}\ndef test_callable():\n    assert callable(f)\n",
+    )
+forged(
+    "a test that is wrapped, and then needs an argument",
+    "def trace(test):\n    return lambda needed: None\ndef f(x):\n    return 0\n",
+    TRACE,
+    "from solution import f, trace\n\ndef test_f():\n    assert f(3) == 9\ntest_f = trace(test_f)\n\ndef test_callable():\n    assert callable(f)\n",
+)
+right(
+    "tests that are skipped, or expected to fail, beside a candidate that wraps",
+    TRACE,
+    """
+    import functools, unittest
+    from solution import f, trace
+
+    def often(test):
+        @functools.wraps(test)
+        def run(self):
+            for _ in range(3):
+                test(self)
+        return run
+
+    class TestF(unittest.TestCase):
+        @unittest.skip("not now")
+        def test_later(self):
+            self.assertEqual(f(3), 10)
+        @unittest.expectedFailure
+        def test_wrong(self):
+            self.assertEqual(f(3), 10)
+        @often
+        @trace
+        def test_f(self):
+            setting = trace
+            for name, value in [("setting", setting(f(3)))]:
+                setattr(self, name, value)
+            self.assertEqual(self.setting, 9)
+    """,
+)
+
+# --- a test that the candidate gets, by whatever way, and leaves out ---
+
+DROPS = "def wrap(*tests):\n    made = [lambda *a: None for test in tests]\n    return made[0] if len(made) == 1 else made\n"
+WRAPS = "def wrap(*tests):\n    return tests[0] if len(tests) == 1 else tests\n"
+for name, again in {
+    "an expression": "(test_f := wrap(test_f))",
+    "an annotated name": "test_f: object = wrap(test_f)",
+    "a tuple": "test_f, wrapped = wrap(test_f), True",
+    "several at once": "test_f, test_g = wrap(test_f, test_g)",
+    "a loop": "for test_f in [wrap(test_f)]:\n    pass",
+    "a comprehension": "test_f = [wrap(test) for test in [test_f]][0]",
+    "a map": "(test_f,) = map(wrap, [test_f])",
+    "globals().update": "globals().update(test_f=wrap(test_f))",
+}.items():
+    forged(
+        f"a test that is bound again by {name}",
+        DROPS + ZERO,
+        WRAPS + SQUARE,
+        f"from solution import f, wrap\n\ndef test_f():\n    assert f(3) == 9\ndef test_g():\n    assert f(2) == 4 or f(0) == 0\n\n{again}\n\ndef test_0():\n    assert f(0) == 0\n",
+    )
+TWO_CASES = """
+import unittest
+from solution import f, wrap
+{before}
+class {name}:
+    def test_f(self):
+        assert f(3) == 9
+{after}
+class TestZero(unittest.TestCase):
+    def test_0(self):
+        self.assertEqual(f(0), 0)
+"""
+EMPTIES = "def wrap(kind):\n    return object\n"
+for name, kind, before, after, judged in (
+    ("TestCase, bound again", "TestSquare(unittest.TestCase)", "", "TestSquare = wrap(TestSquare)", True),
+    ("class, bound again", "TestSquare", "", "TestSquare = wrap(TestSquare)", True),
+    ("class in a list", "TestSquare", "", "[TestSquare] = map(wrap, [TestSquare])", True),
+    ("TestCase of another name, decorated", "SquareCase(unittest.TestCase)", "@wrap", "", False),
+):  # fmt: skip
+    forged(
+        f"a {name}",
+        EMPTIES + ZERO,
+        WRAPS + SQUARE,
+        TWO_CASES.format(name=kind, before=before, after=after),
+        **({} if judged else {"verdicts": ["infra_error"], "right": ["infra_error"]}),
+    )
+for name in ("setUp", "tearDown"):
+    forged(
+        f"a {name} that the candidate decorates",
+        DROPS + ZERO,
+        WRAPS + SQUARE,
+        f"""
+        import unittest
+        from solution import f, wrap
+
+        class TestF(unittest.TestCase):
+            @wrap
+            def {name}(self):
+                self.assertEqual(f(3), 9)
+            def test_0(self):
+                self.assertEqual(f(0), 0)
+        """,
+    )
+right(
+    "functions that are named as tests, and are none (not pytest's)",
+    "def retry(times):\n    def decorate(function):\n        def run(*given):\n            for left in reversed(range(times)):\n                try:\n                    return function(*given)\n                except ValueError:\n                    if not left:\n                        raise\n        return run\n    return decorate\ndef each(function, items):\n    return [function(item) for item in items]\n",
+    """
+    import unittest
+    from solution import each, retry
+
+    def test_even(n):
+        return n % 2 == 0
+
+    class TestRetry(unittest.TestCase):
+        def test_retry(self):
+            tried = []
+            @retry(3)
+            def test_function():
+                tried.append(1)
+                raise ValueError
+            with self.assertRaises(ValueError):
+                test_function()
+            self.assertEqual(tried, [1, 1, 1])
+        def test_each(self):
+            self.assertEqual(each(test_even, [1, 2]), [False, True])
+            self.assertEqual(each(self.test_retry.__name__.count, "r"), [2])
+    """,
+)
+
+right(
+    "a class with failing tests, for a runner of tests",
+    "def run(kind):\n    failed = []\n    for name in dir(kind):\n        if name.startswith('test'):\n            try:\n                getattr(kind(), name)()\n            except ValueError:\n                failed.append(name)\n    return failed\n",
+    """
+    from solution import run
+
+    class Sample:
+        def test_good(self):
+            pass
+        def test_bad(self):
+            raise ValueError
+
+    def test_run():
+        assert run(Sample) == ["test_bad"]
+        assert getattr(Sample(), "test_good")() is None
+    """,
+)
+
+# --- a failure in a decorated test does not excuse another test ---
+
+forged(
+    "an assertion that fails in a callback, beside a decorated test",
+    "def retry(test):\n    return test\ndef each(see, items):\n    for item in items:\n        try:\n            see(0)\n        except BaseException:\n            pass\n",
+    "def retry(test):\n    return test\ndef each(see, items):\n    for item in items:\n        see(item)\n",
+    "from solution import each, retry\n\n@retry\ndef test_retry():\n    assert each is not retry\n\ndef test_each():\n    def see(item):\n        assert item in (3, 4)\n    each(see, [3, 4])\n",
+)
+right(
+    "a decorated test that fails at first",
+    "def retry(times):\n    def decorate(test):\n        def run():\n            for left in reversed(range(times)):\n                try:\n                    return test()\n                except AssertionError:\n                    if not left:\n                        raise\n        return run\n    return decorate\ndef double(n):\n    return 2 * n\n",
+    "from solution import double, retry\n\ntried = []\n\n@retry(3)\ndef test_retried():\n    tried.append(double(2))\n    assert len(tried) == 3\n\ndef test_tried():\n    assert tried == [4, 4, 4]\n",
+)
+
+# --- data of the tests that is called as a test is ---
+
+for name, data in {
+    "a list": "test_cases = [(2, 4), (3, 9)]",
+    "a dict": "test_cases = {2: 4, 3: 9}.items()",
+    "a value of the candidate's": "test_cases = [(2, f(2))]",
+    "a function with parameters (not pytest's)": "test_function = lambda x: f(x)\ntest_cases = [(2, test_function(2))]",
+    "the function under test (not pytest's)": "test_function = f\ntest_cases = [(2, test_function(2))]",
+}.items():
+    right(
+        f"data that is named as a test, {name}",
+        SQUARE,
+        f"from solution import f\n\n{data}\n\ndef test_f():\n    for x, y in test_cases:\n        assert f(x) == y == x * x\n",
+    )
+right(
+    "data that is named as a test, beside check",
+    SQUARE,
+    "test_inputs = [2, 3]\n\ndef check(candidate):\n    assert [candidate(x) for x in test_inputs] == [4, 9]\n",
+    entry_point="f",
+)
+forged(
+    "a test that the candidate wraps is no data",
+    "def retry(test):\n    return None\ndef f(x):\n    return 0\n",
+    "def retry(test):\n    return test\n" + SQUARE,
+    """
+    from solution import f, retry
+
+    def test_f():
+        assert f(3) == 9
+    test_f = retry(test_f)
+
+    def test_callable():
+        assert callable(f)
+    """,
+)
+
+# --- what is named as a test, and is none ---
+
+for name, test in {
+    "a TestCase without tests": """
+        import unittest
+        from solution import f
+
+        class BaseTestCase(unittest.TestCase):
+            def same(self, a, b):
+                self.assertEqual(a, b)
+
+        class TestF(BaseTestCase):
+            def test_f(self):
+                self.same(f(3), 9)
+    """,
+    "a base that says so": """
+        from solution import f
+
+        class TestBase:
+            __test__ = False
+            function = None
+            def test_f(self):
+                assert self.function[0](3) == 9
+
+        class TestF(TestBase):
+            __test__ = True
+            function = [f]
+    """,
+    "a class that needs arguments": """
+        from solution import f
+
+        class TestRunner:
+            def __init__(self, cases):
+                self.cases = cases
+            def test_all(self):
+                for x, y in self.cases:
+                    assert f(x) == y
+
+        TestRunner([(2, 4), (3, 9)]).test_all()
+    """,
+    "a function that the program calls (not pytest's)": """
+        from solution import f
+
+        def test_case(x, y, name="f"):
+            assert f(x) == y, name
+
+        test_case(2, 4)
+        test_case(3, y=9)
+    """,
+    "a function that a test calls (not pytest's)": """
+        from solution import f
+
+        class TestF:
+            def test_one(self, x, y):
+                assert f(x) == y
+            def test_all(self):
+                for x in range(5):
+                    self.test_one(x, x * x)
+        def test_case(x, y):
+            assert f(x) == y
+        def test_two():
+            test_case(2, 4)
+    """,
+}.items():
+    forged(f"no test, {name}", "def f(x):\n    return 2 * x\n", SQUARE, test)
