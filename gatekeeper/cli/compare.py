@@ -9,7 +9,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +21,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import Random, policy_names
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import number
@@ -98,7 +98,7 @@ def _print(
         rates = fmt.rate_interval(v.recall), fmt.rate_interval(v.hit_rate)
         row = [_name(v, known=known), f"{v.verified:.0%}", *rates, more]
         table.add_row(*row, *([] if known else [f"{v.effective:.0f}"]))
-    console = Console()
+    console = ResultConsole()
     console.print(table)
     for line in _said(evidence, values):
         console.print(Text(line))

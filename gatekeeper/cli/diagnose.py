@@ -8,7 +8,6 @@ from dataclasses import asdict
 from math import isnan
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -26,6 +25,7 @@ from gatekeeper.analysis.feature_worth import FeatureWorth, feature_worth
 from gatekeeper.analysis.warmup import warmup_of
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.run_table import RunTable
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
@@ -52,8 +52,8 @@ EXIT = {Thresholds.ONE: 0, Thresholds.OWN: 3, Thresholds.UNKNOWN: 4}
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Compares the cost strata of records or of a run's log: whether one threshold serves them "
-        "all (policy threshold), or each needs its own (cst). Then says which of all policies to "
-        "use."
+        "all (policy threshold), or each needs its own (cst). Then recommends a "
+        "policy."
     )
     parser.epilog = (
         "Exit code: 0 one threshold serves all strata (no evidence that they differ, or cst is no "
@@ -112,7 +112,7 @@ def main(args: argparse.Namespace) -> int:
     else:
         _print(found, file.name)
         if worth:
-            Console().print(_features(worth, args.budget))
+            ResultConsole().print(_features(worth, args.budget))
         if run is not None:
             _print_drift(run)
         _print_advice(advice)
@@ -120,7 +120,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _print(d: Diagnosis, name: str) -> None:
-    console = Console()
+    console = ResultConsole()
     console.print(_strata(d, name))
     lines = [
         f"ρ: H = Var_k(ρ_k) = {_number(d.dispersion, 4)}, {_number(d.dispersion_corrected, 4)} "
@@ -158,7 +158,7 @@ def _print(d: Diagnosis, name: str) -> None:
 
 
 def _print_advice(advice: Advice) -> None:
-    console = Console()
+    console = ResultConsole()
     if advice.recall is not None:
         console.print(_policies(advice))
     console.print(Text(f"{advice}", style="bold"))
@@ -168,7 +168,7 @@ def _print_drift(run: RunTable) -> None:
     """Print the drifts of a run: its outputs may then not be one stream."""
     for change in run.health_changes:
         if change.health is PolicyHealth.DRIFTED:
-            Console().print(Text(f"Note: drifted by output {change.after:,}: {change.why}."))
+            ResultConsole().print(Text(f"Note: drifted by output {change.after:,}: {change.why}."))
 
 
 def _features(worth: list[FeatureWorth], beta: float) -> Table:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Literal
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from gatekeeper.errors import BadInputError, GatekeeperError, install_command
 from gatekeeper.log import Learned, SQLiteLog
 from gatekeeper.log.place import is_address, without_passwords
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import log_file
 from gatekeeper.protocols import Verifier
 from gatekeeper.testing import check_verifier, make_generation
@@ -132,13 +132,13 @@ def _print(findings: list[Finding]) -> None:
         # [openai] in a detail is an extra, no colour
         table.add_row(first, f.part, mark, f.version or "", escape(f.detail))
         group = f.group
-    console = Console()
+    console = ResultConsole()
     console.print(table)
     broken = [f.part for f in findings if f.group == "core" and not f.works]
     boxes = [f.part for f in findings if f.group == "sandboxes" and f.works]
     core = f"The core does not work: {', '.join(broken)}" if broken else "The core works"
     code = f"--sandbox {' or '.join(boxes)}" if boxes else "no sandbox works, so no code can be run"
-    console.print(f"{core}. Code: {code}. Extras are needed only for what they are named after.")
+    console.print(f"{core}. Code: {code}. Each extra is needed for its own part only.")
 
 
 def _try(group: Group, part: str, package: str | None, check: Callable[[], str]) -> Finding:

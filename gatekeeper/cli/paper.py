@@ -7,11 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from gatekeeper.errors import BadInputError
 from gatekeeper.paper import TABLES, Replays, closing, write_figures
 from gatekeeper.paper.table import PaperTable
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.values import whole
 from gatekeeper.report.figures import check_installed
@@ -78,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 0
-    console = Console()
+    console = ResultConsole()
     if not console.is_terminal:
         console.width = FILE_WIDTH
     for table in tables:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +21,7 @@ from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import load_with_run
 from gatekeeper.log.place import PostgresRun
 from gatekeeper.policies import DEFAULT_POLICY, Random, describe_policy
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
@@ -101,7 +101,7 @@ def _print(
     recall: float | None,
     risk: float | None,
 ) -> None:
-    console = Console()
+    console = ResultConsole()
     n = int(evidence.counted.sum())
     table = Table(
         title=Text(f"{file.name}: {n:,} outputs after the warm-up, {_verdicts(evidence)}")

@@ -20,6 +20,7 @@ from gatekeeper.analysis.policy_run import METRICS, Contender, PolicyRun
 from gatekeeper.analysis.replay import Evaluate, Feedback
 from gatekeeper.io.records import RecordTable, load_records
 from gatekeeper.policies import Oracle, Random, built_in, describe_policy, replay_names
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.log_argument import add_run_name, log_or_records, place_given
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
@@ -150,7 +151,7 @@ def main(args: argparse.Namespace) -> int:
         found = _as_json(comparison, table, skipped=len(bad))
         print(json.dumps(found, allow_nan=False), file=out)
     else:
-        _print(comparison, table, Console(file=out))
+        _print(comparison, table, ResultConsole(file=out))
     return 0
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from gatekeeper.io.jsonl import lines_of, read_jsonl
 from gatekeeper.io.providers import response_names
 from gatekeeper.io.responses import as_generations
 from gatekeeper.log.json_values import json_number
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
@@ -89,7 +89,7 @@ def main(args: argparse.Namespace) -> int:
     elif args.json or not sys.stdout.isatty():
         _write(lines, sys.stdout)
     else:
-        Console().print(_table(lines))
+        ResultConsole().print(_table(lines))
     return 0
 
 

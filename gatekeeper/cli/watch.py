@@ -42,11 +42,10 @@ def main(args: argparse.Namespace) -> int:
     """Serves until Ctrl-C or SIGTERM; returns 0. Raises LogError for a file that is no log."""
     log = place_given(args.log, args)
     if args.terminal:
-        from rich.console import Console
-
         from gatekeeper.page.terminal import follow_on_terminal
+        from gatekeeper.programs.console import ResultConsole
 
-        follow_on_terminal(log, Console())
+        follow_on_terminal(log, ResultConsole())
         return 0
     if find_spec("aiohttp") is None:
         raise MissingDependencyError("aiohttp", extra="serve", needed_for="the live page")

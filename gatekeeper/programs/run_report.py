@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +14,7 @@ from gatekeeper.analysis.advice import Advice
 from gatekeeper.analysis.estimates import Estimates, as_json, show
 from gatekeeper.analysis.score import ScoreEstimate, score_as_json, show_score
 from gatekeeper.analysis.summary import Summary
+from gatekeeper.programs.console import ResultConsole
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.types import GateStatus, PolicyHealth
 
@@ -76,7 +76,7 @@ class RunReport:
     def print(self) -> None:
         """Print the report."""
         summary, status, options = self.summary, self.status, self.options
-        console = Console()
+        console = ResultConsole()
         console.print(self._table())
         if options.goal == "errors":
             for sentence in self._on_errors():
@@ -125,6 +125,8 @@ class RunReport:
             f"{summary.warmup_verified}",
             f"{summary.warmup_errors}",
         )
+        if not summary.evaluated:
+            return table
         row("decided on after the warm-up", f"{summary.evaluated}", _number(summary.errors))
         table.add_section()
         row(f"[bold]verified by the gate[/] {spent}", *verified)
@@ -144,7 +146,7 @@ class RunReport:
             yield "This is not more than chance explains."
         if summary.evaluated < summary.warmup_verified:
             yield "Most of this run was warm-up; the budget applies only after it."
-        if not (summary.all_checked or self.options.check_all):
+        if summary.evaluated and not (summary.all_checked or self.options.check_all):
             how = "; --check-all verifies them too and fills the table"
             yield f"The others are unverified{'' if self.options.shared else how}."
 

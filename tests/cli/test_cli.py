@@ -1,6 +1,8 @@
 """Wrong arguments and files on the command line: one line, exit code 2."""
 
 import json
+import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import gatekeeper
 from gatekeeper import Budget, VerificationGate
 from gatekeeper.analysis.estimates import estimate
 from gatekeeper.analysis.summary import summarise
@@ -192,6 +195,21 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     assert (child.returncode, err.count(b"\n")) == (141, 1)  # what it will verify
 
 
+def test_a_closed_pipe_is_not_an_error_for_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rich ends a program with 1, which would mean an output without a verdict."""
+    path = lines(tmp_path / "tasks.jsonl", MATH)
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", buffering=1) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert main(["run", str(path)]) == 141
+    for source in Path(gatekeeper.__file__).parent.rglob("*.py"):
+        for arguments in re.findall(r"\bConsole\((.*?)\)", source.read_text()):
+            assert arguments == "stderr=True", source
+
+
 def test_the_plan_is_what_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--dry-run` writes nothing; the run spends what it said, on as many tasks as asked for."""
     tasks = lines(tmp_path / "tasks.jsonl", *({**MATH, "id": f"m{i}"} for i in range(30)))
@@ -226,6 +244,16 @@ def test_a_log_without_a_decision_takes_other_settings(
     how = ["--policy", "random", "--seed", "3", "--on-drift", "report"]
     assert main(["run", str(tasks), "--log", str(log), *how]) == 0
     assert main(["run", str(tasks), "--log", str(log), *how]) == 0
+
+
+def test_a_run_that_is_all_warmup_has_no_other_outputs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(lines(tmp_path / "tasks.jsonl", MATH))]) == 0
+    out = capsys.readouterr().out
+    assert "warm-up: the first ones, all verified" in out
+    assert "?" not in out
+    assert "The others are unverified" not in out
 
 
 def test_a_shared_run_is_not_told_to_check_all(capsys: pytest.CaptureFixture[str]) -> None:
