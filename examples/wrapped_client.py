@@ -1,9 +1,8 @@
-"""One line around an OpenAI client: the bundled model answers maths problems, and the gate checks
-the uncertain answers.
+"""One line around an OpenAI client: the gate checks the bundled model's uncertain answers.
 
     python examples/wrapped_client.py
 
-The model is served on loopback, so this needs no key (extras demo, math and openai). The log
+The model is served on loopback, so it needs no key (extras demo, math and openai). The log
 `wrap.db` makes a second run continue the first: nothing is asked, decided or charged twice.
 """
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "show": "show a log's outputs with their verdicts",
     "export": "write a log's outputs as a table",
     "replay": "compare policies on records whose outcomes are known",
-    "diagnose": "test whether cost strata differ, and say which policy to use",
+    "diagnose": "test whether cost strata differ, and recommend a policy",
     "plan": "estimate the budget that a target recall or residual risk needs",
     "compare": "estimate what other policies would have found in a run",
     "report": "write one HTML page with figures, from records or a run's log",

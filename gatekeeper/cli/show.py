@@ -92,7 +92,9 @@ def _block(row: Mapping[str, Any], unit: str, *, whole: bool) -> Iterator[str]:
     if row["score"] is not None:
         numbers.append(f"score {row['score']:.3g}")
     yield _field("signals", ", ".join(numbers) or "none: no log-probabilities came", whole)
-    spent = "nothing charged" if row["cost"] is None else f"{row['cost']:g} {unit}"
+    spent = "nothing charged"
+    if row["cost"] is not None:
+        spent = f"{row['cost']:g} {unit.removesuffix('s') if row['cost'] == 1 else unit}"
     yield _field("cost", f"{spent}; ex-ante cost {row['cost_estimate']:.4g}", whole)
     yield _field("text", row["text"], whole)
 

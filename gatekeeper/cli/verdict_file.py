@@ -17,6 +17,7 @@ from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
     check_output,
+    counted,
     input_file,
     open_output,
     summary_stream,
@@ -121,7 +122,9 @@ def judge_file(
     else:
         found = ", ".join(f"{n} {name}" for name, n in summary.items() if n)
         left_out = f"; {len(bad)} bad lines skipped" if bad else ""
-        text = f"{total} items in {seconds:.1f} s: {found}{left_out}. Verdicts: {args.out}"
+        text = f"{counted(total, 'item')} in {seconds:.1f} s: {found}{left_out}."
+        if str(args.out) != "-":
+            text += f" Verdicts: {args.out}"
     print(text, file=summary_stream(args.out))
     return 0
 

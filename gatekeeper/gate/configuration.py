@@ -216,7 +216,7 @@ class GateSettings:
             max_cost = getattr(self.verifier, "max_seconds", None)
         if max_cost is None:
             raise BadInputError(
-                f"unit={self.budget.unit!r}: say what one verification can cost at most, "
+                f"unit={self.budget.unit!r}: give what one verification can cost at most, "
                 f"Budget(max_cost=...): that much is reserved before it starts"
             )
         max_cost = replace(self.budget, max_cost=max_cost).max_cost  # checks a verifier's, too

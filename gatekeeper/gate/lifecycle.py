@@ -375,7 +375,9 @@ class Lifecycle:
             )
         known = self._result(id_)
         if known.outcome is not None:
-            raise _RefusedError(f"id={id_!r} already has the verdict {known.outcome.verdict!r}")
+            raise _RefusedError(
+                f"id={id_!r} already has the verdict {known.outcome.verdict.value!r}"
+            )
         outcome = uncharged(outcome)
         if outcome.error is not None:
             self._log.append(self._state.advance(ExternalVerdict(id_, outcome)))

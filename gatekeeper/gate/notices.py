@@ -132,9 +132,9 @@ class Shortfall:
             )
         elif self.failed:
             found.append(
-                f"For {self.failed:,} selected outputs there is no verdict: the verifier could not "
-                f"tell (the last time: {self.why}). They count neither as wrong nor as correct, "
-                "and nothing was charged for them."
+                f"Selected outputs without a verdict: {self.failed:,}. The verifier could not tell "
+                f"(the last time: {self.why}). They count neither as wrong nor as correct, and "
+                "nothing was charged for them."
             )
         if self.warmups > 1:
             times = "once" if self.warmups == 2 else f"{self.warmups - 1} times"
@@ -167,14 +167,14 @@ class Notices:
                 found = Shortfall.of_state(self._state)
                 self._summarise(
                     f"the warm-up of {self._state.warmup_seen} outputs is over",
-                    replace(found, evaluated=0, unscored=0),  # it says nothing about the rest
+                    replace(found, evaluated=0, unscored=0),  # the rest is not known yet
                 )
         if not self._warned_missing and self._state.missing_signal > self._missing_before:
             self._warned_missing = True
             self._waiting.append(
                 f"output {event.id!r} came without log-probabilities: "
                 f"{ONLY_FEATURES if event.candidate.features else NOTHING}. {ASK} "
-                "Further ones are counted"
+                "Later ones are counted, without a warning"
             )
 
     def released(self, events: Iterable[Event]) -> None:
@@ -193,12 +193,13 @@ class Notices:
                 self._waiting.append(
                     f"the verifier could not tell whether output {event.id!r} is wrong: "
                     f"{event.why or 'it did not say why'}. Nothing was charged or learned. "
-                    "Further ones are counted"
+                    "Later ones are counted, without a warning"
                 )
 
     def closing(self) -> None:
-        """The last summary, if anything was missing in this process."""
+        """The last summary, once, if anything was missing in this process."""
         if self._warned_failed or self._warned_missing:
+            self._warned_failed = self._warned_missing = False
             self._summarise("the gate closes", Shortfall.of_state(self._state))
 
     def send(self) -> None:

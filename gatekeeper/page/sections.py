@@ -267,8 +267,8 @@ def verdict_of(shown: ShownOutput) -> str:
     """The data of an output, in words."""
     if shown.outcome is None:
         return "verdict pending" if shown.decision.verify else "not verified"
-    words = VERDICTS[shown.outcome.verdict]
-    return f"{words}, external" if shown.external else words
+    word, colon, why = VERDICTS[shown.outcome.verdict].partition(":")
+    return f"{word}{', external' if shown.external else ''}{colon}{why}"
 
 
 def _is_wrong(shown: ShownOutput) -> bool:

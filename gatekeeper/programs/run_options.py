@@ -230,7 +230,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--dry-run",
         action="store_true",
-        help="generate and verify nothing; say how many would be verified, and at what cost",
+        help="generate and verify nothing; print how many would be verified, and at what cost",
     )
     add("--json", action="store_true", help="print the report as JSON")
 
@@ -250,8 +250,8 @@ def add_gate_options(parser: argparse.ArgumentParser) -> None:
         "--policy",
         metavar="NAME",
         help=f"of the goal errors: one of {', '.join(policy_names())} (default: {usual.policy}, "
-        "which finds the most on average); `gatekeeper compare` and `diagnose` say which finds the "
-        "most on your outputs",
+        "which finds the most on average); `gatekeeper compare` and `diagnose` show which one "
+        "finds the most on your outputs",
     )
     add(
         "--budget",

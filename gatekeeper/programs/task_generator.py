@@ -29,7 +29,7 @@ def check_generator(options: RunOptions) -> None:
     if options.generators and "base_url" in takes:
         raise BadInputError(
             f"--generators {options.generators}: the endpoint of --generator {options.generator} "
-            "generates, and this process asks it; --concurrency says how often at once"
+            "generates, and this process asks it; --concurrency sets how many requests at once"
         )
     if bool(options.model) != ("model" in takes):
         others = [n for n in generator_names() if "model" in signature(generator_of(n)).parameters]

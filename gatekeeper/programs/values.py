@@ -66,7 +66,7 @@ def number(interval: str) -> Callable[[str], float]:
         is_above = value > low or (interval[0] == "[" and value == low)
         is_below = value < high or (interval[-1] == "]" and value == high)
         if not (is_above and is_below):
-            example = "such as 0.2" if high == 1 else "such as 5"
+            example = "such as 0.2" if high == 1 else "such as 1"
             raise argparse.ArgumentTypeError(f"{text!r}: give a number in {interval}, {example}")
         return value
 

@@ -56,6 +56,22 @@ def test_a_known_rate_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "25.0%, known" in capsys.readouterr().out
 
 
+def test_an_external_verdict_is_shown_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of wrong outputs too, whose words also have the kind of failure."""
+    log, budget = tmp_path / "run.db", Budget(fraction=0.2, total=4)
+    with VerificationGate("cst", budget=budget, verifier=ScriptedVerifier(), log=log) as gate:
+        for i in range(6):
+            gate.maybe_verify(make_generation(f"g{i}"))
+        gate.report_outcome("g4", "failed")
+        gate.report_outcome("g5", "passed")
+    assert main(["watch", "--terminal", str(log)]) == 0
+    shown = re.sub(r" +", " ", capsys.readouterr().out)
+    assert " wrong, external " in shown
+    assert " correct, external " in shown
+
+
 def test_a_running_gate_on_a_terminal(tmp_path: Path) -> None:
     """It follows, executes nothing that an output says, and ends with Ctrl-C."""
     log, (ours, theirs) = tmp_path / "run.db", pty.openpty()

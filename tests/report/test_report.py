@@ -196,7 +196,7 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert f"spent after the warm-up {status.spent:g} verifications" in shown
     assert f"allowed so far {status.cap:g} verifications" in shown
     assert f"spent on the warm-up {status.warmup_spent:g} verifications" in shown
-    assert "For 7 selected outputs there is no verdict" in shown
+    assert "Selected outputs without a verdict: 7." in shown
     assert "no verdict: the verifier failed; not counted as wrong 7 0" in shown
     assert "forced: requested by the caller 7 7 0 0" in shown
     assert "policy CST" in shown
