@@ -92,7 +92,7 @@ def show(x: FloatArray, n: int) -> None:
         print(
             f"\n{n} outputs, {source}: {len(y)} runs, interval of the gain holds {held.mean():.1%}"
         )
-        print("  odds said       cst: runs, said, true    threshold: runs, said, true")
+        print("  stated odds     cst: runs, stated, true  threshold: runs, stated, true")
         for low, high in pairwise(LEVELS):
             cells = []
             for odds, so in ((cst, true > WORTH), (threshold, true < -WORTH)):

@@ -188,7 +188,7 @@ def switches(records: Path) -> dict[str, Source | Switch]:
 def print_steady(found: dict[tuple[str, str, float], list[Run]], betas: Sequence[float]) -> None:
     policies = list(dict.fromkeys(name for name, _, _ in found))
     columns = [*product(policies, betas)]
-    print(f"\nNothing changes: runs of {N:,} outputs that were said to have drifted")
+    print(f"\nNothing changes: runs of {N:,} outputs that were reported as drifted")
     print(f"{'stream':<24}" + "".join(f"{f'{p} {b:.0%}':>20}" for p, b in columns))
     for stream in STEADY:
         alarms = [sum(bool(run.drifted) for run in found[p, stream, b]) for p, b in columns]

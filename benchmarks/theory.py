@@ -53,7 +53,7 @@ def main() -> int:
     print(f"gap / bound, worst   {ratio.max():.4f}")
     print(f"gap / bound, median  {np.median(ratio):.4f}   ({ratio.size} models with unequal δ)")
     print(
-        f"bound below 1        {(bound < 1.0).mean():.1%} of the models: elsewhere it says nothing"
+        f"bound below 1        {(bound < 1.0).mean():.1%} of the models: elsewhere it is no bound"
     )
     return 1 if broken else 0
 

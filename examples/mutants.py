@@ -1,4 +1,4 @@
-"""Wrong programs made of right ones, and the plain trusted run that says which are wrong.
+"""Wrong programs made of right ones, and the plain trusted run that shows which are wrong.
 
     judged = trusted_verdicts(mutants(tasks), workers=2)
     disagreeing = [each for each in compare(sandbox, judged) if not each.agree]
@@ -104,7 +104,7 @@ class Mutant(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A candidate, what the trusted run says ("passed", "failed" or "timeout"), and the sandbox."""
+    """A candidate, what the trusted run found ("passed", "failed", "timeout"), and the sandbox."""
 
     mutant: Mutant
     trusted: str
