@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import json
 import sys
 from collections.abc import Iterable
@@ -38,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("-"),
         metavar="FILE",
-        help="file to write; - is standard output",
+        help="file to write, gzip where its name ends in .gz; - is standard output",
     )
     add_run_name(parser)
     parser.set_defaults(run=main)
@@ -58,7 +59,9 @@ def main(args: argparse.Namespace) -> int:
 
     log = place_given(args.log, args)
     check_output("--out", args.out, source=log)
-    kind = args.format or args.out.suffix.removeprefix(".").lower() or "jsonl"
+    zipped = args.out.suffix == ".gz"
+    plain = args.out.with_suffix("") if zipped else args.out
+    kind = args.format or plain.suffix.removeprefix(".").lower() or "jsonl"
     if kind not in FORMATS:
         raise BadInputError(
             f"--out {args.out}: format {kind!r} is unknown: give --format, or a name that ends in "
@@ -73,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
         _write(run.rows(), kind, sys.stdout.buffer)
         return 0
     try:
-        with open(args.out, "wb") as file:
+        with (gzip.open if zipped else open)(args.out, "wb") as file:
             _write(run.rows(), kind, file)
     except OSError as e:
         raise BadInputError(f"--out {args.out} cannot be written: {e.strerror}") from e

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import sys
@@ -146,7 +147,7 @@ def test_parquet_and_pandas(log: Path, tmp_path: Path) -> None:
         (["export", "/nowhere.db"], "/nowhere.db"),
         (["export", "{log}", "-o", "{log}"], "is the input file itself"),
         (["export", "{log}", "-o", "x.xls"], "--out x.xls: format 'xls' is unknown: give --format"),
-        (["export", "{log}", "-o", "x.csv.gz"], "a name that ends in .jsonl, .csv, .parquet"),
+        (["export", "{log}", "-o", "x.xlsx"], "a name that ends in .jsonl, .csv, .parquet"),
         (["export", "{log}", "-o", "/nowhere/x.csv"], "--out /nowhere/x.csv cannot be written"),
     ],
 )
@@ -175,6 +176,15 @@ def test_texts_can_be_left_out(log: Path) -> None:
     assert (len(run.outputs), run.generations) == (N, {})
     with pytest.raises(BadInputError, match="without its texts"):
         next(run.rows())
+
+
+@pytest.mark.parametrize("how", ["x.jsonl", "x.csv", "x --format jsonl"])
+def test_a_name_that_ends_in_gz_is_gzip(how: str, log: Path, tmp_path: Path) -> None:
+    name, *more = how.split()
+    plain, zipped = tmp_path / name, tmp_path / f"{name}.gz"
+    assert main(["export", str(log), "-o", str(plain), *more]) == 0
+    assert main(["export", str(log), "-o", str(zipped), *more]) == 0
+    assert gzip.decompress(zipped.read_bytes()) == plain.read_bytes()
 
 
 def test_standard_output_is_a_pipe(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
