@@ -30,7 +30,7 @@ __all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
-    """Whether the response has a text `content` and says whether it stopped; or a list of them."""
+    """Whether the response, or the first of a list, has a text `content` and the field `stop`."""
     first = response[0] if isinstance(response, list) and response else response
     stopped = attribute(first, "stop")
     return isinstance(stopped, bool) and isinstance(attribute(first, "content"), str)

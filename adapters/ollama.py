@@ -26,7 +26,7 @@ __all__ = ["ends", "read", "recognises"]
 
 
 def recognises(response: Any) -> bool:
-    """Whether the response says whether it is done and has a text or a message; or a list."""
+    """Whether the response, or the first of a list, has `done` and a text or a message."""
     first = response[0] if isinstance(response, list) and response else response
     if not isinstance(attribute(first, "done"), bool):
         return False

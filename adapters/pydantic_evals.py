@@ -76,7 +76,7 @@ class EvaluatorVerifier:
     Parameters
     ----------
     evaluator : Evaluator
-        Its value says whether the output is right: a bool; a number, right from `passing` on; a
+        Its value decides whether the output is right: a bool; a number, right from `passing` on; a
         text, right if it is `passing`. If it raises, it could not tell.
     passing : float or str
         The least right number, or the right text.

@@ -44,7 +44,7 @@ class GatekeeperError(Exception):
 
 
 class BadInputError(GatekeeperError, ValueError):
-    """An argument or an input cannot be used. The message shows the value and says what to do."""
+    """An argument or an input cannot be used. The message has the value and the remedy."""
 
 
 class MissingDependencyError(GatekeeperError, ImportError):

@@ -156,8 +156,8 @@ class AsyncVerifier(Protocol):
     async def averify(self, generation: Generation, task: Task) -> Outcome:
         """`Verifier.verify` as a coroutine. Cancelling it must free its resources.
 
-        It must not block: nothing else on its event loop goes on meanwhile. What blocks belongs in
-        `Verifier.verify`, which runs in a thread.
+        It must not block, because that stops everything else on its event loop. Put blocking code
+        into `Verifier.verify`, which runs in a thread.
         """
         ...
 

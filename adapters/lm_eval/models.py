@@ -142,7 +142,7 @@ class GatekeeperFilter(Filter):  # type: ignore[misc]
 
 def _whole(outputs: Any) -> Any:
     """The server's answer. Raises BadInputError for one that it broke off, so that the harness asks
-    again: its text is not what the model would have said, and must not come into the cache.
+    again: its text is not the whole answer of the model, and must not come into the cache.
     """
     for output in outputs if isinstance(outputs, list) else [outputs]:
         choices = output.get("choices") if isinstance(output, dict) else None

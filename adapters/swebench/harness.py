@@ -128,7 +128,7 @@ class Evaluation:
     def write_report(self, predictions: Sequence[Prediction]) -> Path:
         """SWE-bench's own file of results, `MODEL.RUN_ID.json`, in the working directory.
 
-        It says which containers and images are left, unless the engine's list of them fails.
+        It prints which containers and images are left, unless the engine's list of them fails.
         """
         from docker.errors import DockerException
         from requests.exceptions import RequestException

@@ -1,9 +1,9 @@
 """What SWE-bench found, by the files that it writes for each instance.
 
 `run_instance` writes `report.json` where the test script was started. Where the patch does not
-apply there is none, and `run_instance.log` says so: SWE-bench counts that as an error, and not as
-resolved. Where the environment broke, or the tests took too long, nothing is known of the patch,
-even if SWE-bench counts it as unresolved.
+apply there is none, and the reason is in `run_instance.log`: SWE-bench counts that as an error, and
+not as resolved. Where the environment broke, or the tests took too long, nothing is known of the
+patch, even if SWE-bench counts it as unresolved.
 """
 
 from __future__ import annotations

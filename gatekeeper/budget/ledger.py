@@ -152,7 +152,7 @@ class Ledger:
         """Ticks that the caps would leave beside the verification of a candidate not yet seen.
 
         Below 0 there is no room for it. Changes nothing: after `see` of the same candidate,
-        `left` says the same.
+        `left` returns the same.
         """
         if warmup:
             return self.left(warmup=True)

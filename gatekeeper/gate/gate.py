@@ -170,7 +170,8 @@ class VerificationGate(ClientMethods, LoopMethods):
         Parameters
         ----------
         response
-            A Generation, an OpenAI chat completion, or its JSON as a dict.
+            A Generation, or a response of a provider, as an object or as JSON: the table in
+            docs/any-generator.md lists them.
         task
             What the verifier needs besides the output; passed on unchanged.
         id

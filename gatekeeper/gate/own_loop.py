@@ -47,7 +47,7 @@ class OwnLoop:
             target=_serve, args=(self._runner, ended), name="gatekeeper-loop", daemon=True
         )
         self._thread.start()
-        # The thread has no reference to this object: a gate that nobody closed ends it, too.
+        # The thread has no reference to this object: a gate that was not closed ends it, too.
         self._end = weakref.finalize(self, _stop, loop, ended)
         self._end.atexit = False
 

@@ -112,7 +112,7 @@ def _catch_up(gate: VerificationGate, blocks: PostgresBlocks) -> None:
                 f"this process has read {applied[0]} of {logged[0]} outputs of the run, and could "
                 "not read the others: the same command continues"
             )
-        _patiently(blocks.left)  # says so if this process was taken for dead
+        _patiently(blocks.left)  # raises if this process was taken for dead
         time.sleep(PAUSE)
 
 

@@ -218,7 +218,7 @@ async def _awaited(verifier: AsyncVerifier, generation: Generation, task: object
 
 
 def _checked(outcome: object, start: float) -> Outcome:
-    """What the verifier returned, with its time since `start` where it does not say."""
+    """What the verifier returned, with its time since `start` where it has none."""
     if not isinstance(outcome, Outcome):
         outcome = _unavailable(TypeError(f"verifier returned {outcome!r}, not an Outcome"))
     return outcome if outcome.seconds else replace(outcome, seconds=time.perf_counter() - start)

@@ -153,7 +153,7 @@ class LivePage:
         self._listeners += 1
         try:
             while not self._ended:
-                if self._ticking is None:  # also after an error that nobody expected
+                if self._ticking is None:  # also after an unexpected error
                     self._ticking = asyncio.create_task(self._tick())
                 rendered = self._watcher.latest
                 parts = {} if rendered is None else rendered.parts(writable=writable)

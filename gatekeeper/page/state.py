@@ -191,7 +191,7 @@ class WatchState(LogState):
                 shown.outcome, shown.external = outcome, external
                 return
 
-    # -- what it says -----------------------------------------------------------------------------
+    # -- what it shows ----------------------------------------------------------------------------
 
     def figures(self) -> Figures:
         """The numbers as of now; they are not to be used after the next event."""
@@ -209,7 +209,7 @@ class WatchState(LogState):
 
     @property
     def verifies(self) -> bool:
-        """Whether the gate has a verifier, as far as the log says so."""
+        """Whether the gate has a verifier, as far as the log shows."""
         return self.fingerprint is None or self.fingerprint.fingerprint.verifier is not None
 
     def unavailable(self) -> int:

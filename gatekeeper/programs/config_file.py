@@ -102,7 +102,7 @@ def read_config(parser: argparse.ArgumentParser, args: Sequence[str]) -> Config:
     finder.add_argument(CONFIG, type=Path)
     try:
         path = finder.parse_known_args(list(args))[0].config
-    except argparse.ArgumentError:  # without a value: the command's own parser says so
+    except argparse.ArgumentError:  # without a value: the command's own parser reports it
         path = None
     return Config() if path is None else _read(parser, path, args)
 

@@ -9,7 +9,7 @@
 - propensity: probability with which this decision was to verify
 - yield: errors found per unit of spent cost
 
-Units: log-probabilities are natural logarithms (nats); margins and signals are nats unless said
+Units: log-probabilities are natural logarithms (nats); margins and signals are nats unless stated
 otherwise; costs are in the budget's unit; `seconds` are wall-clock seconds. An error label is 1 for
 a wrong output, 0 for a right one, None if unknown.
 """

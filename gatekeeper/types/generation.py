@@ -175,7 +175,7 @@ class Generation:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the server stopped in the middle: this is not what the model would have said."""
+        """Whether the server stopped in the middle: this is not the whole answer of the model."""
         return self.finish_reason in _BROKEN_OFF
 
     @property

@@ -73,7 +73,7 @@ class PolicyHealth(StrEnum):
 class UndecidedState(StrEnum):
     """Why there is no decision on an observed output."""
 
-    SKIPPED = "skipped"  # the caller said verify="never"
+    SKIPPED = "skipped"  # the caller set verify="never"
     EMPTY = "empty"  # the response has no output
     UNFINISHED = "unfinished"  # not read to its end, still running, or cut off
     UNREADABLE = "unreadable"  # of an unknown shape
