@@ -227,5 +227,5 @@ def _checked(outcome: object, start: float) -> Outcome:
 def _unavailable(error: Exception, task: object = ...) -> Outcome:
     detail = f"{type(error).__name__}: {error}"
     if task is None and isinstance(error, TypeError | AttributeError):
-        detail += "; no task was handed in"
+        detail += "; no task was given"
     return Outcome(Verdict.INFRA_ERROR, detail=detail)

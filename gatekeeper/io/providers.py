@@ -155,8 +155,8 @@ def wrapper_of(client: object) -> Callable[..., Any]:
         wrap: Callable[..., Any] = import_module(wrappers[name]).wrap
         return wrap
     raise BadInputError(
-        f"client={client!r:.80}: give a client of {', '.join(wrappers)}; outputs of others are "
-        "handed in with gate.maybe_verify, or by a function with @gate.watch"
+        f"client={client!r:.80}: give a client of {', '.join(wrappers)}; pass outputs of "
+        "others to gate.maybe_verify, or return them from a function with @gate.watch"
     )
 
 

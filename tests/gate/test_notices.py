@@ -192,7 +192,7 @@ def test_a_wrapped_client(
             assert "came without log-probabilities" in said
             assert "this is a random draw" in said
         else:
-            assert "no task was handed in" in said
+            assert "no task was given" in said
             assert "the warm-up begins again" in said
 
 
