@@ -16,7 +16,7 @@ from typing import Any
 from gatekeeper.errors import LogError
 from gatekeeper.gate.admission import Admission
 from gatekeeper.gate.state import GateState
-from gatekeeper.gate.transaction import Transaction, _RefusedError, _UnreadError
+from gatekeeper.gate.transaction import Transaction
 from gatekeeper.log import Decided, Event, JointLog, Log, SnapshotLog
 from gatekeeper.types import SharedStatus
 
@@ -102,7 +102,7 @@ class Journal:
     def check_mine(self, id_: str) -> None:
         """Raises where another process decided on this open output, and is still there."""
         if not self.mine([id_]):
-            raise _RefusedError(
+            raise self._transaction.refusal(
                 f"id={id_!r} was decided on by another process: verify it there, or report its "
                 "verdict there; any process can do so once that one has ended"
             )
@@ -127,7 +127,8 @@ class Journal:
             yield first
             yield from events
         except LogError as error:
-            raise _UnreadError(str(error)) from error
+            self._transaction.harmless(error)
+            raise
 
     def close(self) -> None:
         try:

@@ -25,7 +25,7 @@ from gatekeeper.gate.sinks import Sinks
 from gatekeeper.gate.sizes import charged, uncharged
 from gatekeeper.gate.state import GateState
 from gatekeeper.gate.status import VERIFICATION, status_of
-from gatekeeper.gate.transaction import Transaction, _RefusedError
+from gatekeeper.gate.transaction import Transaction
 from gatekeeper.log import (
     Decided,
     Event,
@@ -179,18 +179,18 @@ class Lifecycle:
             output = self._state.outputs.get(id_)
             known = self._result(id_)
             if self._generation(id_).text != generation.text:
-                raise _RefusedError(
+                raise self._transaction.refusal(
                     f"id={id_!r} already names another output: give each output an id of its own"
                 )
             if output is None:
                 if force and known.outcome is None:
-                    raise _RefusedError(
+                    raise self._transaction.refusal(
                         f"id={id_!r} was decided on and not selected; force=True comes too late: "
                         "verify it yourself and pass the verdict to report_outcome"
                     )
                 return known
             if id_ in self._verifying:
-                raise _RefusedError(f"id={id_!r} is being verified already")
+                raise self._transaction.refusal(f"id={id_!r} is being verified already")
             self._log.check_mine(id_)
             if output.outcome is not None:
                 if not learn:
@@ -262,11 +262,13 @@ class Lifecycle:
             if output is None:
                 external = self._external(id_, outcome)
             elif id_ in self._verifying or output.outcome is not None:
-                raise _RefusedError(f"id={id_!r} is being verified or has a verdict already")
+                raise self._transaction.refusal(
+                    f"id={id_!r} is being verified or has a verdict already"
+                )
             elif outcome.error is not None:
                 self._log.check_mine(id_)
                 if not output.reserved and not self._reserve_again(output):
-                    raise _RefusedError(
+                    raise self._transaction.refusal(
                         f"id={id_!r}: the budget has no room for this verdict any more"
                     )
                 self._settle(output, outcome, learn=True)
@@ -370,12 +372,12 @@ class Lifecycle:
 
     def _external(self, id_: str, outcome: Outcome) -> GateResult:
         if id_ not in self._state.ids:
-            raise _RefusedError(
+            raise self._transaction.refusal(
                 f"id={id_!r} is unknown: report only outputs that came to this gate"
             )
         known = self._result(id_)
         if known.outcome is not None:
-            raise _RefusedError(
+            raise self._transaction.refusal(
                 f"id={id_!r} already has the verdict {known.outcome.verdict.value!r}"
             )
         outcome = uncharged(outcome)

@@ -34,6 +34,7 @@ class Transaction:
         self.closed = False
         self._process = _process
         self._broken: BaseException | None = None
+        self._harmless: BaseException | None = None
         self._depth = 0
 
     def has_forked(self) -> bool:
@@ -47,6 +48,16 @@ class Transaction:
         another one.
         """
         return self._broken is None and self._depth == depth and self._process is _process
+
+    def refusal(self, why: str) -> BadInputError:
+        """The error for a call that is refused before anything has changed."""
+        error = BadInputError(why)
+        self.harmless(error)
+        return error
+
+    def harmless(self, error: GatekeeperError) -> None:
+        """Note an error before which nothing has changed: the gate can go on after it."""
+        self._harmless = error
 
     def __enter__(self) -> None:
         if self.closed:
@@ -70,15 +81,8 @@ class Transaction:
         traceback: TracebackType | None,
     ) -> None:
         self._depth -= 1
-        if error is not None and not isinstance(error, _RefusedError | _UnreadError):
-            self._broken = error
-
-
-class _RefusedError(BadInputError):
-    """Raised inside a transaction before it has changed anything; a BadInputError for callers."""
-
-
-class _UnreadError(LogError):
-    """The log could not be read, before a transaction has changed anything; a LogError for callers,
-    of this call only.
-    """
+        if error is not None:
+            if error is not self._harmless:
+                self._broken = error
+            elif not self._depth:
+                self._harmless = None  # its traceback keeps what the frames refer to

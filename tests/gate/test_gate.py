@@ -388,8 +388,9 @@ def test_an_id_cannot_name_two_outputs() -> None:
     gate.maybe_verify(out("b", text="one"))
     status = gate.status()
     for id_ in ("a", "b"):
-        with pytest.raises(BadInputError, match=f"id='{id_}' already names another output"):
+        with pytest.raises(BadInputError, match=f"id='{id_}' already names another output") as seen:
             gate.maybe_verify(out(id_, text="two"))
+        assert seen.type is BadInputError  # the name that a traceback shows is a public one
     with pytest.raises(BadInputError, match="'c' is twice in the batch"):
         gate.verify_batch([(out("c"), None), (out("c"), None)])
     assert gate.maybe_verify(out("c")).id == "c"
