@@ -11,7 +11,7 @@ from gatekeeper.gate.runner import Sampler
 from gatekeeper.io.tasks import Task
 from gatekeeper.programs.run_options import RunOptions
 from gatekeeper.programs.task_generator import make_sampler
-from gatekeeper.programs.task_verifier import chosen_sandbox, verifier_of
+from gatekeeper.programs.task_verifier import verifier_of, verifiers_by_kind
 from gatekeeper.ray import RayGenerator, RayVerifier
 from gatekeeper.ray.cluster import connected
 
@@ -30,14 +30,13 @@ def on_cluster(tasks: Sequence[Task], options: RunOptions) -> Iterator[tuple[Ray
     Raises
     ------
     BadInputError
-        For kind "code" without a sandbox, and for more actors than the cluster has room for.
+        As of `verifiers_by_kind`, and for more actors than the cluster has room for.
     GatekeeperError
         As of `RayVerifier` and `RayGenerator`.
     """
     kinds = sorted({task["kind"] for task in tasks})
-    if "code" in kinds:
-        chosen_sandbox(options.sandbox)
     make = partial(verifier_of, kinds, sandbox=options.sandbox, maths=options.maths_checker)
+    verifiers_by_kind(*make.args, **make.keywords)  # refuses what no actor could make
     with ExitStack() as stack:
         ray = connected(options.address)
         stack.callback(ray.shutdown)

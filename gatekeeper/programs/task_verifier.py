@@ -5,40 +5,48 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gatekeeper.errors import BadInputError
-from gatekeeper.protocols import Verifier
-from gatekeeper.verifiers import ByKind, make_verifier
+from gatekeeper.verifiers import ByKind, make_verifier, verifier_names
 
-__all__ = ["chosen_sandbox", "verifier_of"]
+__all__ = ["verifier_of", "verifiers_by_kind"]
+
+# The built-in ones, each of one kind of task; a plug-in's may be of any.
+_BUILT_IN = {"code": ("docker", "local"), "math": ("math",)}
+_OPTIONS = {"code": "--sandbox", "math": "--maths-checker"}
 
 
 def verifier_of(kinds: Collection[str], *, sandbox: str | None, maths: str = "math") -> ByKind:
-    """The verifier for tasks of these kinds.
+    """The verifier for tasks of these kinds. See `verifiers_by_kind`."""
+    names = verifiers_by_kind(kinds, sandbox=sandbox, maths=maths)
+    return ByKind({kind: make_verifier(name) for kind, name in names.items()})
+
+
+def verifiers_by_kind(
+    kinds: Collection[str], *, sandbox: str | None, maths: str = "math"
+) -> dict[str, str]:
+    """The name of the verifier for each kind of task.
 
     Parameters
     ----------
     kinds : collection of str
         "code", "math".
     sandbox, maths : str
-        The names of the verifiers for the two.
+        The names that were chosen for the two.
 
     Raises
     ------
     BadInputError
-        For kind "code" without a sandbox, and for unknown names.
+        For kind "code" without a sandbox, for unknown names, and for a built-in verifier of another
+        kind.
     """
-    verifiers: dict[str, Verifier] = {}
-    if "code" in kinds:
-        verifiers["code"] = make_verifier(chosen_sandbox(sandbox))
-    if "math" in kinds:
-        verifiers["math"] = make_verifier(maths)
-    return ByKind(verifiers)
-
-
-def chosen_sandbox(sandbox: str | None) -> str:
-    """The name of a sandbox. Raises BadInputError where none was chosen."""
-    if sandbox is None:
+    if "code" in kinds and sandbox is None:
         raise BadInputError(
             "there are tasks of kind 'code': choose what runs the model's code, for example "
             "--sandbox docker or --sandbox local (docs/sandbox.md compares them)"
         )
-    return sandbox
+    chosen = {kind: name for kind, name in (("code", sandbox), ("math", maths)) if kind in kinds}
+    for kind, name in chosen.items():
+        others = {n for other, names in _BUILT_IN.items() if other != kind for n in names}
+        fitting = [n for n in verifier_names() if n not in others]
+        if name not in fitting:
+            raise BadInputError(f"{_OPTIONS[kind]} {name!r}: choose one of {', '.join(fitting)}")
+    return {kind: str(name) for kind, name in chosen.items()}
