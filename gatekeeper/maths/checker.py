@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.maths.compare import AnswerComparer
-from gatekeeper.maths.extract import extract
+from gatekeeper.maths.extract import extract, find
 from gatekeeper.maths.normalise import MAX_LENGTH, normalise
 from gatekeeper.maths.pool import Cancellation, Limits, Pool
 from gatekeeper.types import Generation, Outcome, Verdict
@@ -210,9 +210,13 @@ def _prepare(gold: str, response: str) -> Outcome | _Case:
     """The outcome if linear time suffices, otherwise the case for a worker."""
     started = perf_counter()
     written, wanted = reference(gold)
-    extracted = extract(response)
-    if extracted is None:
+    found = find(response)
+    if found is None:
         return _outcome(Verdict.NO_ANSWER, None, "extraction", started, "no final answer found")
+    extracted = found.text
+    if found.is_term:
+        detail = "cannot compare: the box is a term of a formula, and may be a part of the answer"
+        return _outcome(Verdict.INFRA_ERROR, extracted, "too_complex", started, detail)
     if extracted == written:
         return _outcome(Verdict.PASSED, extracted, "string", started)
     answer = normalise(extracted)

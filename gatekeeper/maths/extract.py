@@ -11,27 +11,12 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-import numpy as np
+from gatekeeper.maths import boxes
 
-__all__ = ["extract"]
+__all__ = ["Found", "extract", "find"]
 
-MAX_BOXES = 32  # only the last box and its neighbours matter; bounds the work
-MAX_GAP = 60  # characters between joined boxes
 MAX_BARE = 100  # characters of a bare answer
 
-BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])")
-UNBRACED = re.compile(r"\s*(-?[\d.,/]*\d|-?\\frac\s?\d\s?\d|[A-Za-z](?![A-Za-z]))")
-# What may stand between joined boxes: mathematics delimiters, spacing, a name such as "x =".
-FILLER = re.compile(
-    r"\\[()\[\]]|\\(?:q?quad|(?:thin|med|thick|en)?space)(?![a-z])|\\[hm]space\*?\{[^{}]*\}|\\text"
-    r"|\\[,;:!>& ]|[\s~$&{}]|[A-Za-z]\s*="
-)
-JOINT = re.compile(  # "or", "(or", ", or else", "/"
-    r"(?=.*[a-z,;/|])[-,;/|(]*"
-    r"(?:(?:and|or|else|vs\.?|versus|also|maybe|perhaps|possibly|alternatively)[-,;/|(]*)*",
-    re.IGNORECASE,
-)
-MINUS = re.compile(r"(?:[$=]|\\[(\[])\s*-\s*\Z")  # $-\boxed{5}$, but no bullet of a list
 CUE = re.compile(
     r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|correct (?:option|choice))\**\s{0,3}"
     r"(?:(?:is|are|=)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
@@ -47,7 +32,7 @@ FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
     rf"{_FORMULA}\)?)*"
 )
 SENTENCE_END = re.compile(
-    r"\.(?=\s|$)|</answer>|[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
+    r"\.(?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
     r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b|(?:but|though)\b.{0,20}\b(?:could|might|may)\b)"
     r"(?=[a-z]{2,}\b)"
 )
@@ -60,10 +45,11 @@ REFUSAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
-    start: int  # of the backslash
-    end: int  # one past the closing brace
-    content: str | None  # None: never closed
+class Found:
+    """A final answer as written; `is_term`: a box that may be a part of the answer only."""
+
+    text: str
+    is_term: bool = False
 
 
 def extract(response: str) -> str | None:
@@ -72,65 +58,21 @@ def extract(response: str) -> str | None:
     An unclosed `<think>`, and an unclosed or empty last box, are no answer. Joined boxes come back
     as one list, "a, b".
     """
+    found = find(response)
+    return found.text if found else None
+
+
+def find(response: str) -> Found | None:
+    """`extract`, with what is known of the place of the answer."""
     _, mark, text = response.rpartition("</think>")
     if not mark and response.lstrip().startswith("<think>"):
         return None  # the reasoning has no end
-    boxes = _boxes(text)
-    if boxes:
-        return _join(text, boxes)
-    return _after_cue(text) or _bare(text)
-
-
-def _boxes(text: str) -> list[_Box]:
-    """The last outermost boxes, in order of appearance."""
-    found = deque(BOX.finditer(text), maxlen=MAX_BOXES)
-    if not found:
-        return []
-    offset = found[0].start()
-    depth = _depth(text[offset:])
-    boxes: list[_Box] = []
-    for match in found:
-        start = match.start()
-        if boxes and boxes[-1].content is not None and start < boxes[-1].end:
-            continue  # inside the previous box
-        opening = match.end()
-        while opening < len(text) and text[opening].isspace():
-            opening += 1
-        if opening < len(text) and text[opening] == "{":
-            tail = depth[opening - offset :]
-            closing = int(np.argmax(tail < tail[0]))  # 0 where the brace is never closed
-            end = opening + closing
-            content = text[opening + 1 : end].strip() if closing else None
-            if content and MINUS.search(text[max(0, start - MAX_GAP) : start]):
-                content = f"-({content})"
-            boxes.append(_Box(start, end + 1, content))
-        elif token := UNBRACED.match(text, match.end()):
-            boxes.append(_Box(start, token.end(), token[1]))
-        # Otherwise it is no box: prose that mentions the command.
-    return boxes
-
-
-def _depth(text: str) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Brace depth after each character, escaped braces not counted; shape (len(text),)."""
-    masked = text.replace("\\\\", "  ").replace("\\{", "  ").replace("\\}", "  ")
-    code = np.frombuffer(masked.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    step = (code == ord("{")).astype(np.int32) - (code == ord("}"))
-    return np.cumsum(step, dtype=np.int32)
-
-
-def _join(text: str, boxes: list[_Box]) -> str | None:
-    last = boxes[-1]
-    if not last.content:
-        return None
-    parts = [last.content]
-    for box, following in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
-        gap = text[box.end : following.start]
-        words = FILLER.sub("", gap)
-        beside = not words and "\n" not in gap  # two boxes on one line
-        if not box.content or len(gap) > MAX_GAP or not (beside or JOINT.fullmatch(words)):
-            break
-        parts.append(box.content)
-    return ", ".join(reversed(parts))
+    found = boxes.find(text)
+    if found:
+        answer = boxes.join(text, found)
+        return Found(answer, boxes.is_term(text, found[-1])) if answer else None
+    answer = _after_cue(text) or _bare(text)
+    return Found(answer) if answer else None
 
 
 def _after_cue(text: str) -> str | None:

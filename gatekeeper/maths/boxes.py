@@ -1,0 +1,154 @@
+r"""The last boxes of a solution, \boxed{5}, and what stands around them, in linear time."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Box", "find", "is_term", "join"]
+
+MAX_BOXES = 32  # only the last box and its neighbours matter; bounds the work
+MAX_GAP = 60  # characters between joined boxes, and around a box
+MAX_FORMULA = 2000  # characters of a formula before its box
+
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])")
+_UNBRACED = re.compile(r"\s*(-?[\d.,/]*\d|-?\\frac\s?\d\s?\d|[A-Za-z](?![A-Za-z]))")
+# What may stand between joined boxes: mathematics delimiters, spacing, a name such as "x =".
+_FILLER = re.compile(
+    r"\\[()\[\]]|\\(?:q?quad|(?:thin|med|thick|en)?space)(?![a-z])|\\[hm]space\*?\{[^{}]*\}|\\text"
+    r"|\\[,;:!>& ]|[\s~$&{}]|[A-Za-z]\s*="
+)
+_JOINT = re.compile(  # "or", "(or", ", or else", "/"
+    r"(?=.*[a-z,;/|])[-,;/|(]*"
+    r"(?:(?:and|or|else|vs\.?|versus|also|maybe|perhaps|possibly|alternatively)[-,;/|(]*)*",
+    re.IGNORECASE,
+)
+_MINUS = re.compile(r"(?:[$=]|\\[(\[])\s*-\s*\Z")  # $-\boxed{5}$, but no bullet of a list
+_NAME = re.compile(r"(?<![A-Za-z])([A-Za-z])\s*=\s*\Z")
+_DENIED = re.compile(  # "not \boxed{5}", x \neq \boxed{5}
+    r"(?:(?:\bnot|n't)(?: be)?|\b(?:never|rather than|instead of)|\\neq?|\\not\s?=|≠)"
+    r"[\s*]*(?:\$\$?|\\[(\[])?\s*\Z"
+)
+_DELIMITER = re.compile(r"(?<!\\)(?:\$\$?|\\[()\[\]]|\\(?:begin|end)\{|\n\s*\n)")
+_OPENING = (r"\(", r"\[", r"\begin{")
+_SIGN = r"(?:[-+/×·]|\\(?:cdot|times|div|pm|mp)(?![a-z]))"
+_SPACE_BEFORE = re.compile(r"(?:\\[,;:! ]|\s|\\left)+\Z")
+_TERM_BEFORE = re.compile(  # 2\boxed{5}, 3+\boxed{5}, \frac{1}{\boxed{5}}
+    rf"(?:\d|\\pi|[)\]}}\w!'|]\s*{_SIGN}\s*|\\pm\s*|\^|[\^_]\{{|\\[dt]?frac(?:\{{[^{{}}]*\}})?\{{"
+    r"|\\sqrt(?:\[[^\[\]]*\])?\{)\Z"
+)
+_TERM_AFTER = re.compile(  # \boxed{5}^2, \boxed{5}+3, \boxed{5}\pi, but not \boxed{5}^\circ
+    r"\^(?!\{?\\(?:circ|text|mathrm))|_\{?\w|\d|\\(?:pi|sqrt|[dt]?frac)(?![a-z])"
+    rf"|[xyznkabite](?!\w)|\s*{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+)"
+)
+_WORDS = re.compile(  # a choice beside its value
+    r"\\text|\A(?:\\math[a-z]+\{)?\(?[A-J]\)?\}?\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box in a text; `content` is None where it is never closed."""
+
+    start: int  # of the backslash
+    end: int  # one past the closing brace
+    content: str | None
+
+
+def find(text: str) -> list[Box]:
+    """The last outermost boxes, in order of appearance, without those that the text denies."""
+    found = deque(_BOX.finditer(text), maxlen=MAX_BOXES)
+    if not found:
+        return []
+    offset = found[0].start()
+    depth = _depth(text[offset:])
+    boxes: list[Box] = []
+    end = 0
+    for match in found:
+        start = match.start()
+        if start < end:
+            continue  # inside the previous box
+        before = text[max(0, start - MAX_GAP) : start]
+        opening = match.end()
+        while opening < len(text) and text[opening].isspace():
+            opening += 1
+        if opening < len(text) and text[opening] == "{":
+            tail = depth[opening - offset :]
+            closing = int(np.argmax(tail < tail[0]))  # 0 where the brace is never closed
+            content = text[opening + 1 : opening + closing].strip() if closing else None
+            if content and _has_minus(text, start):
+                content = f"-({content})"
+            box = Box(start, opening + closing + 1, content)
+        elif token := _UNBRACED.match(text, match.end()):
+            box = Box(start, token.end(), token[1])
+        else:
+            continue  # prose that mentions the command
+        end = box.end if box.content is not None else 0
+        if not _DENIED.search(before):
+            boxes.append(box)
+    return boxes
+
+
+def join(text: str, boxes: list[Box]) -> str | None:
+    r"""The content of the last box with those that belong to it: "2, 3", or "x=2, y=3"."""
+    last = boxes[-1]
+    if not last.content:
+        return None
+    parts = [last]
+    for box, following in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
+        gap = text[box.end : following.start]
+        words = _FILLER.sub("", gap)
+        beside = not words and "\n" not in gap  # two boxes on one line
+        if not box.content or len(gap) > MAX_GAP or not (beside or _JOINT.fullmatch(words)):
+            break
+        parts.append(box)
+    contents = list(dict.fromkeys(box.content or "" for box in reversed(parts)))
+    names = [_NAME.search(text, max(0, box.start - MAX_GAP), box.start) for box in reversed(parts)]
+    if len(contents) == len(parts) == len({name[1] for name in names if name}) > 1:
+        contents = [f"{name[1]}={x}" for name, x in zip(names, contents, strict=True) if name]
+    return ", ".join(contents)
+
+
+def is_term(text: str, box: Box) -> bool:
+    r"""Whether a box is a term of a formula, as in 2\boxed{5}: the answer may be the whole of it.
+
+    The missing 6 of x^2+\boxed{6}x+9 is the answer, in another solution the whole may be.
+    """
+    if _WORDS.search(box.content or ""):
+        return False
+    before, after = text[max(0, box.start - MAX_GAP) : box.start], text[box.end : box.end + MAX_GAP]
+    if _is_formula(text[max(0, box.start - MAX_FORMULA) : box.start]):
+        before = _SPACE_BEFORE.sub("", before)
+        if after.startswith("!"):
+            return True
+    else:  # prose, where only what touches the box belongs to it
+        before = "" if before[-1:].isspace() else before
+        after = "" if after[:1].isspace() else after
+    return bool(_TERM_BEFORE.search(before) or _TERM_AFTER.match(after))
+
+
+def _has_minus(text: str, start: int) -> bool:
+    r"""Whether a minus that stands alone belongs to the box: $-\boxed{5}$, x = -\boxed{5}."""
+    minus = _MINUS.search(text, max(0, start - MAX_GAP), start)
+    if not minus:
+        return False
+    return minus[0][0] == "=" or _is_formula(text[max(0, start - MAX_FORMULA) : start])
+
+
+def _is_formula(before: str) -> bool:
+    """Whether a text ends within mathematics delimiters."""
+    inside = False
+    for match in _DELIMITER.finditer(before):
+        inside = match[0] in _OPENING or (match[0][0] == "$" and not inside)
+    return inside
+
+
+def _depth(text: str) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Brace depth after each character, escaped braces not counted; shape (len(text),)."""
+    masked = text.replace("\\\\", "  ").replace("\\{", "  ").replace("\\}", "  ")
+    code = np.frombuffer(masked.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    step = (code == ord("{")).astype(np.int32) - (code == ord("}"))
+    return np.cumsum(step, dtype=np.int32)
