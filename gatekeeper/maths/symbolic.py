@@ -37,7 +37,7 @@ _LATEX = [
     )
 ]
 _FORBIDDEN = re.compile(
-    r"__|\*\*|!!|!\^|[\d)}]_\{|\\(?:int|iint|oint|sum|prod|lim|det|dots|begin\{[vV]matrix)(?![a-z])"
+    r"__|\*\*|!!|!\^|[\d)}|]_\{|[A-Za-z]\^\{\(\d\)\}|\^\{\\top\}|\\(?:int|iint|oint|sum|prod|lim|det|dots|begin\{[vV]matrix)(?![a-z])"
     r"|\\(?:gcd|lcm)[^a-zA-Z)]*[a-zA-Z]"  # 1 of any two variables
 )
 _BIG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
@@ -111,11 +111,12 @@ def _evaluated(text: str) -> str:
 def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
     """Give capitals another letter where both cases occur: math-verify reads R as r.
 
-    The same for d where there is no derivative: math-verify reads d m as a differential.
+    The same for d where there is no derivative, and for T: math-verify reads d m as a differential,
+    and takes A^T, the transpose of a variable, for A.
     """
     letters = {m[0] for text in (gold, answer) for m in _LETTER.finditer(text)}
     free = (c for c in "qwzkhsuvtabcfgjlmnoprxy" if c not in letters and c.upper() not in letters)
-    special = "EI" if _DERIVATIVE.search(gold + answer) else "EId"
+    special = "EIT" if _DERIVATIVE.search(gold + answer) else "EITd"
     renamed = {
         letter: next(free, letter)
         for letter in sorted(letters)
