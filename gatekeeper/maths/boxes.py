@@ -32,16 +32,19 @@ _DENIED = re.compile(  # "not \boxed{5}", x \neq \boxed{5}
     r"(?:(?:\bnot|n't)(?: be)?|\b(?:never|rather than|instead of)|\\neq?|\\not\s?=|≠)"
     r"[\s*]*(?:\$\$?|\\[(\[])?\s*\Z"
 )
+_FRAME = " \n\t$*([\\"
+_DENIALS = ("not", "n't", "be", "never", "than", "of", "ne", "neq", "=", "≠")
 _DELIMITER = re.compile(r"(?<!\\)(?:\$\$?|\\[()\[\]]|\\(?:begin|end)\{|\n\s*\n)")
 _OPENING = (r"\(", r"\[", r"\begin{")
 _SIGN = r"(?:[-+/×·]|\\(?:cdot|times|div|pm|mp)(?![a-z]))"
-_SPACE_BEFORE = re.compile(r"(?:\\[,;:! ]|\s|\\left)+\Z")
+_OPERAND_ENDS = frozenset("0123456789{^+-/×·tsvmpi")  # \\cdot, \\times, \\div, \\pm, \\mp, \\pi
+_THIN = ("\\,", "\\;", "\\:", "\\!", "\\", "\\left")
 _TERM_BEFORE = re.compile(  # 2\boxed{5}, 3+\boxed{5}, \frac{1}{\boxed{5}}
     rf"(?:\d|\\pi|[)\]}}\w!'|]\s*{_SIGN}\s*|\\pm\s*|\^|[\^_]\{{|\\[dt]?frac(?:\{{[^{{}}]*\}})?\{{"
     r"|\\sqrt(?:\[[^\[\]]*\])?\{)\Z"
 )
 _TERM_AFTER = re.compile(  # \boxed{5}^2, \boxed{5}+3, \boxed{5}\pi, but not \boxed{5}^\circ
-    r"\^(?!\{?\\(?:circ|text|mathrm))|_\{?\w|\d|\\(?:pi|sqrt|[dt]?frac)(?![a-z])"
+    r"!|\^(?!\{?\\(?:circ|text|mathrm))|_\{?\w|\d|\\(?:pi|sqrt|[dt]?frac)(?![a-z])"
     rf"|[xyznkabite](?!\w)|\s*{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+)"
 )
 _WORDS = re.compile(  # a choice beside its value
@@ -87,7 +90,7 @@ def find(text: str) -> list[Box]:
         else:
             continue  # prose that mentions the command
         end = box.end if box.content is not None else 0
-        if not _DENIED.search(before):
+        if not (before.rstrip(_FRAME).endswith(_DENIALS) and _DENIED.search(before)):
             boxes.append(box)
     return boxes
 
@@ -105,6 +108,8 @@ def join(text: str, boxes: list[Box]) -> str | None:
         if not box.content or len(gap) > MAX_GAP or not (beside or _JOINT.fullmatch(words)):
             break
         parts.append(box)
+    if len(parts) == 1:
+        return last.content
     contents = list(dict.fromkeys(box.content or "" for box in reversed(parts)))
     names = [_NAME.search(text, max(0, box.start - MAX_GAP), box.start) for box in reversed(parts)]
     if len(contents) == len(parts) == len({name[1] for name in names if name}) > 1:
@@ -117,22 +122,25 @@ def is_term(text: str, box: Box) -> bool:
 
     The missing 6 of x^2+\boxed{6}x+9 is the answer, in another solution the whole may be.
     """
+    before, after = text[max(0, box.start - MAX_GAP) : box.start], text[box.end : box.end + MAX_GAP]
+    near = before.rstrip()
+    while near.endswith(_THIN):
+        near = near[: near.rindex("\\")].rstrip()
+    if near[-1:] in _OPERAND_ENDS and _TERM_BEFORE.search(near):
+        touches = near == before
+    elif match := _TERM_AFTER.match(after):
+        touches = not match[0][0].isspace() and match[0] != "!"
+    else:
+        return False
     if _WORDS.search(box.content or ""):
         return False
-    before, after = text[max(0, box.start - MAX_GAP) : box.start], text[box.end : box.end + MAX_GAP]
-    if _is_formula(text[max(0, box.start - MAX_FORMULA) : box.start]):
-        before = _SPACE_BEFORE.sub("", before)
-        if after.startswith("!"):
-            return True
-    else:  # prose, where only what touches the box belongs to it
-        before = "" if before[-1:].isspace() else before
-        after = "" if after[:1].isspace() else after
-    return bool(_TERM_BEFORE.search(before) or _TERM_AFTER.match(after))
+    return touches or _is_formula(text[max(0, box.start - MAX_FORMULA) : box.start])
 
 
 def _has_minus(text: str, start: int) -> bool:
     r"""Whether a minus that stands alone belongs to the box: $-\boxed{5}$, x = -\boxed{5}."""
-    minus = _MINUS.search(text, max(0, start - MAX_GAP), start)
+    before = text[max(0, start - MAX_GAP) : start]
+    minus = _MINUS.search(before) if before.rstrip().endswith("-") else None
     if not minus:
         return False
     return minus[0][0] == "=" or _is_formula(text[max(0, start - MAX_FORMULA) : start])

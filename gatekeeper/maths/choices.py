@@ -17,7 +17,7 @@ _ANOTHER_CHOICE = re.compile(
     r"(?<![A-Za-z)}])\(([A-Ja-j])\)|\s([A-J])[).]"
     r"|(?:(?<=[,;/.:)&])\s*|\\lor ?|\b(?:OR|AND|NOT)\s+)\(?([A-J])(?=[).:,;/&]|\s*$)"
 )
-_SEVERAL = re.compile(r"[A-H]{2,}|\(?[A-H]\)?(?:(?:, ?| AND )\(?[A-H]\)?)+")  # "ABD", "A, B, D"
+_SEVERAL = re.compile(r"[A-H]{2,}|\(?[A-H]\)?(?:(?:[,;] ?| AND )\(?[A-H]\)?)+")  # "ABD", "A, B, D"
 _OPTION = re.compile(r"\\text\{(?:option|choice)(?:\}| (?=\(?[a-j]\W))")
 _EXPLICIT_CHOICE = re.compile(r"\\text\{\(?[a-j][).]?\}|\([A-J]\)")
 _LABELLED = re.compile(  # "(B) 5", "B. 5": the choice with its text, in a reference
@@ -32,7 +32,7 @@ def same_choice(gold: str, answer: str) -> bool | None:
     answer = _OPTION.sub(lambda m: "" if m[0][-1] == "}" else r"\text{", answer)
     several = [_SEVERAL.fullmatch(_TEXT.sub(lambda m: m[1].upper(), x)) for x in (gold, answer)]
     mine, its = (match and sorted(match[0].replace("AND", "")) for match in several)
-    if mine and its and re.search(r",|\band\b", gold + answer):
+    if mine and its and re.search(r"[,;]|\band\b", gold + answer):
         return list(filter(str.isalpha, mine)) == list(filter(str.isalpha, its))
     wanted, given = _CHOICE.fullmatch(gold), _CHOICE.fullmatch(answer)
     explicit = _EXPLICIT_CHOICE.fullmatch(gold) is not None

@@ -25,12 +25,14 @@ from gatekeeper.maths.readings import (
     coordinates,
     in_order,
     is_condition,
+    others,
     rational,
     reads_as,
     unnumbered,
 )
 from gatekeeper.maths.scalars import ScalarComparer, Symbolic
 from gatekeeper.maths.structure import Kind, Node, read, split
+from gatekeeper.maths.words import same_items
 
 __all__ = ["MAX_PAIRS", "AnswerComparer"]
 
@@ -50,6 +52,7 @@ _FUNCTION = re.compile(r"([A-Za-z]'{0,3})\(([a-z])\)")
 _OTHERWISE = r"\text{otherwise}"
 _EQUAL_SIGNS = frozenset(("=", r"\approx"))
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z]")  # of a variable, not of a command
+_FOREIGN = re.compile(r"[^\W\d_a-zA-Z]")  # words in a script that no rule reads
 _NOT_A_SYMBOL = re.compile(r"\(|\\frac")
 
 
@@ -76,12 +79,30 @@ class AnswerComparer:
         modulus = _MODULUS.search(answer) if "mod" in answer else None
         if modulus and not _MODULUS.search(gold):
             return self._remainder(gold, answer[: modulus.start()], int(modulus[1]))
+        if "mod" in gold and not modulus and (found := _MODULUS.search(gold)):
+            same = self._remainder(answer, gold[: found.start()], int(found[1]))
+            return False if same is False else None  # 5 beside 5 (mod 7), of which 12 is one, too
         if (chosen := labelled(gold)) and chosen[1]:  # (B) 5: by its letter or its value
             its = labelled(answer)
             if its and its[0] != chosen[0]:
                 return False
             content = its[1] if its else answer
             return self.compare(chosen[1], content) if content else True
+        verdict = self._aligned(gold, answer)
+        if verdict is not False:
+            return verdict
+        if exact.value(gold) is not None and (its := labelled(answer)) and its[1]:
+            return self.compare(gold, its[1])  # "(B) 5" beside 5
+        return None if self._has_another_reading(gold, answer) else False
+
+    def _has_another_reading(self, gold: str, answer: str) -> bool:
+        """Whether the answers may be the same to somebody who reads them in another way."""
+        if not answer.isascii() and _FOREIGN.search(answer) and not _FOREIGN.search(gold):
+            return True
+        return any(self._aligned(x, y) is not False for x, y in others(gold, answer))
+
+    def _aligned(self, gold: str, answer: str) -> bool | None:
+        """Compare them with one name for an integer parameter."""
         gold, renamed, certain = align(gold, answer)
         if certain:
             return self._nodes(read(gold), read(renamed))
@@ -92,10 +113,12 @@ class AnswerComparer:
 
     def _remainder(self, gold: str, answer: str, modulus: int) -> bool | None:
         """5 (mod 7) and x = 5 (mod 7) are the remainder 5, and 12 (mod 7) may be."""
-        node = read(answer.replace(r"\equiv", "="))
+        node = read(answer.replace(r"\equiv", "=").removeprefix("="))
         same = self._nodes(read(gold), node)
         x, y = exact.value(gold), rational(node)
         is_congruent = x is not None and y is not None and modulus and (x - y) % modulus == 0
+        if x is None or not 0 <= x < modulus:  # n (mod 7), or 12 (mod 7), which is 5 if reduced
+            is_congruent, same = is_congruent or same is not False, False
         return None if is_congruent and not same else same
 
     def _nodes(self, gold: Node, answer: Node) -> bool | None:
@@ -138,6 +161,9 @@ class AnswerComparer:
         if scalar.kind is Kind.SCALAR and not _SET_LIKE.search(scalar.text):
             self._scalar.used("structure")
             return False  # a number or an expression is neither an interval nor a matrix
+        interval = answer if scalar is gold else gold
+        if interval.kind is Kind.TUPLE and letters(scalar.text) == {interval.name}:
+            return self._scalar.algebra(gold.text, answer.text)  # -1 < x < 1, |x| < 1
         if all(RELATION.search(node.whole) for node in (gold, answer)):
             return self._scalar.algebra(gold.whole, answer.whole)  # x + y < 3, y < 3 - x
         return self._scalar.algebra(gold.text, answer.text)
@@ -205,9 +231,13 @@ class AnswerComparer:
             same = self._unordered(gold.parts, answer.parts)
             is_and = any(part.name for part in answer.parts)  # x < 1, x > 2: "and", or "or"
             return None if same and is_and else same
+        if other.kind is Kind.UNION and any(map(is_condition, collection.parts)):
+            return None  # x = 0 or 1 < x < 2; x > 0, x \neq 1
         if gold.kind is Kind.TUPLE and (range_ := conjunction(answer.parts)):
             return self._nodes(gold, range_)
         if other.kind is Kind.SCALAR:
+            if same_items(gold.text, answer.text):
+                return None
             if reads_as(rational(gold), answer.parts):
                 return None
             values = tuple(part for part in collection.parts if not is_condition(part))

@@ -28,7 +28,8 @@ _KERN = re.compile(  # \kern-3pt, \mskip 3mu: a space with its size
 _FACTORIAL = re.compile(r"(?<=\d)!=")  # 5!=120; but in x!=5 it means "is not"
 _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
 _TOKEN = re.compile(
-    r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.", re.DOTALL
+    r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|(?<![A-Za-z])\.\d+|[A-Za-z]+|\s+|\*\*|[<>]=|!=|\.\.\.+|.",
+    re.DOTALL,
 )
 
 

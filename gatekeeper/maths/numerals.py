@@ -11,8 +11,9 @@ __all__ = ["in_words", "join_commas", "join_groups", "repeat", "scientific"]
 
 _GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
     r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
-    r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/))(?!\d)"
+    r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/)|(?:'\d{3})+(?!')|(?:\.\d{3}){2,}(?!\.))(?!\d)"
 )
+_DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")
 _COMMAS = re.compile(r"\\[{}]|[()\[\]]|(?<![\d.])(?<!(?<!\\),)[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")
 _SCIENTIFIC = re.compile(  # but 2e-1 and 2e+1 are sums
     r"(?<![\w.])(?:(\d+\.\d+)[eE]\+?(-?\d{1,3})|(\d+)[eE](\d{1,3}))(?!\w|\.\d)"
@@ -28,17 +29,26 @@ _PERIODS = (  # 0.\dot{3}\dot{6}, 0.(36), .\overline{36}, 0.\overline{36}...
         r"\\overline{\1\2\3}",
     ),
     (re.compile(r"(?<=\d\.)\((\d{1,30})\)"), r"\\overline{\1}"),
+    (re.compile(r"\\overline\s?(\d)"), r"\\overline{\1}"),
     (re.compile(r"(?<![\d.])(?=\.\d*\\overline\s?\{\d)"), "0"),
     (re.compile(rf"(\.\d*\\overline\s?\{{\d+\}}){_DOTS}"), r"\1"),
 )
+MAX_WORDS = 12  # of a number before its unit
+
 _CARDINALS = {word: int(digits) for word, digits in WORDS.items() if digits.isdigit()} | {"a": 1}
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _CARDINALS |= {word: 10 * number for number, word in enumerate(_TENS, start=2)}
+
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _PARTS = {
     "half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6,
     "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
 }  # fmt: skip
+_AND_PART = re.compile(  # 3 and a half, 3 and a half hours
+    rf"(-?\d+)(?:\\text\{{and |,(?:\\text\{{)?)(a|one|two|three|\d+)[- ]?(?:\\text\{{)?"
+    rf"({'|'.join(_PARTS)})s?(?: ([a-z ]+))?\}}"
+)
+_APPROXIMATE = re.compile(r"\\text\{(?:about|exactly|approximately|only|just) ")
 _IN_WORDS = re.compile(  # "twenty-one", and the same where the speller has read a part of it
     r"(?:1-?)?\\text\{([a-z]+(?:[- ][a-z]+)*)\}(?:-?\d)?"
 )
@@ -63,7 +73,8 @@ def _continue(decimal: re.Match[str]) -> str:
 
 def join_groups(text: str) -> str:
     r"""Read 10\,080 and its spellings as one number."""
-    return _GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text)
+    joined = _GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), text)
+    return _DECIMAL_COMMA.sub(",", joined) if "{,}" in joined else joined
 
 
 def join_commas(text: str) -> str:
@@ -88,23 +99,42 @@ def scientific(text: str) -> str:
 
 def in_words(text: str) -> str:
     """A canonical answer that is a number in words, in digits; any other answer as it is."""
-    if r"\text{" not in text or not _IN_WORDS.fullmatch(text):
+    if r"\text{" not in text:
+        return text
+    if mixed := _AND_PART.fullmatch(text):
+        count = _CARDINALS.get(mixed[2]) or int(mixed[2])
+        unit = rf"\text{{{mixed[4]}}}" if mixed[4] else ""
+        return rf"{mixed[1]}\frac{{{count}}}{{{_PARTS[mixed[3]]}}}{unit}"
+    text = _APPROXIMATE.sub(r"\\text{", text)
+    if not _IN_WORDS.fullmatch(text):
         return text
     words = re.findall(r"\d|[a-z]+", text.replace(r"\text", ""))
-    if words[0] in ("minus", "negative"):
-        positive = in_words(rf"\text{{{' '.join(words[1:])}}}")
-        return text if positive.startswith(r"\text") else f"-{positive}"
-    if words in (["a"], ["half"]):
-        return r"\frac{1}{2}" if words == ["half"] else text
+    sign = "-" if words[0] in ("minus", "negative") else ""
+    if sign:
+        words = words[1:]
+    if number := _number(words):
+        return sign + number
+    if words[0] in _CARDINALS and words[0] != "a" and " " in text and not sign:
+        for end in range(min(len(words) - 1, MAX_WORDS), 0, -1):  # five dollars
+            is_whole = words[end] not in _CARDINALS and words[end] not in _SCALES
+            if is_whole and (number := _number(words[:end])):
+                return rf"{number}\text{{{' '.join(words[end:])}}}"
+    return text
+
+
+def _number(words: list[str]) -> str | None:
+    """twenty one as 21, two and a half as 5/2; None for other words."""
+    if words in ([], ["a"], ["half"]):
+        return r"\frac{1}{2}" if words == ["half"] else None
     *counted, last = words
     part = _PARTS.get(last.removesuffix("s"))
     if not part:
         number = _cardinal(words)
-        return text if number is None else str(number)
+        return None if number is None else str(number)
     at = counted.index("and") if "and" in counted else -1
     whole, count = _cardinal(counted[: max(at, 0)]), _cardinal(counted[at + 1 :])
     if whole is None or not count:
-        return text
+        return None
     value = whole + Fraction(count, part)
     return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
 

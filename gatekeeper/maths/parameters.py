@@ -27,6 +27,8 @@ _DECLARED = [  # "k\in\mathbb{Z}", "for any integer k", "where k is an integer",
 _RELATION = re.compile(r"[<>]|\\(?:leq|geq|neq)(?![a-z])")
 _LETTER = re.compile(r"\\text\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z]")
 _USUAL = frozenset("kmn")  # names of an integer that need no declaration
+_FACTORS = frozenset("ACcK")  # of any size, in the solution of an equation
+_VARIABLES = frozenset("xyt")
 _PERIODIC = re.compile(r"\\(?:pi|circ)(?![a-z])")
 _CURVED = re.compile(r"\^(?!\{\\circ\})|!|\\(?!(?:frac|pi|circ|cdot|pm|lor)(?![a-z]))")
 _CONSTANT = re.compile(
@@ -50,7 +52,7 @@ def align(gold: str, answer: str) -> tuple[str, str, bool]:
     if "c_{" in gold and "C_{" in answer and "C_{" not in gold and "c_{" not in answer:
         answer = answer.replace("C_{", "c_{")
     mine, its = letters(gold), letters(answer)
-    names = _USUAL | {declared, also}
+    names = _USUAL | {declared, also} | (_FACTORS if mine & its & _VARIABLES else set())
     other, wanted = (its - mine) & names, (mine - its) & names
     if len(other) != 1 or len(wanted) != 1:
         return gold, answer, True

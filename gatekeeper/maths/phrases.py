@@ -17,6 +17,11 @@ _NO_NEGATION = (
     r"|opposite|negative|square|cube|root|factorial|multiple)\b)"
 )
 
+_ARGUMENT = (  # of a function
+    r"\((?:[^()]|\([^()]*\))*\)|(?:\\frac\{[^{}]*\}\{[^{}]*\}|\d+(?:\.\d+)?|\\[a-z]+\s?|/"
+    r"|\^\{\\circ\}|[a-z])+"
+)
+
 # A literal part, without which the pattern is not tried; the pattern; its replacement.
 _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
     (r"\text{", re.compile(r"\\text\{(?:minus|negative)\}(?=[\d\\])"), "-"),
@@ -57,6 +62,17 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
             rf"\frac{{{int(m[1]) * 3600 + int(m[2]) * 60 + int(m[3] or 0)}}}{{3600}}^{{\circ}}"
         ),
     ),
+    (  # 5'6"
+        "'",
+        re.compile(r"\A(\d{1,9})'(\d{1,2}(?:\.\d+)?)(?:'')?\Z"),
+        r"\1\\text{ft}\2\\text{in}",
+    ),
+    (  # 2 cis 60 degrees
+        r"\cis",
+        re.compile(rf"\\cis\s?(?:\{{({_ARGUMENT})\}}|\(({_ARGUMENT})\)|({_ARGUMENT}))"),
+        lambda m: "(\\cos({0})+i\\sin({0}))".format(m[1] or m[2] or m[3]),
+    ),
+    ("<", re.compile(r"\A<([^<>=]*,[^<>=]*)>\Z"), r"\\langle \1\\rangle"),
     (  # 10 \mu\text{m}
         r"\mu",
         re.compile(r"(?<=[\d})])\\mu(?:\\text\{([a-z]+)\}| ([msgl]))\Z"),
@@ -72,6 +88,12 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
     ("Rs", re.compile(r"\ARs\.?\s?(?=\d)"), r"\\text{rs}"),
     (",", re.compile(r"(?<=[)\]])(?:U|\\text\{u\})(?=[(\[])"), r"\\cup"),
     (r"\mathbb", re.compile(r"(?<=\\mathbb\{[CNQRZ]\})-(?=\\\{)"), r"\\setminus"),  # R - {0}
+    (
+        r"\mapsto",
+        re.compile(r"\A(?:([a-z]):)?([a-z])\\mapsto\s?"),
+        lambda m: f"{m[1] or 'f'}({m[2]})=",
+    ),
+    ("C", re.compile(r"(?<=\+C),\(?C\\in\s?\\mathbb\{R\}\)?\Z"), ""),
     (  # f(x)=x for all x
         "for",
         re.compile(
@@ -85,6 +107,14 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         re.compile(
             r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
             r"|a total of|in|(?:in )?(?:the )?year|the number)\})+\s?(?=[\d\\-])"
+        ),
+        "",
+    ),
+    (  # the point (1, 2)
+        r"\text{",
+        re.compile(
+            r"\A\\text\{(?:at )?(?:the )?(?:points?|vectors?|intervals?|(?:ordered )?pairs?|sets?"
+            r"|matrix|coordinates?)\}(?=[(\[]|\\(?:\{|langle|begin))"
         ),
         "",
     ),
@@ -106,8 +136,26 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         re.compile(r"\A\\text\{(?:the )?(?:final |correct )?answer(?: is|:)+ (?=[^}])"),
         r"\\text{",
     ),
+    (r"\text{", re.compile(r"\A(?:[A-Za-z])?\\text\{(?:is|equals)\}(?=[\d\\-])"), ""),
+    (  # all n > 3
+        r"\text{",
+        re.compile(r"\A\\text\{(?:for )?(?:all|any|every)(?: real)?\}(?=[a-z](?:[<>]|\\[lg]eq))"),
+        "",
+    ),
+    ("choose", re.compile(r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z"), r"\\binom{\1}{\2}"),
     ("to", re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
     (r"\text{x}", re.compile(r"(?<=\d)\\text\{x\}(?=\d)"), r"\\cdot"),
+    (  # the cube root of 2
+        "root of",
+        re.compile(r"\\text\{(?:the )?(square|cube) root of\}(\d+)\Z"),
+        lambda m: rf"\sqrt{'' if m[1] == 'square' else '[3]'}{{{m[2]}}}",
+    ),
+    ("halves", re.compile(r"\A(\d+)\\text\{halves\}\Z"), r"\\frac{\1}{2}"),
+    (  # 0.3 repeating
+        "r",
+        re.compile(r"(?<=\d\.)(\d)\\text\{\(?(?:repeating|recurring)\)?\}\Z"),
+        r"\\overline{\1}",
+    ),
     ("not exist", re.compile(r"\A\\text\{(?:the )?(?:limit )?does not exist\}\Z"), r"\\text{dne}"),
     (
         "real number",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ __all__ = [
     "coordinates",
     "in_order",
     "is_condition",
+    "others",
     "rational",
     "reads_as",
     "unnumbered",
@@ -25,6 +27,46 @@ __all__ = [
 
 _AXIS = re.compile(r"(.*?)(?<![A-Za-z\\])([ijk])")
 _NUMBERED = re.compile(r"([xz])_\{\d\}")  # roots; but a_1, a_2 have an order
+# A literal part, without which the pattern is not tried; the pattern; its replacement.
+_OTHERS = (
+    (")/(", re.compile(r"(\d+)\((\d+)\)/\((\d+)\)"), r"\1\\frac{\2}{\3}"),  # a mixed number
+    ("k", re.compile(r"(?<=\d)k\Z"), r"\\cdot1000"),
+    ("K", re.compile(r"(?<=\d)K\Z"), r"\\cdot1000"),
+    ("M", re.compile(r"(?<=\d)M\Z"), r"\\cdot10^{6}"),
+    (r"\text{mega}", re.compile(r"(?<=\d)\\text\{mega\}\Z"), r"\\cdot10^{6}"),
+    ("e-", re.compile(r"(-?\d+)e(-\d{1,2})\Z"), r"\1\\cdot10^{\2}"),
+    (":", re.compile(r"\A(\d+):(\d\d):(\d\d)\Z"), r"\1\\text{h}\2\\text{min}\3\\text{s}"),
+    (":", re.compile(r"\A(\d+):(\d\d)\Z"), r"\1\\text{h}\2\\text{min}"),
+    (":", re.compile(r"\A(\d+):(\d\d)\Z"), r"\1\\text{min}\2\\text{s}"),
+    ("of", re.compile(r"\A(\d+)(?:\\text\{(?:out )?of\}|outof)(\d+)\Z"), r"\\frac{\1}{\2}"),
+    ("in}", re.compile(r"\A(\d+)\\text\{in\}(\d+)\Z"), r"\\frac{\1}{\2}"),
+    (  # a decrease of 20 per cent
+        "%",
+        re.compile(
+            r"\A(\d[\d.]*\\%)\\text\{[a-z ]*\b(?:decrease|reduction|drop|loss|less|discount)\}\Z"
+        ),
+        r"-\1",
+    ),
+    (r"\log", re.compile(r"\\log(?![a-z_])"), r"\\ln"),
+    (  # 2n+1 (n > 0)
+        ")",
+        re.compile(r"\A(.+?)\(([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\)\Z"),
+        r"\1,\2",
+    ),
+    (
+        "{all ",
+        re.compile(r"\A\\text\{all (?:[a-z]+ )?(?:integers|numbers)\}(?=[a-z](?:[<>]|\\[lg]eq))"),
+        "",
+    ),
+    ("{none}", re.compile(r"\A\\text\{none\}\Z"), "0"),
+    (
+        "{infinitely",
+        re.compile(r"\A\\text\{infinitely many(?: solutions)?\}\Z"),
+        r"\\infty",
+    ),
+    (",", re.compile(r"\A(\d{1,2}),(\d\d),(\d{3})\Z"), r"\1\2\3"),  # 12 lakh
+)
+_MEMBER = re.compile(r"[a-z]\\in\s?\\mathbb\{[NZ]\}.{0,9}")
 RELATION = re.compile(r"[<>]|\\[lg]eq(?![a-z])")
 
 
@@ -58,7 +100,7 @@ def conjunction(nodes: tuple[Node, ...]) -> Node | None:
 def is_condition(node: Node) -> bool:
     r"""Whether it is x > 2 or x \neq 2."""
     is_range = node.kind is Kind.TUPLE and RELATION.search(node.whole) is not None
-    return is_range or r"\neq" in node.whole
+    return is_range or r"\neq" in node.whole or _MEMBER.fullmatch(node.whole) is not None
 
 
 def reads_as(number: Fraction | None, nodes: tuple[Node, ...]) -> bool:
@@ -66,10 +108,27 @@ def reads_as(number: Fraction | None, nodes: tuple[Node, ...]) -> bool:
     if number is None or len(nodes) != 2 or not nodes[0].text.isdecimal():
         return False
     whole, part = nodes[0].text, nodes[1].text
+    if whole == part and nodes[0].name is None:
+        return exact.value(whole) == number  # 5,5 beside 5, given twice or 5.5
     if part.isdecimal():
         return exact.value(f"{whole}.{part}") == number
     rest = rational(nodes[1])
     return rest is not None and 0 < rest < 1 and int(whole) + rest == number
+
+
+def others(gold: str, answer: str) -> Iterator[tuple[str, str]]:
+    """Both answers as somebody else may read them; empty where there is one reading."""
+    both = f"{gold} {answer}"
+    for literal, pattern, replacement in _OTHERS:
+        if literal not in both:
+            continue
+        x, y = pattern.sub(replacement, gold), pattern.sub(replacement, answer)
+        if x != gold:
+            yield x, answer
+        if y != answer:
+            yield gold, y
+        if x != gold and y != answer:
+            yield x, y
 
 
 def components(node: Node, other: Node) -> Node:

@@ -11,7 +11,14 @@ from gatekeeper.maths import exact, units
 from gatekeeper.maths.logic import every, some
 from gatekeeper.maths.parameters import without_constant
 from gatekeeper.maths.structure import Node, split
-from gatekeeper.maths.words import same_name, same_text, same_time, says_more
+from gatekeeper.maths.words import (
+    half_day_apart,
+    may_be_product,
+    same_name,
+    same_text,
+    same_time,
+    says_more,
+)
 
 __all__ = ["EQUALS", "ScalarComparer", "Symbolic"]
 
@@ -23,6 +30,7 @@ _BASE = re.compile(  # FF_{16} has a base, but not A_{1}
 )
 _TEXT = re.compile(r"\\text\{(\w+)\}")
 _SMALL = re.compile(r"\A(-?\d+)[eE]-0?(\d{1,2})\Z")  # 3e-5, beside a number
+_VARIABLE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 EQUALS = frozenset("=")
 _COLON = frozenset(":")
 
@@ -71,7 +79,7 @@ class ScalarComparer:
             if decide is same_name and (gold.name or answer.name):
                 continue  # P = IV is a product
             verdict = decide(x, y)
-            if verdict is False and decide is same_text and says_more(x, y):
+            if verdict is False and (doubt := _DOUBTS.get(decide)) and doubt(x, y):
                 return None
             if verdict is not None:
                 self.used(rule)
@@ -97,6 +105,8 @@ class ScalarComparer:
         if unit_x is None or unit_y is None:  # 12\text{ m} shows what the letter in 12m is
             (x, unit_x) = (x, unit_x) if unit_x else units.without(unit_y, x)
             (y, unit_y) = (y, unit_y) if unit_y else units.without(unit_x, y)
+        if (unit_x or unit_y) and units.is_doubtful(unit_x, unit_y):
+            return None
         radians = units.RADIAN in (unit_x, unit_y) or r"\pi" in (x + y)
         if units.DEGREE in (unit_x, unit_y) and unit_x != unit_y and radians:
             return self.algebra(*(_radians(v, u) for v, u in ((x, unit_x), (y, unit_y))))
@@ -108,12 +118,14 @@ class ScalarComparer:
         if unit_x and unit_y and unit_x != unit_y:
             if unit_x.dimension != unit_y.dimension:
                 self.used("structure")
-                return False
+                wages = units.are_money(unit_x, unit_y)  # $5 beside $5 per hour
+                return every((self._values(x, y), None)) if wages else False
             return self._values(x, _times(unit_y.factor / unit_x.factor, y))
         verdict = self._values(x, y)
         if verdict and unit_y == units.PERCENT and unit_x is None:
             number = abs(exact.value(x) or Fraction(0))
-            return None if 0 < number < 1 else True  # 0.75% beside 0.75, of a hundred or of one
+            # 0.75% beside 0.75, of a hundred or of one; x% beside x
+            return None if 0 < number < 1 or _VARIABLE.search(x) else True
         is_one_number = exact.value(x) is not None and exact.value(y) is None
         if is_one_number and verdict is not True and not unit_y:
             value, unit = units.in_letters(y)  # 12 N beside 12, of newtons or times a variable
@@ -188,6 +200,11 @@ _DECIDE: tuple[tuple[str, Callable[[str, str], bool | None]], ...] = (
     ("base", _same_base),
     ("text", same_name),
 )
+_DOUBTS: dict[Callable[[str, str], bool | None], Callable[[str, str], bool]] = {
+    same_text: says_more,
+    same_time: half_day_apart,
+    same_name: may_be_product,
+}
 
 
 def _times(factor: Fraction, text: str) -> str:

@@ -26,9 +26,11 @@ PUNCTUATION = ".,;:"  # without meaning at the end of an answer
 
 _GLUED = re.compile(rf"({'|'.join(FUNCTIONS)}|pi)([a-z])")  # sinx, sqrtx
 _WORDLIKE = re.compile(  # short runs of letters are products of variables, except these
-    r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|per|day|red|men|min|hrs"
-    r"|mph|mm|cm|km|kg|ft|lbs?)"
+    r"[A-Za-z]{4,}|(?i:all|the|yes|no|odd|one|two|six|ten|for|any|not|per|day|red|men|min|hrs|mph)"
 )
+_UNITLIKE = re.compile(r"mm|(?i:cm|km|kg|ft|lbs?)")  # after a number: GMm, km and kg are products
+_CURRENCIES = frozenset(("USD", "EUR", "GBP", "INR", "JPY", "CNY", "RMB", "CAD", "AUD"))
+_CAPITAL = re.compile(r"\{[A-Z]\}")
 _LEADING_NUMBER = re.compile(r"([\d.,]*\d)\s*(\D*)")
 _RAISED_ORDINALS = {r"\text{st}", r"\text{nd}", r"\text{rd}", r"\text{th}"}
 _EXCLAIMED = re.compile(r"\\text\{[^{}]{2,}\}")
@@ -51,8 +53,9 @@ class TooDeepError(Exception):
 class Speller:
     """One pass over the tokens; `at` is the next token."""
 
-    def __init__(self, tokens: list[str]) -> None:
+    def __init__(self, tokens: list[str], *, is_prose: bool = False) -> None:
         self.tokens = tokens
+        self.is_prose = is_prose  # in which "are" is a word
         self.at = 0
         self.depth = 0
         self.has_printed = False
@@ -162,7 +165,14 @@ class Speller:
         glued = _GLUED.fullmatch(token)
         if glued:
             return f"\\{glued[1]} {glued[2]}" if glued[1] != "sqrt" else rf"\sqrt{{{glued[2]}}}"
-        return rf"\text{{{lower}}}" if _WORDLIKE.fullmatch(token) else token
+        if token in _CURRENCIES and (self.peek()[:1].isdigit() or self.follows_number(self.at - 2)):
+            return rf"\text{{{lower}}}"  # EUR 5
+        is_word = (
+            _WORDLIKE.fullmatch(token)
+            or (_UNITLIKE.fullmatch(token) and self.has_number())
+            or (self.is_prose and len(token) > 2 and token.islower())
+        )
+        return rf"\text{{{lower}}}" if is_word else token
 
     def command(self, name: str) -> str:
         if name in SIZED:
@@ -177,11 +187,13 @@ class Speller:
             if name in ("left", "right") and self.peek() == ".":
                 self.at += 1
             return ""
-        if name in ("color", "textcolor"):
+        if name in ("color", "textcolor", "colorbox"):
             self.argument()
             return self.argument() if self.peek() == "{" else ""
         if name in TEXT:
-            return self.text()
+            letter = "".join(self.tokens[self.at : self.at + 3])
+            is_symbol = name == "mathrm" and _CAPITAL.fullmatch(letter) and not self.has_number()
+            return self.group() if is_symbol else self.text()
         if name in ("vec", "overrightarrow"):
             vector = self.argument()
             if _TWO_POINTS.fullmatch(vector):
@@ -220,6 +232,10 @@ class Speller:
         if _ODD_INDEX.fullmatch(index) and _NEGATIVE_TERM.fullmatch(inside):
             return rf"(-\sqrt{index}{{{inside[1:]}}})"  # real, as in school
         return rf"\sqrt{index}{{{inside}}}"
+
+    def has_number(self) -> bool:
+        """Whether there is a number before the next token, so that a letter may be its unit."""
+        return any(token[0].isdigit() for token in self.tokens[: self.at])
 
     def follows_number(self, at: int) -> bool:
         """Whether the last token up to here that is no space may end a number."""
@@ -263,7 +279,7 @@ class Speller:
         if power:
             return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
         if _MATHS_IN_TEXT.search(content):
-            return Speller(raw).spell()
+            return Speller(raw, is_prose=True).spell()
         return rf"\text{{{units.symbol(content) if follows_number else content.lower()}}}"
 
 

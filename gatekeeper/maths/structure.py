@@ -42,7 +42,7 @@ class Node:
 _TOKEN = re.compile(r"\\begin\{[a-zA-Z*]*\}|\\end\{[a-zA-Z*]*\}|\\[a-zA-Z]+|\\.|.", re.DOTALL)
 _OPEN = {"(", "[", "{", r"\{", r"\langle"}
 _CLOSE = {")", "]", "}", r"\}", r"\rangle"}
-_SEPARATORS = frozenset((",", ";", r"\lor"))
+_SEPARATORS = frozenset((",", ";", r"\lor", r"\\"))
 _VARIABLE = r"(?:[A-Za-z]|\\[a-z]+)"
 _SYMBOL = rf"{_VARIABLE}(?:_\{{[^{{}}=]*\}})?'?"
 _NAME = re.compile(
@@ -204,7 +204,8 @@ def _set(text: str) -> Node:
         return Node(Kind.SCALAR, r"\emptyset", text)
     builder = _BUILDER.fullmatch(inside)
     if builder:
-        return read(builder[2])
+        inside_of = read(builder[2])
+        return replace(inside_of, name=None) if inside_of.kind is Kind.TUPLE else inside_of
     parts = split(inside, frozenset(",;"))
     nodes = tuple(_single(sign) for part in parts for sign in _both_signs(part))
     return Node(Kind.SET, text, text, nodes)

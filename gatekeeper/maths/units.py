@@ -22,7 +22,9 @@ __all__ = [
     "RADIAN",
     "Quantity",
     "Unit",
+    "are_money",
     "in_letters",
+    "is_doubtful",
     "is_sum",
     "spelled",
     "split",
@@ -47,6 +49,7 @@ _BASE = {
     "length": "m:1 meter:1 in:127/5000 inch:127/5000 ft:381/1250 foot:381/1250 feet:381/1250 "
     "yd:1143/1250 yard:1143/1250 mi:201168/125 mile:201168/125",
     "time": "s:1 sec:1 second:1 min:60 minute:60 h:3600 hr:3600 hour:3600 day:86400 week:604800",
+    "calendar": "month:1 year:12 decade:120",
     "mass": "g:1 gram:1 oz:45359237/1600000 ounce:45359237/1600000 "
     "lb:45359237/100000 pound:45359237/100000",
     "current": "ampere:1 amp:1",
@@ -62,10 +65,11 @@ _DERIVED = {  # from the units above them
     "acre": "4840 yd^2", "n newton": "1000 g m/s^2", "j joule": "1 n m", "w watt": "1 j/s",
     "pa pascal": "1 n/m^2", "hz hertz": "1 s^-1", "coulomb": "1 amp s", "v volt": "1 w/amp",
     "ohm": "1 v/amp", "farad": "1 coulomb/v", "tesla": "1 v s/m^2", "mph": "1 mi/h",
+    "ev electronvolt": "1602176634/10000000000000000000000000000 j",
     "kmh kph kmph": "1000 m/h", "fps": "1 ft/s",
 }  # fmt: skip
 _PREFIXES = {  # of symbols, and of names; "mega" and "micro" of both, as M and m read alike
-    "m s g l n j w v pa hz ohm mol": "k:1000 g:1000000000 d:1/10 c:1/100 m:1/1000 "
+    "m s g l n j w v ev pa hz ohm mol": "k:1000 g:1000000000 d:1/10 c:1/100 m:1/1000 "
     "n:1/1000000000 p:1/1000000000000 mega:1000000 micro:1/1000000",
     "meter second gram liter newton joule watt pascal hertz volt ohm ampere amp mole": "kilo:1000"
     " mega:1000000 giga:1000000000 deci:1/10 centi:1/100 milli:1/1000 micro:1/1000000 "
@@ -81,24 +85,37 @@ AMBIGUOUS = {
     frozenset((word,)): factor
     for word, factor in (
         ("quarter", Fraction(1, 4)), ("k", Fraction(1000)), ("mega", Fraction(10**6)),
-        ("pair", Fraction(2)), ("ten", Fraction(10)),
+        ("pair", Fraction(2)), ("ten", Fraction(10)), ("score", Fraction(20)),
     )
 }  # fmt: skip
 CENT = Unit((("money", 1),), Fraction(1), frozenset(("cent",)))
 _DOLLAR = Unit((("money", 1),), Fraction(100), frozenset(("dollar",)))
 
+# 5 more than x, 5 doubled, 5 to the power of two: perhaps 5 of something, perhaps another number
+_DOUBTFUL = frozenset(
+    re.findall(
+        r"\w+",
+        "than to through choose mod modulo or no double doubled twice thrice triple tripled halved "
+        "half root power inverse reciprocal below minus plu over divided hex hexadecimal binary "
+        "octal one two three four five six seven eight nine hundred thousand million",
+    )
+)
+
 _WORD = r"\\text\{[^{}]*\}(?:\^\{-?\d\})?"
 _WORDS = rf"{_WORD}(?:(?:/|\\cdot)?{_WORD})*"
 _TRAILING = re.compile(
-    rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{[cfk]\}})?|\\%"
+    rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{[cfk]\}})?|\\%(?:{_WORD})?"
     rf"|\\frac\{{{_WORDS}\}}\{{{_WORDS}\}}|{_WORDS})$"
 )
 _LETTERS = re.compile(
     r"(?<=[\d}])(?:\\frac\{[A-Za-z]+\}\{[A-Za-z]+(?:\^\{\d\})?\}"
     r"|[A-Za-z]+(?:/[a-z]+)?(?:\^\{-?\d\})?)$"
 )
-_CURRENCY = re.compile(r"\\\$|\\text\{(usd|rs|[a-z ]+ sign)\}")
-_CURRENCIES = {None: "dollar", "usd": "dollar", "rs": "rupee sign"}
+_CURRENCY = re.compile(r"\\\$|\\text\{(usd|eur|gbp|inr|jpy|cny|rmb|cad|aud|rs|[a-z ]+ sign)\}")
+_CURRENCIES = {
+    None: "dollar", "usd": "dollar", "rs": "rupee sign", "inr": "rupee sign", "eur": "euro sign",
+    "gbp": "pound sign", "jpy": "yen sign",
+}  # fmt: skip
 _QUANTITY = re.compile(rf"\d+(?:\.\d+)?{_WORD}")
 _COMPOUND = re.compile(rf"{_QUANTITY.pattern}(?:{_QUANTITY.pattern})+")
 _SCALES = {
@@ -115,11 +132,13 @@ _SCALED = re.compile(  # million, million cm; 5 thirds, but not 5 third graders
 _CHANGED = re.compile(
     r"\\text\{[^{}]*\b(?:(?:but|not|maybe|perhaps|possibly|unless|except|wrong|incorrect"
     r"|below zero|up to sign)\b|(?:negative|repeating|recurring|less|fewer|pi"
-    r"|point (?:zero|one|two|three|four|five|six|seven|eight|nine))\})"
+    r"|point (?:zero|one|two|three|four|five|six|seven|eight|nine))\W?\})"
     r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
     r"|at (?:least|most)|is)\b"
 )
-_MEGA = re.compile(r"(?<![A-Za-z])M(?=(?:[NJWVgms]|Pa|Hz)(?![A-Za-z]))|(?<![A-Za-z.])M(?![A-Za-z])")
+_MEGA = re.compile(
+    r"(?<![A-Za-z])M(?=(?:[NJWVgms]|eV|Pa|Hz)(?![A-Za-z]))|(?<![A-Za-z.])M(?![A-Za-z])"
+)
 _NEWTON = re.compile(r"(?<![A-Za-z])N(?=m(?![A-Za-z]))")
 _PRODUCT = re.compile(r"(?:[A-Za-z](?:\^\{?-?\d\}?)?|[/ ~]|\\(?:cdot|times|[,;:! ]))+")
 _GAP = re.compile(r"~|\\(?:cdot|times|[,;:! ])")
@@ -137,9 +156,12 @@ def split(text: str) -> Quantity:
     body = text.removeprefix("-")
     if currency := _CURRENCY.match(body):
         amount = body[currency.end() :]
-        value = split(amount)[0] if _SCALED.search(amount) else amount
+        value, each = split(amount)
         name = _CURRENCIES.get(currency[1], currency[1])
-        return sign + value, _DOLLAR if name == "dollar" else _unknown(name)
+        unit = _DOLLAR if name == "dollar" else _unknown(name)
+        if each and each.dimension:
+            unit = _product([(unit, 1), (each, 1)], unit.words | each.words)
+        return sign + value, unit
     if _COMPOUND.fullmatch(body):
         return _sum(sign, [split(part[0]) for part in _QUANTITY.finditer(body)]) or (text, None)
     match = _TRAILING.search(text)
@@ -152,7 +174,19 @@ def split(text: str) -> Quantity:
     if suffix.startswith("^"):  # but sin 30° is not an angle
         unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {suffix[-2:].lower()}")
         return (text, None) if _FUNCTION.search(value) else (value, unit)
-    return value, PERCENT if suffix == r"\%" else _parse(suffix)
+    return value, PERCENT if suffix.startswith(r"\%") else _parse(suffix)
+
+
+def are_money(x: Unit, y: Unit) -> bool:
+    """Whether both are money, perhaps per hour."""
+    return all(("money", 1) in unit.dimension for unit in (x, y))
+
+
+def is_doubtful(x: Unit | None, y: Unit | None) -> bool:
+    """Whether one of two units has a word that the other lacks, and that may change the number."""
+    words = (unit.words if unit else frozenset() for unit in (x, y))
+    mine, its = words
+    return not _DOUBTFUL.isdisjoint(mine ^ its)
 
 
 def is_sum(text: str) -> bool:

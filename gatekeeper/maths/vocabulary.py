@@ -43,11 +43,15 @@ GLYPHS = str.maketrans(
         "≠": r"\neq ", "∪": r"\cup ", "∩": r"\cap ", "±": r"\pm ", "∓": r"\mp ",
         "∈": r"\in ", "∅": r"\emptyset ", "∛": r"\sqrt[3] ",
         "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℚ": r"\mathbb{Q} ", "…": r"\dots ",
-        "⟨": r"\langle ", "⟩": r"\rangle ", "∠": r"\angle ", "′": "'",
+        "⟨": r"\langle ", "⟩": r"\rangle ", "∠": r"\angle ", "′": "'", "’": "'", "″": "''",
         "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ",
         "\u00b5": r"\mu ", "μ": r"\mu ", "\u2126": r"\Omega ", "Ω": r"\Omega ", "δ": r"\delta ",
         "Δ": r"\Delta ", "σ": r"\sigma ", "ρ": r"\rho ", "τ": r"\tau ", "⩾": r"\geq ",
         "⩽": r"\leq ", "¢": r"\text{cents} ", "✓": "", "✔": "", "✅": "",
+        "≈": r"\approx ", "≡": r"\equiv ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ",
+        "⌉": r"\rceil ", "→": r"\to ", "⇒": r"\Rightarrow ", "∖": r"\setminus ", "∆": r"\Delta ",
+        "△": r"\triangle ", "ε": r"\epsilon ", "∧": ",", "∨": r"\lor ", "ℕ": r"\mathbb{N} ",
+        "ℂ": r"\mathbb{C} ", "∶": ":", "℃": r"^\circ C", "℉": r"^\circ F",
         "λ": r"\lambda ", "φ": r"\phi ", "ω": r"\omega ",
     }
 )  # fmt: skip
@@ -63,7 +67,8 @@ SAME = {
     "colon": ":", "infin": r"\infty", "|": "|", "backslash": r"\setminus",
     "smallsetminus": r"\setminus", "&": ",", "pounds": r"\text{pound sign}",
     "euro": r"\text{euro sign}", "cents": r"\text{cent}", "deg": r"^{\circ}", "bigcup": r"\cup",
-    "bigcap": r"\cap", "geqq": r"\geq", "leqq": r"\leq", "Bbb": r"\mathbb",
+    "tg": r"\tan", "ctg": r"\cot", "arctg": r"\arctan",
+    "bigcap": r"\cap", "lg": r"\log_{10}", "geqq": r"\geq", "leqq": r"\leq", "Bbb": r"\mathbb",
 }  # fmt: skip
 # Horizontal space: nothing is printed.
 SPACING = frozenset(
@@ -79,13 +84,16 @@ SIZED = frozenset(_words("hspace vspace mspace phantom hphantom vphantom tag lab
 BREAKS = frozenset(_words("\\ newline linebreak par smallskip medskip bigskip cr"))
 # Fonts and boxes: their argument is printed.
 FONTS = frozenset(
-    _words("mathbf boldsymbol bm mathit mathsf mathnormal boxed fbox framebox underline ensuremath")
+    _words(
+        "mathbf boldsymbol bm mathit mathsf mathtt mathnormal boxed fbox framebox underline "
+        "ensuremath"
+    )
 )
 # Spacing, sizes and fonts.
 DROPPED = SPACING | frozenset(
     _words(
         "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr "
-        "displaystyle textstyle scriptstyle limits bf it rm checkmark therefore blacksquare "
+        "displaystyle textstyle scriptstyle limits bf it rm checkmark therefore blacksquare square "
         "tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge"
     )
 )
@@ -93,7 +101,9 @@ DROPPED = SPACING | frozenset(
 TEXT = frozenset(
     _words("text textbf textit textrm textsf texttt textnormal mathrm mbox hbox operatorname")
 )
-FUNCTIONS = _words("arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc log exp sqrt ln")
+FUNCTIONS = _words(
+    "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
+)
 _COUNTS = _words(
     "zero one two three four five six seven eight nine ten eleven twelve "
     "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
@@ -103,7 +113,7 @@ WORDS = {
     "and": ",", "or": r"\lor", "pi": r"\pi", "infinity": r"\infty", "infty": r"\infty",
     "inf": r"\infty",
     "percent": r"\%", "degrees": r"^{\circ}", "degree": r"^{\circ}", "theta": r"\theta",
-    "e": "e", "i": "i",
+    "e": "e", "i": "i", "tg": r"\tan", "ctg": r"\cot", "arctg": r"\arctan",
     **{word: str(number) for number, word in enumerate(_COUNTS)},
     **{name: "\\" + name for name in FUNCTIONS},
 }  # fmt: skip

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from math import gcd
 
 from gatekeeper.maths import exact
 
-__all__ = ["same_name", "same_text", "same_time", "says_more"]
+__all__ = [
+    "half_day_apart",
+    "may_be_product",
+    "same_items",
+    "same_name",
+    "same_text",
+    "same_time",
+    "says_more",
+]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
-_LETTERS = re.compile(r"(\\angle|\\text\{[^{}]*\})?\s?([A-Za-z]{2,})")
+_LETTERS = re.compile(r"(?:\\(angle|triangle)|\\text\{([^{}]*)\})?\s?([A-Za-z]{2,})")
+_FIGURES = frozenset(("angle", "triangle", "quadrant", "segment", "line"))  # ABC is triangle ABC
 # Points (ABC), numerals (IV), names (Amy), and words of three letters around a vowel (cat).
 _NAME = re.compile(
     r"[A-Z]{3,}|(?=.*[IVX])[IVXLCDM]{2}|[A-Z][a-z]{2}|[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]"
 )
 _SEGMENT = re.compile(r"\\overline\{([A-Z]{2})\}|\|([A-Z]{2})\||([A-Z]{2})")
 _CHANGING = re.compile(
-    r"\b(?:not?|non|neither|nor|never|none|or|and|but|except|unless|maybe|perhaps|possibly|if|t)\b"
+    r"\b(?:not?|non|neither|nor|never|none|or|and|but|except|unless|maybe|perhaps|possibly|if|t|counter|anti)\b"
 )
 _SECOND = re.compile(r"[,;&]")
+_ENUMERATION = re.compile(r",\s*and\b|\band\b|[,;&]")
+_BRIEF = frozenset(("ye", "no", "true", "false", "neither"))  # each stands for a whole sentence
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 _TIME = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
 _HALF_DAY = 12 * 60  # minutes
@@ -37,8 +49,15 @@ def same_text(gold: str, answer: str) -> bool | None:
 
 
 def says_more(gold: str, answer: str) -> bool:
-    """Whether the answer has all words of the reference in a row, and others that deny none."""
+    """Whether the answer may say the same as the reference, with more words or in another order.
+
+    It has all its words in a row, and others that deny none; or "Yes, it is" stands beside "Yes".
+    """
     wanted, given = (_words(text.replace(r"\text", "")) for text in (gold, answer))
+    if same_items(gold, answer) or (
+        len(wanted) == 1 and given[:1] == wanted and given[0] in _BRIEF
+    ):
+        return True
     if not any(len(word) > 1 for word in wanted) or _SECOND.search(answer):
         return False
     size = len(wanted)
@@ -47,6 +66,14 @@ def says_more(gold: str, answer: str) -> bool:
         and not _CHANGING.search(" ".join(given[:i] + given[i + size :]))
         for i in range(len(given) - size + 1)
     )
+
+
+def same_items(gold: str, answer: str) -> bool:
+    """Whether both enumerate the same words, as in "Amy and Bob", in any order."""
+    mine, its = (_ENUMERATION.split(text.replace(r"\text", "")) for text in (gold, answer))
+    if not 1 < len(mine) == len(its) or not re.search("[a-z]{2}", gold):
+        return False
+    return Counter(" ".join(_words(x)) for x in mine) == Counter(" ".join(_words(x)) for x in its)
 
 
 def _words(text: str) -> list[str]:
@@ -66,15 +93,17 @@ def same_name(gold: str, answer: str) -> bool | None:
         ends, other = (match[1] or match[2] or match[3] for match in (segment, its))
         return other in (ends, ends[::-1])
     wanted, given = _LETTERS.fullmatch(gold), _LETTERS.fullmatch(answer)
-    if wanted is None or given is None or wanted[1] != given[1]:
+    if wanted is None or given is None:
         return None
-    if not (wanted[1] or _NAME.fullmatch(wanted[2]) or _NAME.fullmatch(given[2])):
+    labels = {match[1] or match[2] for match in (wanted, given)}
+    x, y = wanted[3], given[3]
+    if len(labels) > 1 and not (None in labels and labels & _FIGURES):
         return None
-    if wanted[1] == r"\angle" and wanted[2] == given[2][::-1]:
+    if labels == {None} and not (_NAME.fullmatch(x) or _NAME.fullmatch(y)):
+        return None
+    if "angle" in labels and x == y[::-1]:
         return True
-    if wanted[2].isupper() or given[2].isupper():
-        return wanted[2] == given[2]
-    return wanted[2].lower() == given[2].lower()
+    return x == y if x.isupper() or y.isupper() else x.lower() == y.lower()
 
 
 def same_time(gold: str, answer: str) -> bool | None:
@@ -95,8 +124,24 @@ def same_time(gold: str, answer: str) -> bool | None:
     halves = [_half(wanted), _half(given)]
     if int(wanted[1]) > 12 and not halves[1]:
         return False  # beside 18:30, 6:30 is in the morning
+    if half_day_apart(gold, answer):
+        return False
     same = x == y and (None in halves or halves[0] == halves[1])
     return None if is_ratio and not given[3] and not same else same
+
+
+def may_be_product(gold: str, answer: str) -> bool:
+    """Whether an answer that looks like a word has the letters of a product: cab beside abc."""
+    is_product = gold.islower() and gold.isalpha() and not _NAME.fullmatch(gold)
+    return is_product and sorted(gold) == sorted(answer)
+
+
+def half_day_apart(gold: str, answer: str) -> bool:
+    """15:45 beside 3:45, which may be in the morning, or three hours and 45 minutes."""
+    wanted, given = _TIME.fullmatch(gold), _TIME.fullmatch(answer)
+    if not (wanted and given and wanted[2] == given[2]) or wanted[3] or given[3]:
+        return False
+    return abs(int(wanted[1]) - int(given[1])) == _HALF_DAY // 60 and int(wanted[1]) <= 12
 
 
 def _half(time: re.Match[str]) -> str | None:
