@@ -104,11 +104,16 @@ def _is_space(token: str) -> bool:
 
 
 def _nesting(tokens: list[str]) -> int:
-    depth = deepest = 0
+    """The deepest nesting; a bracket does not close a brace, as an interval may mix brackets."""
+    braces = brackets = deepest = 0
     for token in tokens:
-        if token in ("{", "(", "[", r"\{"):
-            depth += 1
-            deepest = max(deepest, depth)
-        elif token in ("}", ")", "]", r"\}"):
-            depth -= 1
+        if token == "{":
+            braces += 1
+        elif token == "}":
+            braces = max(0, braces - 1)
+        elif token in ("(", "[", r"\{"):
+            brackets += 1
+        elif token in (")", "]", r"\}"):
+            brackets = max(0, brackets - 1)
+        deepest = max(deepest, braces + brackets)
     return deepest

@@ -53,11 +53,11 @@ class TooDeepError(Exception):
 class Speller:
     """One pass over the tokens; `at` is the next token."""
 
-    def __init__(self, tokens: list[str], *, is_prose: bool = False) -> None:
+    def __init__(self, tokens: list[str], *, depth: int = 0, is_prose: bool = False) -> None:
         self.tokens = tokens
         self.is_prose = is_prose  # in which "are" is a word
         self.at = 0
-        self.depth = 0
+        self.depth = depth
         self.has_printed = False
 
     def spell(self) -> str:
@@ -279,7 +279,7 @@ class Speller:
         if power:
             return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
         if _MATHS_IN_TEXT.search(content):
-            return Speller(raw, is_prose=True).spell()
+            return Speller(raw, depth=self.depth, is_prose=True).spell()
         return rf"\text{{{units.symbol(content) if follows_number else content.lower()}}}"
 
 

@@ -31,6 +31,7 @@ def hostile(evidence: Path) -> Iterator[tuple[str, str]]:
         f"exec(\"open('{evidence}','w')\")", "().__class__.__bases__[0].__subclasses__()",
         "5\x006", "\x00" * 500, "\ud800", "\udfff" * 500, "x^" * 500 + "x", "-" * 1400 + "x",
         r"\frac" * 250, r"\sqrt" * 250, "|" * 1000, "," * 1400, "!" * 1000, "'" * 1000,
+        r"\text{A)" * 180,
         r"\frac{1}{" * 51 + "x" + "}" * 51, "(" * 700 + "x" + ")" * 700, "9" * 1400 + "x",
         r"\log(" * 20 + "9^{3000}" + ")" * 20, r"5\text{" + "a" * 1300 + "!}",
         ",".join(f"x+{i}" for i in range(250)), r"x^{7}y+x^{5}-3xy^4+11=\sin(y)",
