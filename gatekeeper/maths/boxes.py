@@ -47,6 +47,11 @@ _TERM_AFTER = re.compile(  # \boxed{5}^2, \boxed{5}+3, \boxed{5}\pi, but not \bo
     r"!|\^(?!\{?\\(?:circ|text|mathrm))|_\{?\w|\d|\\(?:pi|sqrt|[dt]?frac)(?![a-z])"
     rf"|[xyznkabite](?!\w)|\s*{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+)"
 )
+_WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more
+    r"\s*(?:\$\$?|\\[)\]])?(?:\\text\{)?\s*(?:(?:hundred|thousand|[mb]illion|trillion|dozen)s?"
+    r"|squared|cubed|and a half|or (?:more|less|fewer))\b",
+    re.IGNORECASE,
+)
 _WORDS = re.compile(  # a choice beside its value
     r"\\text|\A(?:\\math[a-z]+\{)?\(?[A-J]\)?\}?\Z"
 )
@@ -120,9 +125,12 @@ def join(text: str, boxes: list[Box]) -> str | None:
 def is_term(text: str, box: Box) -> bool:
     r"""Whether a box is a term of a formula, as in 2\boxed{5}: the answer may be the whole of it.
 
-    The missing 6 of x^2+\boxed{6}x+9 is the answer, in another solution the whole may be.
+    The missing 6 of x^2+\boxed{6}x+9 is the answer, in another solution the whole may be, as may
+    \boxed{5} million.
     """
     before, after = text[max(0, box.start - MAX_GAP) : box.start], text[box.end : box.end + MAX_GAP]
+    if _WORDS_AFTER.match(after):
+        return True
     near = before.rstrip()
     while near.endswith(_THIN):
         near = near[: near.rindex("\\")].rstrip()

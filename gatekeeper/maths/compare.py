@@ -91,7 +91,7 @@ class AnswerComparer:
         verdict = self._aligned(gold, answer)
         if verdict is not False:
             return verdict
-        if exact.value(gold) is not None and (its := labelled(answer)) and its[1]:
+        if not letters(gold) and (its := labelled(answer)) and its[1]:
             return self.compare(gold, its[1])  # "(B) 5" beside 5
         return None if self._has_another_reading(gold, answer) else False
 

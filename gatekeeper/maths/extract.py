@@ -24,12 +24,20 @@ CUE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _FORMULA = (
-    r"(?:\$\$[^$]+\$\$|\$[^$]+\$|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\)"
+    r"(?:\$\$[^$]+\$\$|\$[^$]+\$(?!\d)|\\\([^\\]*(?:\\[^)\\][^\\]*)*\\\)"
     r"|\\\[[^\\]*(?:\\[^\]\\][^\\]*)*\\\])"
 )
 FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
-    rf"{_FORMULA}(?:\s*\(?(?:,|/|,?\s?(?:and|or)(?:\s(?:else|also|maybe|perhaps|possibly))?)\s*"
+    rf"{_FORMULA}(?:\s*\(?(?:[,;/]|,?\s?(?:and|or)(?:\s(?:else|also|maybe|perhaps|possibly))?)\s*"
     rf"{_FORMULA}\)?)*"
+)
+CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ thousand", "$5$x"
+    r"[A-Za-z/^+%\d]|\s*%|\s?[-+*/^×]\s?[\d$]|\s*\(mod\b|\s(?:(?:hundred|thousand|[mb]illion"
+    r"|trillion|dozen|score|pair|ten|quarter|half|halve|third|fourth|fifth|sixth|seventh|eighth"
+    r"|ninth|tenth)s?|squared|cubed|factorial|percent|per cent|mod|modulo|base|choose|point|plus"
+    r"|minus|(?:more|less|fewer) than|(?:to|times|out of|in)\s[$\d]|and (?:a|one|two|three)\s"
+    r"|or (?:more|less|fewer|greater|higher))\b",
+    re.IGNORECASE,
 )
 SENTENCE_END = re.compile(
     r"\.(?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
@@ -82,12 +90,16 @@ def _after_cue(text: str) -> str | None:
     end = cues[0].end()
     rest = text[end : end + 4 * MAX_BARE].lstrip(" \t\r\n*:")
     formulas = FORMULAS.match(rest)
-    if formulas:
+    if formulas and not CHANGED.match(rest, formulas.end()):
         answer = formulas[0]
     else:
         stop = SENTENCE_END.search(rest)
         answer = rest[: stop.start()] if stop else rest
     answer = answer.strip(" *\t\r\n")
+    if answer.count("**") == 1:
+        answer = answer.replace("**", "")  # of **5** apples
+    if len(answer) > 2 and answer[0] == answer[-1] == "'":
+        answer = answer[1:-1]
     return answer if answer and not REFUSAL.search(answer) else None
 
 

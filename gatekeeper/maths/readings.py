@@ -108,8 +108,8 @@ def reads_as(number: Fraction | None, nodes: tuple[Node, ...]) -> bool:
     if number is None or len(nodes) != 2 or not nodes[0].text.isdecimal():
         return False
     whole, part = nodes[0].text, nodes[1].text
-    if whole == part and nodes[0].name is None:
-        return exact.value(whole) == number  # 5,5 beside 5, given twice or 5.5
+    if whole == part and nodes[0].name is None and exact.value(whole) == number:
+        return True  # 5,5 beside 5, given twice or 5.5
     if part.isdecimal():
         return exact.value(f"{whole}.{part}") == number
     rest = rational(nodes[1])

@@ -116,7 +116,9 @@ def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
     """
     letters = {m[0] for text in (gold, answer) for m in _LETTER.finditer(text)}
     free = (c for c in "qwzkhsuvtabcfgjlmnoprxy" if c not in letters and c.upper() not in letters)
-    special = "EIT" if _DERIVATIVE.search(gold + answer) else "EITd"
+    special = "EI" if _DERIVATIVE.search(gold + answer) else "EId"
+    if r"\end{" not in gold + answer:  # but of a matrix
+        special += "T"
     renamed = {
         letter: next(free, letter)
         for letter in sorted(letters)

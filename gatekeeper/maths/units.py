@@ -91,16 +91,6 @@ AMBIGUOUS = {
 CENT = Unit((("money", 1),), Fraction(1), frozenset(("cent",)))
 _DOLLAR = Unit((("money", 1),), Fraction(100), frozenset(("dollar",)))
 
-# 5 more than x, 5 doubled, 5 to the power of two: perhaps 5 of something, perhaps another number
-_DOUBTFUL = frozenset(
-    re.findall(
-        r"\w+",
-        "than to through choose mod modulo or no double doubled twice thrice triple tripled halved "
-        "half root power inverse reciprocal below minus plu over divided hex hexadecimal binary "
-        "octal one two three four five six seven eight nine hundred thousand million",
-    )
-)
-
 _WORD = r"\\text\{[^{}]*\}(?:\^\{-?\d\})?"
 _WORDS = rf"{_WORD}(?:(?:/|\\cdot)?{_WORD})*"
 _TRAILING = re.compile(
@@ -290,6 +280,17 @@ def _known(name: str) -> Unit | None:
         if unit := _UNITS.get(candidate.replace("metre", "meter").replace("litre", "liter")):
             return unit
     return None
+
+
+# 5 more than x, 5 doubled, 5 to the power of two: perhaps 5 of something, perhaps another number.
+# Of the letters, which may be variables, those that are no symbol of a unit.
+_DOUBTFUL = _unknown(
+    "than to through choose mod modulo or no double doubled twice thrice triple tripled halved "
+    "half root power inverse reciprocal below minus plus over divided by hex hexadecimal binary "
+    "octal one two three four five six seven eight nine hundred thousand million sin cos tan log "
+    "ln sqrt false untrue invalid extraneous rejected excluded impossible fails unlikely "
+    "b d e i o p q r u x y z"
+).words
 
 
 def _add_units() -> None:
