@@ -83,6 +83,8 @@ def equal(gold: str, answer: str) -> bool | None:
         raise TooComplexError("the reference answer is not understood")
     if y is None:
         return False
+    if getattr(x, "is_Matrix", False) != getattr(y, "is_Matrix", False):
+        return False
     if (halves[0] is None) != (halves[1] is None) and _differ_by(x, y, halves[0] or halves[1]):
         return True
     accepted = verify(x, y, timeout_seconds=None, allow_set_relation_comp=True)

@@ -687,6 +687,8 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("boxes", "5", r"It is \boxed{5} or more.", UNKNOWN),
     ("boxes", "5", r"It is \boxed{5} or \boxed{6}.", False),
     ("matrices", r"\begin{pmatrix}1&2\end{pmatrix}", r"\begin{pmatrix}1\\2\end{pmatrix}^T", True),
+    ("matrices", "29", r"2\begin{pmatrix}1&2\\3&4\end{pmatrix}", False),
+    ("matrices", r"2\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\sqrt{2}", False),
     # cues and bare answers
     ("cues", "5", "We add. The final answer is 5.", True),
     ("cues", "5", "**Answer:** 5", True),
