@@ -132,7 +132,7 @@ def is_term(text: str, box: Box) -> bool:
     if _WORDS_AFTER.match(after):
         return True
     near = before.rstrip()
-    while near.endswith(_THIN):
+    while near.endswith(_THIN) and not near.endswith(r"\\"):
         near = near[: near.rindex("\\")].rstrip()
     if near[-1:] in _OPERAND_ENDS and _TERM_BEFORE.search(near):
         touches = near == before

@@ -65,7 +65,8 @@ class Speller:
         while self.at < len(self.tokens):
             items += self.items()
             self.at += 1  # a closing brace without an opening one
-        inside = _joined(_merge_text(_over(_without_punctuation(items))))
+        items = _without_punctuation(items)
+        inside = _joined(_merge_text(_over(items)))
         is_group = inside[:1] == "{" and sum(map(bool, items)) == 1
         return inside[1:-1] if is_group else inside
 
@@ -177,8 +178,9 @@ class Speller:
     def command(self, name: str) -> str:
         if name in SIZED:
             self.at += self.peek() == "*"
-            has_printed = self.has_printed
+            start, has_printed = self.at, self.has_printed
             self.argument()
+            self.tokens[start : self.at] = [" "] * (self.at - start)  # its size is no number
             self.has_printed = has_printed
             return ""
         if name in FONTS:
