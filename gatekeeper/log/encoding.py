@@ -48,8 +48,8 @@ def encoded(events: Iterable[Event], log: str) -> list[tuple[str, str, str]]:
 def _decided_json(event: Decided) -> str | None:
     """The JSON of `event.row().data`, to the letter, in half its time: every output has one.
 
-    None where a number is missing, where there are features or groups, and for values of other
-    types than the fields': `json` then encodes the row, or raises the error.
+    None where there are features or groups, and for values of other types than the fields': `json`
+    then encodes the row, or raises the error.
     """
     generation, candidate, decision = event.generation, event.candidate, event.decision
     signals, coverage = candidate.signals, event.token_coverage
@@ -67,17 +67,18 @@ def _decided_json(event: Decided) -> str | None:
         or not (stratum is None or type(stratum) is int)
         or not (prompt is None or type(prompt) is int)
         or not (output is None or type(output) is int)
-        or not isfinite(h1 + h2 + h3 + score + threshold + cost + propensity + coverage)
+        or not isfinite(cost + propensity + coverage)
     ):
         return None
+    number = repr if isfinite(h1 + h2 + h3 + score + threshold) else _number
     try:
         return (
-            f'{{"h1":{h1!r},"h2":{h2!r},"h3":{h3!r},"signal":{_quoted(signals.state)}'
+            f'{{"h1":{number(h1)},"h2":{number(h2)},"h3":{number(h3)},"signal":{_quoted(signals.state)}'
             f',"n_tokens":{n},"n_margins":{m},"token_coverage":{coverage!r},"k_seen":{k}'
             f',"cost_estimate":{cost!r},"phase":{_quoted(event.phase)}'
             f',"forced":{_BOOL[event.forced]},"warmup":{_BOOL[event.warmup]}'
             f',"verify":{_BOOL[decision.verify]},"reason":{_quoted(decision.reason)}'
-            f',"score":{score!r},"threshold":{threshold!r}'
+            f',"score":{number(score)},"threshold":{number(threshold)}'
             f',"stratum":{"null" if stratum is None else stratum},"propensity":{propensity!r}'
             f',"version":{version},"model":{"null" if model is None else _quoted(model)}'
             f',"finish_reason":{"null" if finish_reason is None else _quoted(finish_reason)}'
@@ -87,3 +88,10 @@ def _decided_json(event: Decided) -> str | None:
         )
     except (TypeError, KeyError):
         return None
+
+
+def _number(value: float) -> str:
+    """As `json_number`: a score may be missing, a threshold infinite."""
+    if isfinite(value):
+        return repr(value)
+    return "null" if value != value else f'"{value}"'
