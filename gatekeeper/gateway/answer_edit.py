@@ -6,6 +6,7 @@ Log-probabilities, which are most of an answer, are cut out and read by themselv
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -20,6 +21,7 @@ __all__ = ["NO_EDITS", "Edits", "object_of"]
 _decode = msgspec.json.Decoder().decode
 SMALL = 4096  # bytes
 _NONE = msgspec.Raw()  # stands for a member that is missing: every value has bytes
+_HOLE = os.urandom(16).hex()  # a text that no answer has
 
 Leaf = tuple[msgspec.Raw, Edit]
 
@@ -33,16 +35,32 @@ class Edits:
         Which values, and how.
     read : callable or None
         Parses the JSON text at a path, in place of msgspec, like `entries.read_logprobs`.
+    guess : callable or None
+        Where the text of the only value to edit probably begins and ends, like
+        `entries.likely_span`; for paths with one edit and `read`.
     """
 
-    def __init__(self, paths: Paths, *, read: Callable[[msgspec.Raw], Any] | None = None) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        read: Callable[[msgspec.Raw | memoryview], Any] | None = None,
+        guess: Callable[[bytes], tuple[int, int] | None] | None = None,
+    ) -> None:
         self.paths = paths
-        self._read = read
+        self._read, self._guess = read, guess
         self._find = msgspec.json.Decoder(_type_of(paths)).decode
         self._collect = _collector_of(paths)
 
-    def apply(self, body: bytes) -> tuple[Any, bytes]:
+    def apply(self, body: bytes, *, once: bool = False) -> tuple[Any, bytes]:
         """The value of a JSON text as it is written, and the text after the edits.
+
+        Parameters
+        ----------
+        body
+            The text.
+        once
+            Whether one value at most is to be edited. It is then looked for where it probably is.
 
         Raises
         ------
@@ -52,6 +70,8 @@ class Edits:
         try:
             if not self.paths:
                 return _decode(body), body
+            if once and self._guess is not None and (cut := self._cut(body, self._guess(body))):
+                return cut
             found = self._find(body)
             leaves: list[Leaf] = []
             self._collect((found,), leaves)
@@ -82,6 +102,33 @@ class Edits:
         except (msgspec.DecodeError, RecursionError):
             return edited(body.decode(), self.paths)[1].encode()
         return _replaced(body, _changes(leaves))
+
+    def _cut(self, body: bytes, span: tuple[int, int] | None) -> tuple[Any, bytes] | None:
+        """As `apply`, where the value to edit is where it is guessed to be; None where it is not.
+
+        It is then read once, and not searched for its end before. The guess is right if that text
+        is JSON, and if the rest is JSON that has a hole in its place, at the path.
+        """
+        if span is None or self._read is None:
+            return None
+        start, end = span
+        head, text, tail = body[:start], memoryview(body)[start:end], body[end:]
+        try:
+            value = holder = _decode(b'%s"%s"%s' % (head, _HOLE.encode(), tail))
+            paths: Any = self.paths
+            while True:
+                ((name, paths),) = paths.items()
+                key = 0 if name == EACH else name
+                if callable(paths):
+                    break
+                holder = holder[key]
+            if holder[key] != _HOLE:
+                return None
+            holder[key] = self._read(text)
+        except (msgspec.DecodeError, LookupError, TypeError):
+            return None
+        new = paths(str(text, "utf-8"))
+        return value, body if new is None else b"".join([head, new.encode(), tail])
 
     def _fill(self, value: Any, found: Any, paths: Any) -> None:
         if found is None:

@@ -7,11 +7,16 @@ answer (benchmarks/gateway.py).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
-__all__ = ["read_logprobs"]
+__all__ = ["likely_span", "read_logprobs"]
+
+_KEY = b'"logprobs":'
+_LAST = b"}]}]"  # the ends of the last alternative, their list, the last entry and the entries
+_end = re.compile(rb'\}\]\}\](?:, ?"refusal": ?null)?\}').match
 
 
 class Alternative(msgspec.Struct, gc=False):
@@ -43,7 +48,7 @@ _plain = msgspec.json.Decoder().decode
 _typed = msgspec.json.Decoder(_Lists | list[Entry] | int | None).decode
 
 
-def read_logprobs(text: msgspec.Raw) -> Any:
+def read_logprobs(text: msgspec.Raw | memoryview) -> Any:
     """The value of a `logprobs`: its entries as objects, or as dicts if they are unusual.
 
     Parameters
@@ -66,6 +71,17 @@ def read_logprobs(text: msgspec.Raw) -> Any:
     members = msgspec.structs.asdict(found).items()
     lists = {name: entries for name, entries in members if entries is not msgspec.UNSET}
     return _plain(text) if any(map(_is_ambiguous, lists.values())) else lists
+
+
+def likely_span(body: bytes) -> tuple[int, int] | None:
+    """Where the `logprobs` of a chat completion begin and end, if it has one choice and was written
+    as servers usually do; None if it was not. To be checked.
+    """
+    key, end = body.find(_KEY), _end(body, max(body.rfind(_LAST), 0))
+    if key < 0 or end is None:
+        return None
+    start = key + len(_KEY)
+    return start + (body[start : start + 1] == b" "), end.end()
 
 
 def _is_ambiguous(entries: list[Entry] | int | None) -> bool:

@@ -117,7 +117,8 @@ class GatedCalls:
             return WholeResponse(answer, body)
         codings, why = codings_of(answer.headers), None
         try:
-            value, body = _read(decoded(body, codings) if codings else body, edits.answer)
+            text = decoded(body, codings) if codings else body
+            value, body = _read(text, edits.answer, once=call.n == 1)
         except CodingError as error:
             value, codings, why = None, "", error
         if call.endpoint == "/responses":
@@ -258,10 +259,10 @@ def _add(reader: StreamReader, unread: Iterable[bytes]) -> None:
             reader.add(value)
 
 
-def _read(body: bytes, edits: Edits) -> tuple[Any, bytes]:
+def _read(body: bytes, edits: Edits, *, once: bool) -> tuple[Any, bytes]:
     """The value of an answer, and the answer after the edits; None if it is no JSON."""
     try:
-        return edits.apply(body)
+        return edits.apply(body, once=once)
     except ValueError:
         return None, body
 

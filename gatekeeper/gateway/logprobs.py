@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from gatekeeper.adapters.openai.logprobs import ALTERNATIVES, PARAMETERS
 from gatekeeper.gateway.answer_edit import NO_EDITS, Edits
-from gatekeeper.gateway.entries import read_logprobs
+from gatekeeper.gateway.entries import likely_span, read_logprobs
 from gatekeeper.gateway.json_edit import EACH, Edit, Paths, first_items
 
 __all__ = ["ENDPOINTS", "NOTHING", "Requested", "endpoint_of", "requested"]
@@ -89,7 +89,7 @@ def _chat_edits(k: int | None) -> tuple[Edits, Edits]:
     """None: remove all log-probabilities; otherwise keep so many alternatives."""
     if k is None:
         paths = _chat_paths(_becomes("null"))
-        return Edits(paths, read=read_logprobs), Edits(paths)
+        return Edits(paths, read=read_logprobs, guess=likely_span), Edits(paths)
     entry = {EACH: {"top_logprobs": _first(k)}}
     edits = Edits(_chat_paths({"content": entry, "refusal": entry}))
     return edits, edits
@@ -134,7 +134,9 @@ def _keep(text: str) -> None:
 
 
 _NO_MORE = {
-    "/chat/completions": NOTHING._replace(answer=Edits(_chat_paths(_keep), read=read_logprobs)),
+    "/chat/completions": NOTHING._replace(
+        answer=Edits(_chat_paths(_keep), read=read_logprobs, guess=likely_span)
+    ),
     "/completions": NOTHING,
     "/responses": NOTHING._replace(
         answer=Edits(

@@ -13,8 +13,9 @@ from gatekeeper.adapters.openai.reader import generations_of
 from gatekeeper.adapters.positions import Scope
 from gatekeeper.errors import BadInputError
 from gatekeeper.gateway import logprobs
-from gatekeeper.gateway.answer_edit import NO_EDITS, object_of
+from gatekeeper.gateway.answer_edit import NO_EDITS, Edits, object_of
 from gatekeeper.gateway.calls import Call, read_call
+from gatekeeper.gateway.entries import likely_span
 from gatekeeper.gateway.json_edit import EACH, edited, with_members
 from gatekeeper.gateway.logprobs import ENDPOINTS
 from gatekeeper.gateway.settings import GatewaySettings
@@ -146,6 +147,56 @@ def test_edits_of_answers_are_those_of_the_slow_way(
             assert wanted is not None
             assert repr(value) == repr(wanted[0])  # NaN is not equal to itself
             assert new.decode() == edits.text(text.encode()).decode() == wanted[1]
+
+
+ENTRY = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": [{"logprob": -0.5}]}
+LISTS: dict[str, Any] = {"content": [ENTRY, ENTRY], "refusal": None}
+LOGPROBS_OF = [LISTS, {"content": [ENTRY]}, dict(reversed(LISTS.items())), LISTS | {"z": [[{}]]}]
+BESIDE: list[dict[str, Any]] = [  # each has what a guess could take for the log-probabilities
+    {"message": {"content": '"logprobs":{"content":[{"top_logprobs":[{}]}]}'}},
+    {"tool_calls": [{"a": [{"b": [{}]}]}], "finish_reason": "stop"},
+    {'x"logprobs': LISTS},
+    {"y": {"logprobs": LISTS}},
+    {"filter": {}},
+]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.permutations([*BESIDE, *({"logprobs": each} for each in [*LOGPROBS_OF, None, ""])]),
+    st.integers(1, 4),
+    st.sampled_from(PRINTS),
+    st.sampled_from(["", ', "usage": {}', ', "a": [{"b": [{}]}]', ","]),
+)
+def test_log_probabilities_are_looked_for_where_they_usually_are(
+    members: list[dict[str, Any]], size: int, how: dict[str, Any], more: str
+) -> None:
+    """Whatever is beside them: a guess that is wrong has the same result."""
+    choice = ", ".join(dumps(member, how).strip()[1:-1] for member in members[:size])
+    text = f'{{"choices": [{{{choice}}}]{more}}}'
+    for asked in ({}, {"logprobs": True, "top_logprobs": 5}):
+        edits = logprobs.requested("/chat/completions", asked).answer
+        wanted, found = (result_of(edits, text, once=once) for once in (False, True))
+        assert found == wanted
+
+
+def result_of(edits: Edits, text: str, *, once: bool) -> str:
+    try:
+        return repr(edits.apply(text.encode(), once=once))
+    except ValueError:
+        return "no JSON"
+
+
+def test_the_log_probabilities_of_usual_servers_are_found() -> None:
+    message = {"role": "assistant", "content": "b", "refusal": None}
+    for how in ({}, {"separators": (",", ":")}):
+        for lists in LOGPROBS_OF[:2]:
+            for more in ({}, {"finish_reason": "stop", "stop_reason": None}):
+                choice = {"index": 0, "message": message, "logprobs": lists, **more}
+                text = dumps({"choices": [choice], "usage": {"details": {"cached": 0}}}, how)
+                span = likely_span(text.encode())
+                assert span is not None
+                assert text[slice(*span)] == dumps(lists, how)
 
 
 TOKENS = st.sampled_from(["a", " b", "", "\ufffd", "é", None, 3])
