@@ -139,6 +139,7 @@ class GatedCalls:
             summary = {BODY_KEY: results.summary(id_, decided)}
             body = with_members(body, value, drop=BODY_KEY, put=summary)
         self.metrics.answered(call.endpoint, answer.status, overhead)
+        asyncio.get_running_loop().call_soon(_when_sent, value)
         return WholeResponse(answer, body, own, decoded=bool(codings))
 
     async def _decide(
@@ -241,6 +242,13 @@ class GatedCalls:
 
     async def _decide_stream(self, call: Call, reader: StreamReader) -> list[Decided]:
         return await self._decide(call, lambda: self.outputs.of_stream(reader, call.settings), None)
+
+
+def _when_sent(value: Any) -> None:
+    """What can wait for the next turn, when the answer has been sent: freeing thousands of objects,
+    and what the next call needs.
+    """
+    make_ready()
 
 
 def _is_success(answer: aiohttp.ClientResponse) -> bool:
