@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from gatekeeper.errors import BadInputError, LogError
 from gatekeeper.gateway import results
@@ -183,6 +183,8 @@ class Gateway:
         body: Any = read
         if read is None and request.can_read_body:
             body = request.content
+            if body.is_eof() and hdrs.CONTENT_LENGTH in request.headers:
+                body = body.read_nowait()  # sent at once; a stream needs a task of its own
         upstream = self._routes.own.upstream
         async with await upstream.answer(request, body, plain=False) as answer:
             response = PassedResponse(answer)
