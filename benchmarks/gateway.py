@@ -8,12 +8,12 @@
 An upstream in a process of its own answers with 54 kB: 128 tokens with 5 alternatives each; its
 streams have 16 tokens, one per frame and millisecond. One client on one connection calls it
 directly, through 20 lines of aiohttp, and through the gateway (a gate that decides on every output
-and verifies none, its log in a file), in turns, so that other load on the machine affects all
-alike. `added` is the median over rounds of the time through a proxy minus the direct time.
-`processor` is the processor time that the proxy's process took per call, which depends little on
-other load; its inverse is calls per second and core. In turns a proxy's code and data have left the
-processor's caches between two of its calls; under steady load (`--steady`) they have not, and both
-proxies take less.
+and verifies none, its log in a file), in turns and in random order, so that other load on the
+machine, and the call before, affect all alike. `added` is the median over rounds of the time
+through a proxy minus the direct time. `processor` is the processor time that the proxy's process
+took per call, which depends little on other load; its inverse is calls per second and core. In
+turns a proxy's code and data have left the processor's caches between two of its calls; under
+steady load (`--steady`) they have not, and both proxies take less.
 
 The gateway is measured on a path that is not gated, with log-probabilities that the caller asked
 for, and with log-probabilities that the gateway asks for and takes out again. For streams, `added`
@@ -27,6 +27,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import random
 import secrets
 import socket
 import subprocess
@@ -191,8 +192,9 @@ def measure(
     """For each name: added milliseconds, and milliseconds of processor time per call."""
     added: dict[str, list[float]] = {way.name: [] for way in ways}
     used = dict.fromkeys(added, 0.0)
+    order = random.Random(0)
     for i in range(-5, rounds):  # the first are a warm-up
-        for way in ways[i % len(ways) :] + ways[: i % len(ways)]:
+        for way in order.sample(ways, len(ways)):
             body = json.dumps(way.body).encode()
             if steady:
                 way.connection.call(way.path, body)
