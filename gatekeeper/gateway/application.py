@@ -159,7 +159,9 @@ class Gateway:
             if (stored := self._routes.stored.of(request.path)) is not None:
                 return await self._routes.stored.answer(request, stored)
             return await self._forward(request)
-        body = await request.read()
+        body = _arrived(request)
+        if body is None:
+            body = await request.read()
         value = object_of(body)
         if value is None:  # the upstream reports the error
             check_unread(body, request.headers)
@@ -183,8 +185,8 @@ class Gateway:
         body: Any = read
         if read is None and request.can_read_body:
             body = request.content
-            if body.is_eof() and hdrs.CONTENT_LENGTH in request.headers:
-                body = body.read_nowait()  # sent at once; a stream needs a task of its own
+            if hdrs.CONTENT_LENGTH in request.headers and (whole := _arrived(request)) is not None:
+                body = whole  # a stream would be sent by a task of its own
         upstream = self._routes.own.upstream
         async with await upstream.answer(request, body, plain=False) as answer:
             response = PassedResponse(answer)
@@ -232,6 +234,11 @@ class Gateway:
         except BadInputError as error:
             raise RefusalError(400, "invalid_task", str(error)) from None
         return web.Response(status=201 if is_new else 204)
+
+
+def _arrived(request: web.Request) -> bytes | None:
+    """The body, if all of it is here: small ones mostly are, and need no wait."""
+    return request.content.read_nowait() if request.content.is_eof() else None
 
 
 def _check_key(request: web.Request, key: str) -> None:
