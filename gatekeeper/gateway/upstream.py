@@ -54,6 +54,15 @@ class CutError(Exception):
     """The upstream's connection ended before its answer did."""
 
 
+class _Request(aiohttp.ClientRequest):
+    """A request with the headers that it is given: aiohttp has none to add, nor to look for."""
+
+    _skip_auto_headers = CIMultiDict({"Content-Type": None})  # of a body
+
+    def update_auto_headers(self, skip_auto_headers: object) -> None:
+        """Add none."""
+
+
 class Upstream:
     """A pool of connections to the upstream. Made on the event loop that uses it.
 
@@ -71,7 +80,7 @@ class Upstream:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+            request_class=_Request,
             read_bufsize=1 << 18,
             max_line_size=MAX_HEADER,
             max_field_size=MAX_HEADER,

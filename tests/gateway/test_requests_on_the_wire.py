@@ -189,3 +189,21 @@ def test_the_line_and_the_headers_of_a_request_arrive(
     ]
     assert sorted(found) == sorted([(name.lower(), value) for name, value in kept] + ours)
     assert [pair for pair in found if pair not in ours] == [(n.lower(), v) for n, v in kept]
+
+
+@pytest.mark.parametrize(
+    ("path", "added"), [("/v1/chat/completions", {"accept-encoding"}), ("/v1/other", set[str]())]
+)
+def test_no_header_is_made_up(
+    caller: http.client.HTTPConnection, upstream: ScriptedUpstream, path: str, added: set[str]
+) -> None:
+    """Where the caller sends no User-Agent, Accept or Content-Type, neither does the gateway."""
+    upstream.requests.clear()
+    caller.putrequest("POST", path, skip_accept_encoding=True)
+    caller.putheader("Content-Length", "2")
+    caller.endheaders(b"{}")
+    assert caller.getresponse().read() == b"{}"
+    (request,) = upstream.requests
+    lines = request.head.decode().rstrip().split("\r\n")[1:]
+    names = {line.partition(":")[0].lower() for line in lines}
+    assert names == {"host", "content-length"} | added
