@@ -34,8 +34,8 @@ from gatekeeper.log.sqlite_file import (
     connect,
     connect_to_read,
     identity,
+    look,
     make_file,
-    size_of,
     why_not,
 )
 
@@ -100,9 +100,9 @@ class SQLiteLog:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
             self._migrate(read_only)
-            wal = f"{self.path}-wal"
-            self._files = [(str(self.path), self.file), (wal, identity(wal))]
-            self._size = size_of(self.path)
+            self._name, self._wal = str(self.path), f"{self.path}-wal"
+            self._wal_file = identity(self._wal)
+            self._size = look(self._name)[1]
         except sqlite3.OperationalError as e:  # a full disk, no permission: the file may be fine
             why = why_not(e, self.path)
             self.close()
@@ -178,8 +178,8 @@ class SQLiteLog:
                 "the cause and open it again to continue"
             ) from e
         # A gate's file never becomes smaller, but another one may be copied over it.
-        before, self._size = self._size, size_of(self.path)
-        if self._size < before or any(identity(file) != was for file, was in self._files):
+        before, (file, self._size) = self._size, look(self._name)
+        if self._size < before or file != self.file or identity(self._wal) != self._wal_file:
             raise LogError(
                 f"log {str(self.path)!r} was moved, deleted or replaced while a gate wrote it, or "
                 f"{self.path.name}-wal was: what is written now may not be in it. Restore it if "

@@ -25,8 +25,8 @@ __all__ = [
     "connect_to_read",
     "identity",
     "is_open_here",
+    "look",
     "make_file",
-    "size_of",
     "why_not",
 ]
 
@@ -65,19 +65,16 @@ def make_file(path: Path) -> None:
 
 def identity(path: str | Path) -> tuple[int, int] | None:
     """Equal for two paths of one file; None where there is none."""
+    return look(path)[0]
+
+
+def look(path: str | Path) -> tuple[tuple[int, int] | None, int]:
+    """The identity and the size in bytes of a file; None and 0 where there is none."""
     try:
         found = os.stat(path)
     except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def size_of(path: str | Path) -> int:
-    """Size in bytes; 0 where there is no file."""
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
+        return None, 0
+    return (found.st_dev, found.st_ino), found.st_size
 
 
 def why_not(error: Exception, path: Path) -> str:
