@@ -186,7 +186,10 @@ class Ledger:
                 counted = self.budget.unit == "verifications"
                 self._to_project = self._projected is None or not (counted or self._warmup_seen)
         accounts = self.groups.of(groups) if groups else ()
-        return Hold(self._max_cost, accrued, cost_estimate, warmup, accounts)
+        values = self._max_cost, accrued, cost_estimate, warmup, accounts
+        return tuple.__new__(
+            Hold, values
+        )  # `Hold(*values)`, in half its time: every output has one
 
     def reserve(self, id_: str, hold: Hold) -> bool:
         """Whether there was room; then it is held."""

@@ -16,7 +16,7 @@ from gatekeeper.types import FloatArray, Reason
 
 __all__ = ["Codes", "DecisionColumns", "DecisionTable", "Flags"]
 
-ROWS = 4096  # decisions that become columns together
+ROWS = 256  # decisions that become columns together
 _REASON = {reason: i for i, reason in enumerate(Reason)}
 
 Flags = NDArray[np.bool_]
@@ -68,7 +68,8 @@ class DecisionTable:
 class DecisionColumns:
     """A `DecisionTable` to which one can append.
 
-    Many decisions become columns together, which takes less time than one by one.
+    Many decisions become columns together, which takes less time than one by one, and less than
+    thousands that no longer are in the processor's cache (benchmarks/big_log.py).
     """
 
     def __init__(self) -> None:
@@ -81,10 +82,6 @@ class DecisionColumns:
 
     def append(self, id_: str, decision: StoredDecision) -> None:
         """Add a decision."""
-        for name, value in decision.features.items():
-            column = self._features.setdefault(name, array("d"))
-            column.extend((nan,) * (len(self._ids) - len(column)))
-            column.append(value)
         self._ids.append(id_)
         self._rows.append(decision)
         if len(self._rows) == ROWS:
@@ -113,12 +110,17 @@ class DecisionColumns:
         h = np.array(signals, dtype=np.float64)  # None becomes NaN, "inf" and "-inf" their numbers
         self._h.frombytes(h.tobytes())
         self._missing.frombytes(np.isnan(h).reshape(-1, 3).all(axis=1).tobytes())
-        self._costs.extend([row.cost_estimate for row in rows])
-        self._propensities.extend([row.propensity for row in rows])
-        self._strata.extend([-1 if row.stratum is None else row.stratum for row in rows])
-        self._reasons.extend([_REASON[row.reason] for row in rows])
-        self._selected.extend([bool(row.verify) for row in rows])
-        self._scored.extend([row.score is not None for row in rows])
+        for place, row in enumerate(rows, len(self._costs)):
+            for name, value in row.features.items():
+                column = self._features.setdefault(name, array("d"))
+                column.extend((nan,) * (place - len(column)))
+                column.append(value)
+        self._costs += array("d", [row.cost_estimate for row in rows])
+        self._propensities += array("d", [row.propensity for row in rows])
+        self._strata += array("q", [-1 if row.stratum is None else row.stratum for row in rows])
+        self._reasons += array("b", [_REASON[row.reason] for row in rows])
+        self._selected += array("b", [bool(row.verify) for row in rows])
+        self._scored += array("b", [row.score is not None for row in rows])
 
 
 def _filled(column: array[float], n: int) -> FloatArray:

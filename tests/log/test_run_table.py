@@ -37,6 +37,7 @@ from gatekeeper.log import (
     ReservedAgain,
     Settled,
     SQLiteLog,
+    decision_table,
 )
 from gatekeeper.log.events import HealthChanged, WarmupRepeated
 from gatekeeper.log.opening import open_log
@@ -244,8 +245,10 @@ def some_events(rng: random.Random, n: int) -> list[Event]:
 
 @pytest.mark.parametrize("unit", ["verifications", "seconds", "usd"])
 @pytest.mark.parametrize("seed", range(12))
-def test_any_events(seed: int, unit: Unit, tmp_path: Path) -> None:
+def test_any_events(seed: int, unit: Unit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many decisions become columns together."""
     rng, path = random.Random(f"{unit} {seed}"), tmp_path / "run.db"
+    monkeypatch.setattr(decision_table, "ROWS", rng.choice((1, 7, decision_table.ROWS)))
     max_cost = None if unit == "verifications" else 2.0
     budget = Budget(
         total=1e9,
