@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 from math import nan
 from typing import Any
 
@@ -244,9 +243,15 @@ class DriftGuard:
         if not more or proposal.reason is Reason.WARMUP:
             return proposal
         drawn, p = bool(self._rng.random() < more), proposal.propensity
-        reason = Reason.EXPLORE if drawn and not proposal.verify else proposal.reason
-        verify = proposal.verify or drawn
-        return replace(proposal, verify=verify, reason=reason, propensity=p + more * (1.0 - p))
+        return Decision(
+            proposal.verify or drawn,
+            Reason.EXPLORE if drawn and not proposal.verify else proposal.reason,
+            proposal.score,
+            proposal.threshold,
+            proposal.stratum,
+            p + more * (1.0 - p),
+            proposal.version,
+        )
 
     def _test_output(self, candidate: Candidate, decision: Decision) -> None:
         """Compare the output with earlier ones, and the pace with the earlier pace."""

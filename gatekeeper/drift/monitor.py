@@ -50,6 +50,7 @@ _MU, _SIGMA, _PRIOR = np.array(CHANGES).T
 _SQUARE = 0.5 - 0.5 / _SIGMA**2
 _LINEAR = _MU / _SIGMA**2
 _CONSTANT = -0.5 * (_MU / _SIGMA) ** 2 - np.log(_SIGMA)
+_MORE, _FEWER = ([exp(sign * shift) for shift in SHIFTS] for sign in (1.0, -1.0))  # of odds
 _SAME = 0  # row and column of what has not changed
 _OF_LABELS = np.full(2 * len(SHIFTS), 0.5 / len(SHIFTS))  # more errors, then fewer
 _OF_SCORES = np.outer(SHARES, _PRIOR).ravel()
@@ -108,6 +109,11 @@ class Monitor:
     alpha
         α, in (0, 1).
 
+    Attributes
+    ----------
+    wealth
+        Evidence against the null, >= 0, 1 at the start.
+
     References
     ----------
     Vovk et al. (2021), "Retrain or not retrain: conformal test martingales for change-point
@@ -127,17 +133,13 @@ class Monitor:
         """Start again, without the observations so far."""
         self._seen = 0
         self._wealth: FloatArray = np.zeros_like(_BETS)  # in play, by labels' change and scores'
+        self.wealth = 1.0
         self._drifted = False
 
     @property
     def drifted(self) -> bool:
         """Whether there is drift; stays True until `reset`."""
         return self._drifted
-
-    @property
-    def wealth(self) -> float:
-        """Evidence against the null, >= 0, 1 at the start."""
-        return self._cash + float(self._wealth.sum())
 
     @property
     def shift(self) -> float:
@@ -193,10 +195,8 @@ class Monitor:
         if self._drifted:
             return
         gains = [1.0]
-        for q, sign in ((most, 1.0), (least, -1.0)):
-            for shift in SHIFTS:
-                ratio = exp(sign * shift)
-                gains.append((ratio if error else 1.0) / (1.0 - q + q * ratio))
+        for q, ratios in ((most, _MORE), (least, _FEWER)):
+            gains += [(ratio if error else 1.0) / (1.0 - q + q * ratio) for ratio in ratios]
         self._wealth *= np.array(gains)[:, None]
         self._test()
 
@@ -205,7 +205,11 @@ class Monitor:
         return PATIENCE / (self._seen + PATIENCE)
 
     def _test(self) -> None:
+        self._count()
         self._drifted = self.wealth * self.alpha >= 1.0
+
+    def _count(self) -> None:
+        self.wealth = self._cash + float(self._wealth.sum())
 
     def state(self) -> dict[str, Any]:
         """A snapshot of values that `json` takes."""
@@ -214,6 +218,7 @@ class Monitor:
     def restore(self, state: dict[str, Any]) -> None:
         self._seen, self._drifted = state["seen"], state["drifted"]
         self._wealth = np.array(state["wealth"], dtype=np.float64)
+        self._count()
 
 
 def _per_bet(wealth: FloatArray, bet: FloatArray) -> float:
