@@ -262,7 +262,7 @@ def tasks_file(folder: Path) -> Path:
     rows = [
         {
             "id": f"t{i}",
-            "prompt": f"{i} + {i} =",
+            "prompt": f"Compute {i + 20} + {i + 31}.",
             "kind": "math",
             "gold": "1",
             "tenant": "ab"[i % 2],
