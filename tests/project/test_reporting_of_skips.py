@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ def test_a_reason_to_skip_is_printed_once(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:cacheprovider", "."],
         cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests" / "support")},
         capture_output=True,
         text=True,
     )
