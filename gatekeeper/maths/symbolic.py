@@ -44,7 +44,9 @@ _BIG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 # A number, a variable, or a short sum with a variable in parentheses; else the operand is empty.
 _FACTORIAL = re.compile(r"(\((?=[^()]*[a-zA-Z])[a-zA-Z\d+-]{1,8}\)|\d+|[a-zA-Z])?!")
 _BINOMIAL = re.compile(r"\\binom\{[^{}]*\d{4}")
-_LETTER = re.compile(r"\\[a-zA-Z]+(?:\{[a-zA-Z]+\})?|[A-Za-z]")
+_LETTER = re.compile(  # of a name, and a command: the T of \frac{T}{2}, not the R of \mathbb{R}
+    r"\\(?:text|math[a-z]+|operatorname|begin|end)\{[a-zA-Z]+\}|\\[a-zA-Z]+|[A-Za-z]"
+)
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\frac\{\w+\}\{\w+\})\^\{\\circ\}")
 _DECIMAL = re.compile(r"(\d+)\.(\d+)")
 _PRIMED = re.compile(r"[\w)}]'+")
