@@ -29,7 +29,7 @@ _JOINT = re.compile(  # "or", "(or", ", or else", "/"
 _MINUS = re.compile(r"(?:[$=]|\\[(\[])\s*-\s*\Z")  # $-\boxed{5}$, but no bullet of a list
 _NAME = re.compile(r"(?<![A-Za-z])([A-Za-z])\s*=\s*\Z")
 _DENIED = re.compile(  # "not \boxed{5}", x \neq \boxed{5}
-    r"(?:(?:\bnot|n't)(?: be)?|\b(?:never|rather than|instead of)|\\neq?|\\not\s?=|≠)"
+    r"(?:(?:\bnot|n't)(?: be)?|\b(?:never|rather than|instead of)|(\\neq?|\\not\s?=|≠))"
     r"[\s*]*(?:\$\$?|\\[(\[])?\s*\Z"
 )
 _FRAME = " \n\t$*([\\"
@@ -67,13 +67,17 @@ class Box:
 
 
 def find(text: str) -> list[Box]:
-    """The last outermost boxes, in order of appearance, without those that the text denies."""
+    r"""The last outermost boxes, in order of appearance, without those that the text denies.
+
+    Where there is no other, one that x \neq \boxed{3} excludes: this may be the question.
+    """
     found = deque(_BOX.finditer(text), maxlen=MAX_BOXES)
     if not found:
         return []
     offset = found[0].start()
     depth = _depth(text[offset:])
     boxes: list[Box] = []
+    excluded: list[Box] = []
     end = 0
     for match in found:
         start = match.start()
@@ -95,9 +99,12 @@ def find(text: str) -> list[Box]:
         else:
             continue  # prose that mentions the command
         end = box.end if box.content is not None else 0
-        if not (before.rstrip(_FRAME).endswith(_DENIALS) and _DENIED.search(before)):
+        denied = _denied(before)
+        if not denied:
             boxes.append(box)
-    return boxes
+        elif denied[1]:
+            excluded.append(box)
+    return boxes or excluded
 
 
 def join(text: str, boxes: list[Box]) -> str | None:
@@ -126,10 +133,10 @@ def is_term(text: str, box: Box) -> bool:
     r"""Whether a box is a term of a formula, as in 2\boxed{5}: the answer may be the whole of it.
 
     The missing 6 of x^2+\boxed{6}x+9 is the answer, in another solution the whole may be, as may
-    \boxed{5} million.
+    \boxed{5} million, and x \neq \boxed{5}.
     """
     before, after = text[max(0, box.start - MAX_GAP) : box.start], text[box.end : box.end + MAX_GAP]
-    if _WORDS_AFTER.match(after):
+    if _WORDS_AFTER.match(after) or _denied(before):
         return True
     near = before.rstrip()
     while near.endswith(_THIN) and not near.endswith(r"\\"):
@@ -143,6 +150,11 @@ def is_term(text: str, box: Box) -> bool:
     if _WORDS.search(box.content or ""):
         return False
     return touches or _is_formula(text[max(0, box.start - MAX_FORMULA) : box.start])
+
+
+def _denied(before: str) -> re.Match[str] | None:
+    r"""The denial at the end of a text; its first group is a sign such as \neq."""
+    return _DENIED.search(before) if before.rstrip(_FRAME).endswith(_DENIALS) else None
 
 
 def _has_minus(text: str, start: int) -> bool:

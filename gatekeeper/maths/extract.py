@@ -104,8 +104,10 @@ def _after_cue(text: str) -> str | None:
 
 
 def _bare(text: str) -> str | None:
-    """The text itself, if it is one short line with no more than two words of prose."""
+    """The text itself, if it is one short line with no more than two words of prose, and no box."""
     answer = text[: 4 * MAX_BARE].strip() if len(text) <= 4 * MAX_BARE else ""
     if not answer or len(answer) > MAX_BARE or "\n" in answer or REFUSAL.search(answer):
         return None
+    if r"\boxed{" in answer:
+        return None  # and the text denies it
     return answer if len(WORD.findall(answer)) <= 2 else None

@@ -230,7 +230,7 @@ def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
 
 
 def _unknown(text: str) -> Unit:
-    words = re.findall(r"[^\W\d_]+|\^-?\d", text)
+    words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]{2,})*|\^-?\d", text)  # "two-digit" is one word
     singular = (word.removesuffix("s") if len(word) > 2 else word for word in words)
     powers = {2: "^2", 3: "^3"}
     plain = (powers[_POWERS[word]] if word in _POWERS else word for word in singular)
