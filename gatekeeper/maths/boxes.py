@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gatekeeper.maths.vocabulary import FUNCTIONS
+
 __all__ = ["Box", "find", "is_term", "join"]
 
 MAX_BOXES = 32  # only the last box and its neighbours matter; bounds the work
@@ -37,14 +39,18 @@ _DENIALS = ("not", "n't", "be", "never", "than", "of", "ne", "neq", "=", "≠")
 _DELIMITER = re.compile(r"(?<!\\)(?:\$\$?|\\[()\[\]]|\\(?:begin|end)\{|\n\s*\n)")
 _OPENING = (r"\(", r"\[", r"\begin{")
 _SIGN = r"(?:[-+/×·]|\\(?:cdot|times|div|pm|mp)(?![a-z]))"
-_OPERAND_ENDS = frozenset("0123456789{^+-/×·tsvmpi")  # \\cdot, \\times, \\div, \\pm, \\mp, \\pi
+_FUNCTION = rf"\\(?:{'|'.join(FUNCTIONS)})"
+# \\cdot, \\times, \\div, \\pm, \\mp, \\pi, and functions
+_OPERAND_ENDS = frozenset("0123456789{^+-/×·tsvmpi").union(name[-1] for name in FUNCTIONS)
 _THIN = ("\\,", "\\;", "\\:", "\\!", "\\", "\\left")
-_TERM_BEFORE = re.compile(  # 2\boxed{5}, 3+\boxed{5}, \frac{1}{\boxed{5}}
-    rf"(?:\d|\\pi|[)\]}}\w!'|]\s*{_SIGN}\s*|\\pm\s*|\^|[\^_]\{{|\\[dt]?frac(?:\{{[^{{}}]*\}})?\{{"
-    r"|\\sqrt(?:\[[^\[\]]*\])?\{)\Z"
+_TERM_BEFORE = re.compile(  # 2\boxed{5}, 3+\boxed{5}, [-\boxed{5}, \ln\boxed{5}, \sqrt{\boxed{5}}
+    rf"(?:\d|\\pi|[)\]}}\w!'|]\s*{_SIGN}\s*|(?<!\\)[(\[:,{{] ?-|{_FUNCTION}|\\pm|\^|[\^_]\{{"
+    r"|\\[dt]?frac(?:\{[^{}]*\})?\{|\\sqrt(?:\[[^\[\]]*\])?\{)\Z"
 )
-_TERM_AFTER = re.compile(  # \boxed{5}^2, \boxed{5}+3, \boxed{5}\pi, but not \boxed{5}^\circ
-    r"!|\^(?!\{?\\(?:circ|text|mathrm))|_\{?\w|\d|\\(?:pi|sqrt|[dt]?frac)(?![a-z])"
+_TERM_AFTER = re.compile(  # \boxed{5}^2, \boxed{5}.5, \boxed{5}(x+1), but not \boxed{5}^\circ
+    r"!|\^(?!\{?\\(?:circ|text|mathrm))|_\{?\w|(?:[.,]|\{,\})?\d"
+    r"|\\(?:pi|theta|alpha|beta|lambda|[dt]?frac|binom)(?![a-z])"
+    rf"|{_FUNCTION}(?![a-z])|(?:\\left)?\([\da-z]{{1,3}}\s?[-+]"
     rf"|[xyznkabite](?!\w)|\s*{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+)"
 )
 _WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more
