@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gatekeeper.sandbox.inside.nodes import names_test, walk
 from gatekeeper.sandbox.inside.surroundings import REPLACEABLE
+from gatekeeper.sandbox.inside.wrapped import wrapped
 from gatekeeper.sandbox.usage import (
     ABOUT,
     dotted,
@@ -74,7 +75,7 @@ def problem_of(nodes: Sequence[ast.AST], theirs: set[str], modules: frozenset[st
     modules
         Module names that mean the candidate.
     """
-    for found in _decorated(nodes, theirs):
+    for found in (*_decorated(nodes, theirs), *_repeated(nodes, theirs)):
         return found
     raised = _raised(nodes)
     errors = ("Error", "Exception", "Warning")  # how their names end
@@ -101,6 +102,25 @@ def _decorated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
             for decorator in node.decorator_list:
                 if theirs & {n.id for n in walk(decorator) if isinstance(n, ast.Name)}:
                     yield f"{ast.unparse(decorator)!r} of the candidate's decorates {node.name}"
+
+
+def _repeated(nodes: Sequence[ast.AST], theirs: set[str]) -> Iterator[str]:
+    """Problems with tests that run several times, and that the candidate decorates.
+
+    (The judge sees that such a test ran to its end, but not in which of its runs.)
+    """
+    kinds = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    extended = {getattr(base, "id", "") for kind in kinds for base in kind.bases}
+    several = {id(part) for kind in kinds if kind.name in extended for part in kind.body}
+    several |= {
+        id(node)
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any("parametrize" in ast.unparse(decorator) for decorator in node.decorator_list)
+    }
+    for test in wrapped(nodes, frozenset(theirs)) if several else ():
+        if id(test) in several:
+            yield f"the candidate decorates {test.name}, and could leave out some of its runs"
 
 
 @dataclass(frozen=True, slots=True)

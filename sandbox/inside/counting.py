@@ -47,7 +47,8 @@ class Count:
     def __init__(self) -> None:
         self.reached = 0
         self.bodies: dict[str, bool] = {}
-        self._frames: set[int] = set()  # ids of the frames of coroutines that reached one
+        self._frames: set[types.FrameType] = set()  # of coroutines that reached one; no ids, which
+        # the frame of a later coroutine could have again
         self._wrapped: set[str] = set()  # those that a decorator of the candidate's gets
         self._failed: BaseException | None = None
 
@@ -55,7 +56,7 @@ class Count:
         self.reached += 1
         frame = sys._getframe(1)
         if frame.f_code.co_flags & inspect.CO_COROUTINE:
-            self._frames.add(id(frame))
+            self._frames.add(frame)
 
     def body(self, function: Any) -> Any:
         """The test, which a decorator of the candidate's gets, wrapped as `seen` does."""
@@ -75,31 +76,43 @@ class Count:
 
             @functools.wraps(function)
             async def noted(*arguments: Any, **keywords: Any) -> Any:
-                self.bodies[name] = False
-                with _excusing():
-                    result = await function(*arguments, **keywords)
-                self.bodies[name] = True
-                return result
+                with self._running(name):
+                    return await function(*arguments, **keywords)
+        elif inspect.isasyncgenfunction(function):
+
+            @functools.wraps(function)
+            async def noted(*arguments: Any, **keywords: Any) -> Any:
+                with self._running(name):
+                    async for item in function(*arguments, **keywords):
+                        yield item
         elif inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def noted(*arguments: Any, **keywords: Any) -> Any:
-                self.bodies[name] = False
-                with _excusing():
-                    result = yield from function(*arguments, **keywords)
-                self.bodies[name] = True
-                return result
+                with self._running(name):
+                    return (yield from function(*arguments, **keywords))
         else:
 
             @functools.wraps(function)
             def noted(*arguments: Any, **keywords: Any) -> Any:
-                self.bodies[name] = False
-                with _excusing():
-                    result = function(*arguments, **keywords)
-                self.bodies[name] = True
-                return result
+                with self._running(name):
+                    return function(*arguments, **keywords)
 
         return noted
+
+    @contextlib.contextmanager
+    def _running(self, name: str) -> Iterator[None]:
+        """Record whether the body of a test ends.
+
+        An assertion that fails in it is marked: a decorator may run the test again.
+        """
+        self.bodies[name] = False
+        try:
+            yield
+        except AssertionError as error:
+            vars(error)[EXCUSED] = True
+            raise
+        self.bodies[name] = True
 
     def caught(self, kinds: Any) -> tuple[Any, ...]:
         """The candidate's classes of an `except`: none where an assertion of the tests failed.
@@ -145,7 +158,7 @@ class Count:
             if not ended and (name in self._wrapped or name in handed):
                 raise AssertionError(f"{name}: the candidate got it, and it was not run to its end")
         for frame in coroutines:
-            if id(frame) not in self._frames:
+            if frame not in self._frames:
                 name = frame.f_code.co_name
                 raise AssertionError(f"{name}: the candidate kept it from its assertion")
 
@@ -163,16 +176,6 @@ def _failed(error: BaseException | None) -> bool:
     if error is None:
         return False
     return any(is_failure(part) and RAISED not in vars(part) for part in parts(error))
-
-
-@contextlib.contextmanager
-def _excusing() -> Iterator[None]:
-    """Mark an assertion that fails in a decorated test: the decorator may run the test again."""
-    try:
-        yield
-    except AssertionError as error:
-        vars(error)[EXCUSED] = True
-        raise
 
 
 def asserts(node: ast.AST) -> bool:

@@ -26,6 +26,7 @@ from attacks.program import Program
 from attacks.protocol import PROTOCOL
 from attacks.resources import RESOURCES
 from attacks.returned import RETURNED
+from attacks.runs import RUNS
 from attacks.shapes_checks import CHECKED
 from attacks.shapes_classes import CLASSES
 from attacks.shapes_misjudged import MISJUDGED
@@ -42,5 +43,5 @@ PROGRAMS: tuple[Program, ...] = (
     *(*MEMORY, *NAMES, *ANSWERS, *RETURNED, *ASSERTING, *CASES, *BUFFERS, *CHANNEL, *HOSTS),
     *(*MISJUDGED, *CLASSES, *SHAPED, *CHECKED, *THREADS, *COROUTINES, *ERRORS, *HANDED_OVER),
     *(*WRAPPED_TESTS, *SKIPPED_TESTS, *CAUGHT_ASSERTIONS, *ITERATION, *KINDS, *COPIES),
-    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED),
+    *(*DESCRIPTORS, *ENDINGS, *UNLABELLED, *RUNS),
 )
