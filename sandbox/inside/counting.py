@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, is_failure, parts
+from gatekeeper.sandbox.inside.kinds import owns_method
 from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.inside.wrapped import derived, mentions, reachable, wrapped
 
@@ -76,37 +77,42 @@ class Count:
 
             @functools.wraps(function)
             async def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(name):
+                with self._running(function, arguments):
                     return await function(*arguments, **keywords)
         elif inspect.isasyncgenfunction(function):
 
             @functools.wraps(function)
             async def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(name):
+                with self._running(function, arguments):
                     async for item in function(*arguments, **keywords):
                         yield item
         elif inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(name):
+                with self._running(function, arguments):
                     return (yield from function(*arguments, **keywords))
         else:
 
             @functools.wraps(function)
             def noted(*arguments: Any, **keywords: Any) -> Any:
-                with self._running(name):
+                with self._running(function, arguments):
                     return function(*arguments, **keywords)
 
         return noted
 
     @contextlib.contextmanager
-    def _running(self, name: str) -> Iterator[None]:
-        """Record whether the body of a test ends.
+    def _running(self, function: Any, arguments: tuple[Any, ...]) -> Iterator[None]:
+        """Record whether the body of a test ends; one of a method only with an object of its class.
 
         An assertion that fails in it is marked: a decorator may run the test again.
         """
+        name = function.__qualname__
         self.bodies[name] = False
+        if function.__code__.co_varnames[:1] == ("self",) and not owns_method(
+            function, *arguments[:1]
+        ):
+            raise AssertionError(f"{name}: the candidate called it with an object of its own")
         try:
             yield
         except AssertionError as error:

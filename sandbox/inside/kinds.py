@@ -27,6 +27,7 @@ __all__ = [
     "kind_of",
     "lasting",
     "mark",
+    "owns_method",
     "special",
     "theirs",
 ]
@@ -255,3 +256,12 @@ def _ours(kind: type) -> bool:
 
 
 _STANDINS = f"{__name__.rpartition('.')[0]}.standins"
+
+
+def owns_method(method: Any, item: Any = None) -> bool:
+    """Whether an object is one of the tests, and of the class that defines their method."""
+    kind = method.__qualname__.rpartition(".")[0]
+    return not is_stand_in(item) and any(
+        base.__qualname__ == kind and base.__module__ == method.__module__
+        for base in type(item).__mro__
+    )

@@ -1,5 +1,6 @@
 """Runs of tests that the candidate leaves out, one of several, and what a class of tests keeps."""
 
+# ruff: noqa: E501 - programs within strings are as wide as they are
 from __future__ import annotations
 
 from attacks.program import SQUARE, Topic
@@ -94,6 +95,23 @@ forged(
     verdicts=("infra_error",),
     right=("infra_error",),
 )
+for kind in ("object", "Exception"):
+    forged(
+        f"a test method with an object of the candidate's, which extends {kind}",
+        f"class TestF({kind}):\n    got = 9\ndef logged(test):\n    return lambda self: test(TestF())\ndef f(x):\n    return 0\n",
+        "def logged(test):\n    return test\n" + SQUARE,
+        """
+        from solution import f, logged
+
+        class TestF:
+            def setup_method(self):
+                self.got = f(3)
+
+            @logged
+            def test_f(self):
+                assert self.got == 9
+        """,
+    )
 right(
     "what a class of tests has made of its own, by its name",
     SQUARE,
