@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, is_failure, parts
-from gatekeeper.sandbox.inside.kinds import owns_method
+from gatekeeper.sandbox.inside.kinds import of_tests
 from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.inside.wrapped import derived, mentions, reachable, wrapped
 
@@ -103,15 +103,14 @@ class Count:
 
     @contextlib.contextmanager
     def _running(self, function: Any, arguments: tuple[Any, ...]) -> Iterator[None]:
-        """Record whether the body of a test ends; one of a method only with an object of its class.
+        """Record whether the body of a test ends: of a method, with an object of the tests.
 
         An assertion that fails in it is marked: a decorator may run the test again.
         """
         name = function.__qualname__
         self.bodies[name] = False
-        if function.__code__.co_varnames[:1] == ("self",) and not owns_method(
-            function, *arguments[:1]
-        ):
+        method = function.__code__.co_varnames[:1] == ("self",)
+        if method and not any(of_tests(item, function.__module__) for item in arguments[:1]):
             raise AssertionError(f"{name}: the candidate called it with an object of its own")
         try:
             yield

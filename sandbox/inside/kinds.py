@@ -27,7 +27,7 @@ __all__ = [
     "kind_of",
     "lasting",
     "mark",
-    "owns_method",
+    "of_tests",
     "special",
     "theirs",
 ]
@@ -258,10 +258,6 @@ def _ours(kind: type) -> bool:
 _STANDINS = f"{__name__.rpartition('.')[0]}.standins"
 
 
-def owns_method(method: Any, item: Any = None) -> bool:
-    """Whether an object is one of the tests, and of the class that defines their method."""
-    kind = method.__qualname__.rpartition(".")[0]
-    return not is_stand_in(item) and any(
-        base.__qualname__ == kind and base.__module__ == method.__module__
-        for base in type(item).__mro__
-    )
+def of_tests(item: Any, module: str) -> bool:
+    """Whether an object is of a class that the tests define, in their module."""
+    return not is_stand_in(item) and any(b.__module__ == module for b in type(item).__mro__)

@@ -131,3 +131,25 @@ right(
             self.assertEqual(TestF.got, 9)
     """,
 )
+right(
+    "a test method of one class in another one, and a function that becomes one",
+    SQUARE,
+    """
+    import unittest
+    from solution import f
+
+    class TestTwo(unittest.TestCase):
+        x = 2
+        def test_f(self):
+            self.assertEqual(f(self.x), self.x ** 2)
+
+    class TestThree(unittest.TestCase):
+        x = 3
+        test_f = TestTwo.test_f
+
+    def check_again(self):
+        self.assertEqual(f(self.x + 1), (self.x + 1) ** 2)
+
+    TestThree.test_again = check_again
+    """,
+)
