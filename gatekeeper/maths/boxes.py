@@ -53,11 +53,13 @@ _TERM_AFTER = re.compile(  # \boxed{5}^2, \boxed{5}.5, \boxed{5}(x+1), but not \
     rf"|{_FUNCTION}(?![a-z])|(?:\\left)?\([\da-z]{{1,3}}\s?[-+]"
     rf"|[xyznkabite](?!\w)|\s*{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+)"
 )
-_WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more
-    r"\s*(?:\$\$?|\\[)\]])?(?:\\text\{)?\s*(?:(?:hundred|thousand|[mb]illion|trillion|dozen)s?"
-    r"|squared|cubed|and a half|or (?:more|less|fewer))\b",
+_WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more, \boxed{5} or $6$
+    r"\s*(?:\$\$?|\\[)\]])?(?:\\text\{)?\s*(?:(?:(?:hundred|thousand|[mb]illion|trillion|dozen)s?"
+    r"|(?:halve|third|fourth|quarter|fifth|sixth|seventh|eighth|ninth|tenth|hundredth)s"
+    r"|squared|cubed|and a (?:half|third|quarter)|or (?:more|less|fewer))\b|(?:and|or) \$?-?\d)",
     re.IGNORECASE,
 )
+_SIGN_BEFORE = re.compile(r"(?:minus|negative)[ $*]*(?:\\[(\[])?\Z", re.IGNORECASE)
 _WORDS = re.compile(  # a choice beside its value
     r"\\text|\A(?:\\math[a-z]+\{)?\(?[A-J]\)?\}?\Z"
 )
@@ -142,7 +144,7 @@ def is_term(text: str, box: Box) -> bool:
     \boxed{5} million, and x \neq \boxed{5}.
     """
     before, after = text[max(0, box.start - MAX_GAP) : box.start], text[box.end : box.end + MAX_GAP]
-    if _WORDS_AFTER.match(after) or _denied(before):
+    if _WORDS_AFTER.match(after) or _SIGN_BEFORE.search(before) or _denied(before):
         return True
     near = before.rstrip()
     while near.endswith(_THIN) and not near.endswith(r"\\"):
