@@ -48,8 +48,8 @@ class Count:
     def __init__(self) -> None:
         self.reached = 0
         self.bodies: dict[str, bool] = {}
-        self._frames: set[types.FrameType] = set()  # of coroutines that reached one; no ids, which
-        # the frame of a later coroutine could have again
+        # Of coroutines that reached one; not their ids, which later ones could have again.
+        self._frames: set[types.FrameType] = set()
         self._wrapped: set[str] = set()  # those that a decorator of the candidate's gets
         self._failed: BaseException | None = None
 
