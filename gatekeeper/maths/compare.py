@@ -42,6 +42,7 @@ _UNORDERED = (Kind.LIST, Kind.SET)
 _SET_LIKE = re.compile(
     r"[<>=|]|\\(?:leq|geq|neq|in|notin|mathbb|emptyset|cap|setminus|begin)(?![a-z])"
 )
+_NAME = re.compile(r"[A-Za-z]|\\text\{[^{}]*\}")
 _UNCOUNTED = re.compile(r"\\(?:lor|dots)(?![a-z])")  # 1 or 1 is 1
 _REALS = r"(-\infty,\infty)"
 _MODULUS = re.compile(
@@ -131,7 +132,11 @@ class AnswerComparer:
         kinds = (gold.kind, answer.kind)
         if all(kind in _UNORDERED for kind in kinds):
             counts = Kind.SET not in kinds and not _UNCOUNTED.search(gold.text + answer.text)
-            return self._unordered(gold.parts, answer.parts, counts=counts)
+            same = self._unordered(gold.parts, answer.parts, counts=counts)
+            joined_alike = (r"\lor" in gold.text) == (r"\lor" in answer.text)
+            if same and not joined_alike and all(_NAME.fullmatch(x.text) for x in gold.parts):
+                return None  # p or q, beside p and q; but solutions may be joined by either
+            return same
         if Kind.PIECEWISE in kinds:
             return self._piecewise(gold, answer)
         if _OTHERWISE in (gold.text, answer.text):
