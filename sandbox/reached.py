@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from gatekeeper.sandbox.inside.counting import asserts, swallows
+from gatekeeper.sandbox.inside.assertions import asserts, swallows
 from gatekeeper.sandbox.inside.nodes import children, walk
 from gatekeeper.sandbox.usage import name_of
 

@@ -14,7 +14,7 @@ from typing import Any
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.syntax import parse_python
 from gatekeeper.sandbox.extract import binds, extract_code
-from gatekeeper.sandbox.inside.counting import asserts
+from gatekeeper.sandbox.inside.assertions import asserts
 from gatekeeper.sandbox.literal import LiteralTest, parse
 from gatekeeper.sandbox.reading import RESERVED, Reading, imported, parsed, read_tests
 

@@ -1,4 +1,4 @@
-"""Which assertions a test program has, and how many of them a run has reached.
+"""How many of its assertions a run of a test program has reached.
 
 A test that asserts nothing would pass every candidate: without a count there is no verdict.
 """
@@ -15,20 +15,20 @@ import types
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+from gatekeeper.sandbox.inside.assertions import (
+    LEAVING,
+    TRIES,
+    asserts,
+    asserts_itself,
+    decides,
+    swallows,
+)
 from gatekeeper.sandbox.inside.guard import EXCUSED, RAISED, is_failure, parts
 from gatekeeper.sandbox.inside.kinds import of_tests
-from gatekeeper.sandbox.inside.nodes import children, walk
+from gatekeeper.sandbox.inside.nodes import walk
 from gatekeeper.sandbox.inside.wrapped import derived, mentions, reachable, wrapped
 
-__all__ = [
-    "COUNTER",
-    "Count",
-    "as_written",
-    "asserts",
-    "concludes",
-    "counted",
-    "swallows",
-]
+__all__ = ["COUNTER", "Count", "as_written", "counted"]
 
 COUNTER = "__gatekeeper_asserts__"  # the name under which a test program finds its `Count`
 
@@ -183,54 +183,6 @@ def _failed(error: BaseException | None) -> bool:
     return any(is_failure(part) and RAISED not in vars(part) for part in parts(error))
 
 
-def asserts(node: ast.AST) -> bool:
-    """Whether a node is an assertion: an `assert`, or a call such as `self.assertEqual(…)`."""
-    if isinstance(node, ast.Assert):
-        return True
-    if isinstance(node, ast.Raise):
-        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        return isinstance(raised, ast.Name) and raised.id == "AssertionError"
-    if not isinstance(node, ast.Call):
-        return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name.startswith("assert") or name in ("fail", "failUnless", "raises", "warns")
-
-
-def swallows(node: ast.AST) -> bool:
-    """Whether an assertion that fails inside this node would be swallowed."""
-    if isinstance(node, ast.With):
-        managers = (item.context_expr for item in node.items)
-        calls = [m for m in managers if isinstance(m, ast.Call)]
-        return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
-    if not isinstance(node, _TRIES):
-        return False
-    # In `finally` these drop the exception.
-    if any(isinstance(inner, _LEAVING) for part in node.finalbody for inner in walk(part)):
-        return True
-    for handler in node.handlers:
-        inside = [n for n in walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
-        kinds = (handler.type,) if handler.type is not None else ()
-        if not inside and _broad(*kinds) and not _notes(handler):
-            return True
-    return False
-
-
-def _broad(*kinds: ast.expr) -> bool:
-    """Whether these exceptions include a failed assertion; without any, all are caught."""
-    names = {ast.unparse(kind) for kind in kinds}
-    names |= {ast.unparse(e) for kind in kinds if isinstance(kind, ast.Tuple) for e in kind.elts}
-    return not kinds or bool(names & {"AssertionError", "Exception", "BaseException"})
-
-
-def _notes(handler: ast.excepthandler) -> bool:
-    """Whether a handler does more than continue: it may keep the exception for a later check."""
-    quiet = (ast.Pass, ast.Continue, ast.Break)
-    return not all(
-        isinstance(n, quiet) or (isinstance(n, ast.Expr) and "print" in ast.unparse(n))
-        for n in getattr(handler, "body", ())
-    )
-
-
 def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
     """Make a program count. `nodes` are all its nodes, `theirs` the candidate's names.
 
@@ -256,7 +208,7 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
                 node.body = ast.fix_missing_locations(ast.copy_location(first, node.body))
         elif isinstance(node, _BLOCKS) and not swallows(node):
             for field in ("body", "orelse", "finalbody"):
-                expected = isinstance(node, _TRIES) and field == "body"
+                expected = isinstance(node, TRIES) and field == "body"
                 _count_in(getattr(node, field, []), expected)
     named = functools.cache(lambda: _names_assertions(nodes))
 
@@ -276,12 +228,9 @@ def counted(nodes: Sequence[ast.AST], theirs: frozenset[str]) -> None:
                 _keep(node, theirs, unknown, expecting)
 
 
-_TRIES: tuple[Any, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _BLOCKS = (ast.mod, ast.stmt, ast.excepthandler, ast.match_case)  # nodes that contain statements
 _CATCHES_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
 _EXPECTS = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
-_LEAVING = (ast.Return, ast.Break, ast.Continue)
-_INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # nodes that are counted alone
 
 
 def _counting(node: ast.expr | ast.stmt) -> ast.Call:
@@ -367,42 +316,9 @@ def _given(call: Any) -> list[ast.expr]:
 def _count_in(block: list[ast.stmt], expected: bool) -> None:
     """Count the first assertion of a block; `expected`: its tests handle some of its exceptions."""
     for number, statement in enumerate(block):
-        if _asserts_itself(statement) or _decides(statement):
+        if asserts_itself(statement) or decides(statement):
             # Behind these the run may not come, although it passed.
-            leaves = any(isinstance(node, _LEAVING) for node in walk(statement))
+            leaves = any(isinstance(node, LEAVING) for node in walk(statement))
             at = number if expected or leaves or isinstance(statement, ast.Raise) else number + 1
             block.insert(at, ast.copy_location(ast.Expr(_counting(statement)), statement))
             return
-
-
-def _decides(statement: ast.AST) -> bool:
-    """Whether a branch of a statement can only fail: then not reaching it is the assertion."""
-    if not isinstance(statement, (ast.If, ast.Match, *_TRIES)):
-        return False
-    parts = [statement, *getattr(statement, "cases", ()), *getattr(statement, "handlers", ())]
-    blocks = (getattr(part, name, ()) for part in parts for name in ("body", "orelse"))
-    return any(_fails(inner) for block in blocks for inner in block)
-
-
-def _fails(statement: ast.AST) -> bool:
-    if isinstance(statement, ast.Assert):
-        return isinstance(statement.test, ast.Constant) and not statement.test.value
-    call = statement.value if isinstance(statement, ast.Expr) else statement
-    name = getattr(getattr(call, "func", None), "attr", "")
-    return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
-
-
-def concludes(function: ast.AsyncFunctionDef) -> bool:
-    """Whether a coroutine that runs to its end asserts something, which may hold."""
-    return any(_asserts_itself(part) and not _fails(part) for part in function.body)
-
-
-def _asserts_itself(statement: ast.AST) -> bool:
-    """Whether a statement asserts something, without the statements inside it."""
-    todo = [statement]
-    while todo:
-        node = todo.pop()
-        if asserts(node):
-            return True
-        todo += [n for n in children(node) if not isinstance(n, _INNER)]
-    return False

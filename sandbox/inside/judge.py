@@ -25,11 +25,11 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from gatekeeper.sandbox.inside import batching, collect, counting
+from gatekeeper.sandbox.inside import assertions, batching, collect, counting
+from gatekeeper.sandbox.inside.conversations import GoneError
 from gatekeeper.sandbox.inside.guard import Guard
 from gatekeeper.sandbox.inside.kinds import RemoteClass, is_stand_in, kind_of
 from gatekeeper.sandbox.inside.nodes import in_classes, walk
-from gatekeeper.sandbox.inside.peer import GoneError
 from gatekeeper.sandbox.inside.remote import JudgePeer
 from gatekeeper.sandbox.inside.surroundings import Observer
 from gatekeeper.sandbox.inside.unseen import THREADS, Unseen
@@ -355,9 +355,9 @@ class _Program:
         self.tree = ast.parse(source)
         self.nodes = walk(self.tree)
         for node in self.nodes:
-            if isinstance(node, _FUNCTIONS) and any(map(counting.asserts, walk(node))):
+            if isinstance(node, _FUNCTIONS) and any(map(assertions.asserts, walk(node))):
                 guard.helpers.add(node.name)
-                if isinstance(node, ast.AsyncFunctionDef) and counting.concludes(node):
+                if isinstance(node, ast.AsyncFunctionDef) and assertions.concludes(node):
                     first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
                     guard.concluding.add((node.name, first))
         self._in_classes = frozenset(in_classes(self.nodes))
@@ -381,7 +381,7 @@ def _asserting(nodes: Sequence[ast.AST], helpers: Collection[str]) -> Iterator[i
     def asserts(node: ast.AST) -> bool:
         function = node.func if isinstance(node, ast.Call) else None
         name = getattr(function, "id", None) or getattr(function, "attr", None)
-        return counting.asserts(node) or name in helpers
+        return assertions.asserts(node) or name in helpers
 
     for node in nodes:
         if isinstance(node, _ASSERTIONS) and asserts(node):

@@ -245,7 +245,7 @@ def conversing() -> Iterator[tuple[JudgePeer, socket.socket, Callable[..., bytes
 
 
 def test_a_busy_conversation_gets_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatekeeper.sandbox.inside.peer._THREADS", 1)
+    monkeypatch.setattr("gatekeeper.sandbox.inside.conversations._THREADS", 1)
     event = threading.Event()
     with conversing() as (tests, theirs, question):
         theirs.sendall(question(1, event.is_set))

@@ -1,0 +1,95 @@
+"""Which parts of a test program are assertions, by its syntax alone."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gatekeeper.sandbox.inside.nodes import children, walk
+
+__all__ = ["LEAVING", "TRIES", "asserts", "asserts_itself", "concludes", "decides", "swallows"]
+
+TRIES: tuple[Any, ...] = (ast.Try, getattr(ast, "TryStar", ast.Try))
+LEAVING = (ast.Return, ast.Break, ast.Continue)
+_INNER = (ast.stmt, ast.excepthandler, ast.match_case, ast.Lambda)  # nodes that are counted alone
+
+
+def asserts(node: ast.AST) -> bool:
+    """Whether a node is an assertion: an `assert`, or a call such as `self.assertEqual(…)`."""
+    if isinstance(node, ast.Assert):
+        return True
+    if isinstance(node, ast.Raise):
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(raised, ast.Name) and raised.id == "AssertionError"
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name.startswith("assert") or name in ("fail", "failUnless", "raises", "warns")
+
+
+def swallows(node: ast.AST) -> bool:
+    """Whether an assertion that fails inside this node would be swallowed."""
+    if isinstance(node, ast.With):
+        managers = (item.context_expr for item in node.items)
+        calls = [m for m in managers if isinstance(m, ast.Call)]
+        return any(ast.unparse(c.func).endswith("suppress") and _broad(*c.args) for c in calls)
+    if not isinstance(node, TRIES):
+        return False
+    # In `finally` these drop the exception.
+    if any(isinstance(inner, LEAVING) for part in node.finalbody for inner in walk(part)):
+        return True
+    for handler in node.handlers:
+        inside = [n for n in walk(handler) if isinstance(n, ast.Raise) or asserts(n)]
+        kinds = (handler.type,) if handler.type is not None else ()
+        if not inside and _broad(*kinds) and not _notes(handler):
+            return True
+    return False
+
+
+def _broad(*kinds: ast.expr) -> bool:
+    """Whether these exceptions include a failed assertion; without any, all are caught."""
+    names = {ast.unparse(kind) for kind in kinds}
+    names |= {ast.unparse(e) for kind in kinds if isinstance(kind, ast.Tuple) for e in kind.elts}
+    return not kinds or bool(names & {"AssertionError", "Exception", "BaseException"})
+
+
+def _notes(handler: ast.excepthandler) -> bool:
+    """Whether a handler does more than continue: it may keep the exception for a later check."""
+    quiet = (ast.Pass, ast.Continue, ast.Break)
+    return not all(
+        isinstance(n, quiet) or (isinstance(n, ast.Expr) and "print" in ast.unparse(n))
+        for n in getattr(handler, "body", ())
+    )
+
+
+def decides(statement: ast.AST) -> bool:
+    """Whether a branch of a statement can only fail: then not reaching it is the assertion."""
+    if not isinstance(statement, (ast.If, ast.Match, *TRIES)):
+        return False
+    parts = [statement, *getattr(statement, "cases", ()), *getattr(statement, "handlers", ())]
+    blocks = (getattr(part, name, ()) for part in parts for name in ("body", "orelse"))
+    return any(_fails(inner) for block in blocks for inner in block)
+
+
+def _fails(statement: ast.AST) -> bool:
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    call = statement.value if isinstance(statement, ast.Expr) else statement
+    name = getattr(getattr(call, "func", None), "attr", "")
+    return asserts(call) and (isinstance(call, ast.Raise) or name == "fail")
+
+
+def concludes(function: ast.AsyncFunctionDef) -> bool:
+    """Whether a coroutine that runs to its end asserts something, which may hold."""
+    return any(asserts_itself(part) and not _fails(part) for part in function.body)
+
+
+def asserts_itself(statement: ast.AST) -> bool:
+    """Whether a statement asserts something, without the statements inside it."""
+    todo = [statement]
+    while todo:
+        node = todo.pop()
+        if asserts(node):
+            return True
+        todo += [n for n in children(node) if not isinstance(n, _INNER)]
+    return False
