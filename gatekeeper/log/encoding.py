@@ -10,6 +10,7 @@ from math import isfinite
 from gatekeeper.errors import LogError
 from gatekeeper.limits import MAX_LINE
 from gatekeeper.log.events import Decided, Event
+from gatekeeper.log.json_values import json_number
 
 __all__ = ["encoded"]
 
@@ -91,7 +92,5 @@ def _decided_json(event: Decided) -> str | None:
 
 
 def _number(value: float) -> str:
-    """As `json_number`: a score may be missing, a threshold infinite."""
-    if isfinite(value):
-        return repr(value)
-    return "null" if value != value else f'"{value}"'
+    """The JSON of a number that may be missing or infinite."""
+    return repr(value) if isfinite(value) else _to_json(json_number(value))
