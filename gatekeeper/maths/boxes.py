@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gatekeeper.maths.vocabulary import FUNCTIONS
+from gatekeeper.maths.vocabulary import FUNCTIONS, MULTIPLES, PARTS
 
 __all__ = ["Box", "find", "is_term", "join"]
 
@@ -54,8 +54,7 @@ _TERM_AFTER = re.compile(  # \boxed{5}^2, \boxed{5}.5, \boxed{5}(x+1), but not \
     rf"|[xyznkabite](?!\w)|\s*{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+)"
 )
 _WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more, \boxed{5} or $6$
-    r"\s*(?:\$\$?|\\[)\]])?(?:\\text\{)?\s*(?:(?:(?:hundred|thousand|[mb]illion|trillion|dozen)s?"
-    r"|(?:halve|third|fourth|quarter|fifth|sixth|seventh|eighth|ninth|tenth|hundredth)s"
+    rf"\s*(?:\$\$?|\\[)\]])?(?:\\text\{{)?\s*(?:(?:(?:{MULTIPLES})s?|(?:{PARTS}|hundredth)s"
     r"|squared|cubed|and a (?:half|third|quarter)|or (?:more|less|fewer))\b|(?:and|or) \$?-?\d)",
     re.IGNORECASE,
 )

@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from gatekeeper.maths import boxes
+from gatekeeper.maths.vocabulary import MULTIPLES, PARTS
 
 __all__ = ["Found", "extract", "find"]
 
@@ -32,10 +33,10 @@ FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
     rf"{_FORMULA}\)?)*"
 )
 CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ thousand", "$5$x"
-    r"[A-Za-z/^+%\d]|\s*%|\s?[-+*/^×]\s?[\d$]|\s*\(mod\b|\s(?:(?:hundred|thousand|[mb]illion"
-    r"|trillion|dozen|score|pair|ten|quarter|half|halve|third|fourth|fifth|sixth|seventh|eighth"
-    r"|ninth|tenth)s?|squared|cubed|factorial|percent|per cent|mod|modulo|base|choose|point|plus"
-    r"|minus|(?:more|less|fewer) than|(?:to|times|out of|in)\s[$\d]|and (?:a|one|two|three)\s"
+    r"[A-Za-z/^+%\d]|\s*%|\s?[-+*/^×]\s?[\d$]|\s*\(mod\b"
+    rf"|\s(?:(?:{MULTIPLES}|{PARTS}|half|score|pair|ten)s?|squared|cubed|factorial"
+    r"|percent|per cent|mod|modulo|base|choose|point|plus|minus|(?:more|less|fewer) than"
+    r"|(?:to|times|out of|in)\s[$\d]|and (?:a|one|two|three)\s"
     r"|or (?:more|less|fewer|greater|higher))\b",
     re.IGNORECASE,
 )

@@ -101,6 +101,9 @@ DROPPED = SPACING | frozenset(
 TEXT = frozenset(
     _words("text textbf textit textrm textsf texttt textnormal mathrm mbox hbox operatorname")
 )
+# What follows a number and makes another one of it, as patterns: 5 million, 5 thirds.
+MULTIPLES = "hundred|thousand|[mb]illion|trillion|dozen"
+PARTS = "quarter|halve|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
 FUNCTIONS = _words(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
 )

@@ -35,7 +35,6 @@ _ENUMERATION = re.compile(r",\s*and\b|\band\b|[,;&]")
 _BRIEF = frozenset(("ye", "no", "true", "false", "neither"))  # each stands for a whole sentence
 _FILLER_WORDS = frozenset(("a", "an", "the"))
 _TIME = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
-_ALPHABET = string.ascii_lowercase
 _HALF_DAY = 12 * 60  # minutes
 
 
@@ -137,7 +136,7 @@ def may_be_product(gold: str, answer: str) -> bool:
     letters = "".join(sorted(gold))
     if letters != "".join(sorted(answer)) or not gold.islower():
         return False
-    return letters in _ALPHABET or not _NAME.fullmatch(gold)
+    return letters in string.ascii_lowercase or not _NAME.fullmatch(gold)
 
 
 def half_day_apart(gold: str, answer: str) -> bool:
