@@ -52,8 +52,7 @@ EXIT = {Thresholds.ONE: 0, Thresholds.OWN: 3, Thresholds.UNKNOWN: 4}
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Compares the cost strata of records or of a run's log: whether one threshold serves them "
-        "all (policy threshold), or each needs its own (cst). Then recommends a "
-        "policy."
+        "all (policy threshold), or each needs its own (cst). Then recommends a policy."
     )
     parser.epilog = (
         "Exit code: 0 one threshold serves all strata (no evidence that they differ, or cst is no "

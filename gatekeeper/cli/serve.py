@@ -31,7 +31,7 @@ from gatekeeper.programs.exit_code import exit_code_of
 from gatekeeper.programs.group_caps import caps_given
 from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
-from gatekeeper.programs.task_verifier import verifier_of
+from gatekeeper.programs.task_verifier import verifier_of, verifiers_by_kind
 from gatekeeper.programs.telemetry import sinks_of
 from gatekeeper.programs.values import counted, key_of, shown_variable
 from gatekeeper.protocols import Sink
@@ -346,12 +346,16 @@ def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
     kinds = {str(task["kind"]) for task in tasks}
     if options.sandbox is not None:
         kinds.add("code")
+    names = verifiers_by_kind(
+        kinds | {"math"}, sandbox=options.sandbox, maths=options.maths_checker
+    )
     try:
-        return verifier_of(kinds | {"math"}, sandbox=options.sandbox, maths=options.maths_checker)
+        return verifier_of(names)
     except MissingDependencyError:
         if "math" in kinds:
             raise
-        return verifier_of(kinds, sandbox=options.sandbox)
+        del names["math"]
+        return verifier_of(names)
 
 
 def _key(option: str, name: str | None) -> str | None:

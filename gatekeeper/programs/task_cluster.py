@@ -35,8 +35,7 @@ def on_cluster(tasks: Sequence[Task], options: RunOptions) -> Iterator[tuple[Ray
         As of `RayVerifier` and `RayGenerator`.
     """
     kinds = sorted({task["kind"] for task in tasks})
-    make = partial(verifier_of, kinds, sandbox=options.sandbox, maths=options.maths_checker)
-    verifiers_by_kind(*make.args, **make.keywords)  # refuses what no actor could make
+    names = verifiers_by_kind(kinds, sandbox=options.sandbox, maths=options.maths_checker)
     with ExitStack() as stack:
         ray = connected(options.address)
         stack.callback(ray.shutdown)
@@ -56,4 +55,7 @@ def on_cluster(tasks: Sequence[Task], options: RunOptions) -> Iterator[tuple[Ray
                 RayGenerator(make_sampler(options), actors=models, gpus=1.0 if gpus else 0.0)
             )
         )
-        yield stack.enter_context(RayVerifier(make, actors=processors)), sampler
+        yield (
+            stack.enter_context(RayVerifier(partial(verifier_of, names), actors=processors)),
+            sampler,
+        )

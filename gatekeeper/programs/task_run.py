@@ -42,7 +42,7 @@ from gatekeeper.programs.run_report import RunReport
 from gatekeeper.programs.standard_output import result_alone
 from gatekeeper.programs.task_cluster import on_cluster
 from gatekeeper.programs.task_generator import check_generator, make_sampler, with_samples
-from gatekeeper.programs.task_verifier import verifier_of
+from gatekeeper.programs.task_verifier import verifier_of, verifiers_by_kind
 from gatekeeper.programs.telemetry import EVENTS, sinks_of
 from gatekeeper.protocols import Sink, Verifier
 from gatekeeper.ray import RayGenerator
@@ -263,7 +263,8 @@ def _run_shared(
 
 def _verifier(tasks: Sequence[Task], options: RunOptions) -> ByKind:
     kinds = {task["kind"] for task in tasks}
-    return verifier_of(kinds, sandbox=options.sandbox, maths=options.maths_checker)
+    names = verifiers_by_kind(kinds, sandbox=options.sandbox, maths=options.maths_checker)
+    return verifier_of(names)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.verifiers import ByKind, make_verifier, verifier_names
@@ -14,9 +14,8 @@ _BUILT_IN = {"code": ("docker", "local"), "math": ("math",)}
 _OPTIONS = {"code": "--sandbox", "math": "--maths-checker"}
 
 
-def verifier_of(kinds: Collection[str], *, sandbox: str | None, maths: str = "math") -> ByKind:
-    """The verifier for tasks of these kinds. See `verifiers_by_kind`."""
-    names = verifiers_by_kind(kinds, sandbox=sandbox, maths=maths)
+def verifier_of(names: Mapping[str, str]) -> ByKind:
+    """The verifier for tasks of these kinds, by the names that `verifiers_by_kind` returned."""
     return ByKind({kind: make_verifier(name) for kind, name in names.items()})
 
 
