@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
+from gatekeeper.policies.proposal import checked_proposal
 from gatekeeper.policies.score import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
@@ -162,7 +163,7 @@ def step_through(
     spent = 0.0
     decisions, verified = [], []
     for t, (candidate, outcome) in enumerate(stream):
-        decision = policy.decide(candidate)
+        decision = checked_proposal(policy.decide(candidate), candidate.id)
         cost = outcome.cost or 0.0
         verify = decision.verify and (t < first or spent + cost <= budget)
         final = decision if verify == decision.verify else replace(decision, verify=False)
