@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
@@ -33,7 +34,7 @@ from gatekeeper.types.states import REFUSED
 
 __all__ = ["BATCH", "RELEARNING", "TESTS", "DriftGuard"]
 
-TESTS = 5  # version of the tests; another version may find drift at other outputs
+TESTS = 6  # version of the tests; another version may find drift at other outputs
 
 GROWTH = 1.3  # growth of the labels between fits: a fit that adapts at once would hide a change
 RELEARNING = "relearning"  # the phase in which candidates are drawn uniformly
@@ -117,7 +118,7 @@ class DriftGuard:
         self.testing = True
         self._monitor, self._ranks, self._pace = Monitor(), ScoreRanks(seed), PaceTest(rate)
         self._task: tuple[str, float] | None = None  # of the last output: its id's first part, ĉ
-        self._untested: list[float] = []  # of each output h1, h2, h3, ĉ, positions, bet on or not
+        self._untested = array("d")  # of each output h1, h2, h3, ĉ, positions, bet on or not
         self._paced = False  # after a drift: draw in addition to the policy if it is behind
         self._suspected = False  # there is some evidence of drift
         self._model: ErrorModel | None = None
@@ -214,7 +215,7 @@ class DriftGuard:
         self._monitor.reset()
         self._suspected = False
         self._ranks = ScoreRanks(self._seed)
-        self._untested.clear()
+        del self._untested[:]
         self._pace.reset()
         self._paced = self.testing
         self._model = None
@@ -258,7 +259,8 @@ class DriftGuard:
         before, self._task = self._task, _task_of(candidate) if "/" in candidate.id else None
         if self._task is None or self._task != before:
             h, bet_on = candidate.signals, decision.reason is not Reason.WARMUP
-            self._untested += (h.h1, h.h2, h.h3, candidate.cost_estimate, h.n_tokens, bet_on)
+            row = (h.h1, h.h2, h.h3, candidate.cost_estimate, h.n_tokens, bet_on)
+            self._untested.extend(row)
             n = len(self._untested)
             if n >= (6 * FINE if self._suspected else 6 * BATCH) and not n % (6 * FINE):
                 self._test_scores()
@@ -269,7 +271,7 @@ class DriftGuard:
 
     def _test_scores(self) -> None:
         rows = np.array(self._untested).reshape(-1, 6)
-        self._untested.clear()
+        del self._untested[:]
         scores = self._ranks(rows[:, :5])
         if len(scores):
             self._monitor.observe_outputs(scores[rows[:, 5] == 1.0])
@@ -337,7 +339,7 @@ class DriftGuard:
         self._ranks.restore(state["ranks"])
         self._pace.restore(state["pace"])
         self._task = None if state["task"] is None else (state["task"][0], state["task"][1])
-        self._untested = list(state["untested"])
+        self._untested = array("d", state["untested"])
         self._paced = state["paced"]
         estimates = state["estimates"]
         self._model = None if estimates is None else ErrorModel.restored(estimates)

@@ -16,8 +16,10 @@ __all__ = ["STATISTICS", "ScoreRanks"]
 STATISTICS = ("h1", "h2", "h3", "uncertainty", "the cost estimate", "the length")
 START = 64  # outputs that fix the scale of the signals' mean; nothing is tested before
 MISSING = -1e300  # a value that an output lacks: a category of its own, at the lower end
-CLOSEST = 1e-6  # of a rank to 0 and to 1
-_INVERSE = NormalDist().inv_cdf
+# Φ⁻¹ by interpolation, for ranks from 1e-6 to 1 - 1e-6: off by 6e-5 at most, in a tenth of the time
+# of exact scores one by one.
+_SCORES = np.linspace(-4.75, 4.75, 1001)
+_RANKS = np.array([NormalDist().cdf(score) for score in _SCORES.tolist()])
 _NONE = np.empty((0, len(STATISTICS)))
 
 
@@ -57,15 +59,14 @@ class ScoreRanks:
         values = np.empty((len(STATISTICS), len(outputs)))
         values[:3], values[4:] = h.T, outputs[:, 3:].T
         missing = np.isnan(values[:3])
-        known = ~(missing | self._unscaled)
         at = [scale.searchsorted(v) for scale, v in zip(self._scale, h.T, strict=True)]
+        known = ~(missing | self._unscaled)
         number = known.sum(axis=0)
         total = (known * at / self._size).sum(axis=0)
         values[3] = np.where(number, total / np.maximum(number, 1), MISSING)
         values[:3][missing] = MISSING
         p = self._ranks(values, *self._rng.random((2, *values.shape)))
-        scores = map(_INVERSE, p.T.clip(CLOSEST, 1.0 - CLOSEST).ravel().tolist())
-        return np.array(list(scores)).reshape(-1, len(STATISTICS))
+        return np.interp(p.T, _RANKS, _SCORES)
 
     def _fix_scale(self) -> None:
         if len(self._first) >= START:
