@@ -96,12 +96,12 @@ def prompt_interrupts() -> Iterator[Interrupt]:
     try:
         yield interrupt
     finally:
+        os.write(write, ENDED)  # a child that outlives this may hold the pipe open
+        watcher.join()  # before the handlers change, by which it knows whose signal it was
         sys.unraisablehook = hook
         for number, handler_before in before.items():
             signal.signal(number, handler_before)
         signal.set_wakeup_fd(wakeup)
-        os.write(write, ENDED)  # a child that outlives this may hold the pipe open
-        watcher.join()
         os.close(write)
         os.close(read)
 

@@ -258,6 +258,29 @@ def test_what_an_interrupted_import_raises_is_the_interrupt(
     assert "interrupted" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=("ctrl-c", "sigterm"))
+def test_a_program_with_nothing_to_close_tells_the_signal_too(by: int) -> None:
+    """It has ended before another thread has had its turn."""
+    done = subprocess.run(
+        [sys.executable, "-c", WAITING, str(int(by))], capture_output=True, text=True
+    )
+    said = "interrupted by SIGTERM" if by == signal.SIGTERM else "interrupted"
+    assert (done.returncode, done.stderr) == (128 + by, f"gatekeeper: {said}\n")
+
+
+WAITING = """
+import os, signal, sys, time
+from gatekeeper.programs.exit_code import exit_code_of
+
+def program():
+    sys.setswitchinterval(10)
+    os.kill(os.getpid(), int(sys.argv[1]))
+    time.sleep(60)
+
+sys.exit(exit_code_of(program))
+"""
+
+
 @pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT], ids=("sigterm", "ctrl-c"))
 def test_a_second_signal_after_sigterm(again: int) -> None:
     """`timeout` sends SIGTERM to the command and to its group; Ctrl-C ends it at once."""
