@@ -19,6 +19,7 @@ __all__ = ["T0", "WarmupScore", "weighted_mean"]
 T0 = 50  # candidates of the warm-up
 AT_ONCE = 100_000  # rows that are scored at a time: memory
 LATE_LABELS = 1000  # candidates after the warm-up during which its late labels still count
+ROUNDING = 1e-12  # correlations that are 0 come out as up to about 1e-16
 
 Seen = tuple[float, float, float, float]  # h1, h2, h3, ĉ
 
@@ -219,9 +220,14 @@ def _scale(h: float, lo: float, hi: float) -> float:
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float:
-    """Pearson correlation over the rows that have x; 0 where x or y is constant."""
+    """Pearson correlation over the rows that have x; 0 where x or y is constant.
+
+    One that differs from 0 by rounding only is 0: it would be the whole weight where all others
+    are 0.
+    """
     has = np.isfinite(x)
     x, y = x[has], y[has]
     if x.size < 2 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
         return 0.0
-    return float(np.corrcoef(x, y)[0, 1])
+    r = float(np.corrcoef(x, y)[0, 1])
+    return r if abs(r) > ROUNDING else 0.0

@@ -516,6 +516,20 @@ def test_without_any_label_the_signals_weigh_the_same(policy: type) -> None:
     assert_steps(decisions, expected)
 
 
+@pytest.mark.parametrize(("high", "wrong"), [(46, (2, 23)), (45, (3, 27)), (40, (6, 24))])
+def test_a_correlation_that_is_rounding_has_no_weight(high: int, wrong: tuple[int, int]) -> None:
+    """The first signal has a low and a high value, at each of which the same share is wrong."""
+    low = T0 - high
+    x = np.repeat([0.0, 1.0], [low, high])
+    y = np.concatenate([np.arange(low) < wrong[0], np.arange(high) < wrong[1]]).astype(int)
+    assert wrong[0] * high == wrong[1] * low
+    h = np.stack([x, -x - y, -1.0 * y], axis=1)  # the others are lower where it is wrong
+    h, y = np.vstack([h, [[1.0, -9.0, -9.0]]]), np.append(y, 0)
+    stream = slow.Stream(h, np.ones(T0 + 1), np.ones(T0 + 1), y)
+    got = replay(records_of(stream), Threshold(0.2), 0.2)
+    assert got.decisions[0].score == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize("policy", [Random, Threshold, CST, HGA])
 def test_an_infrastructure_failure_teaches_nothing(policy: type) -> None:
     """No label: neither a 0 nor a 1, nor one more that the policy "had learned from"."""

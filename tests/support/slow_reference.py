@@ -75,11 +75,12 @@ class Expected:
 
 
 def correlation(x: list[float], y: list[int]) -> float:
-    """Pearson; 0 for a constant side."""
+    """Pearson; 0 for a constant side, and for what differs from 0 by rounding."""
     if len(x) < 2 or min(x) == max(x) or min(y) == max(y):
         return 0.0
     a, b = np.array(x) - np.mean(x), np.array(y) - np.mean(y)
-    return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+    r = float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+    return r if abs(r) > 1e-12 else 0.0
 
 
 def scaled(value: float, lo: float, hi: float) -> float:
