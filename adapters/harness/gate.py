@@ -11,12 +11,14 @@ from typing import Any
 from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
-from gatekeeper.policies import DEFAULT_POLICY, Goal, policy_names
+from gatekeeper.policies import DEFAULT_POLICY, T0, Goal, policy_names
 from gatekeeper.types import Generation, Outcome
 
 __all__ = ["Check", "Checks", "GateOptions", "add_options", "open_gate", "options_of"]
 
 Check = Callable[[], Outcome]
+USUAL_SHARE = 0.2
+OF_ERRORS = ("policy", "warmup", "explore")  # without effect with the goal "score"
 
 
 class Checks:
@@ -36,9 +38,13 @@ class GateOptions:
         Estimate the score of all outputs, or find wrong ones.
     policy : str or None
         Name of a policy that finds errors; None: the usual one for the goal.
-    budget : float
+    budget : float or None
         Share of the outputs that may be verified, in (0, 1]; with the goal "errors" of those after
-        the warm-up, which are all verified.
+        the warm-up, which are all verified. None: 0.2, unless there is a total.
+    total : int or None
+        Most verifications, the warm-up included; alone or beside the budget.
+    warmup : int
+        With the goal "errors": number of the first outputs, which are all verified.
     explore : float
         With the goal "errors": share of the budget that is drawn uniformly at random, in [0, 1).
         The estimates for all outputs need it.
@@ -50,10 +56,33 @@ class GateOptions:
 
     goal: Goal = "score"
     policy: str | None = None
-    budget: float = 0.2
+    budget: float | None = None
+    total: int | None = None
+    warmup: int = T0
     explore: float = 0.1
     seed: int = 0
     log: Path | None = None
+
+    def budget_of(self, outputs: int | None) -> Budget:
+        """The budget for that many outputs; None: it is not known how many there will be.
+
+        Raises
+        ------
+        BadInputError
+            For a total that leaves nothing after the warm-up, or that cannot be used.
+        """
+        share, total = self.budget, self.total
+        if total is None:
+            share = USUAL_SHARE if share is None else share
+        elif outputs is not None:
+            if self.goal == "errors" and total <= self.warmup < outputs:
+                raise BadInputError(
+                    f"total={total}: the warm-up takes {self.warmup} of it; give more to verify "
+                    "some outputs after it, or a shorter warm-up"
+                )
+            if share is None and total >= outputs:
+                share = 1.0
+        return Budget(fraction=share, total=total, horizon=outputs)
 
 
 def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
@@ -68,7 +97,13 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         "budget",
         type=_share("(0, 1]"),
         metavar="SHARE",
-        help="share of the outputs to verify (default: %(default)s)",
+        help=f"share of the outputs to verify (default: {USUAL_SHARE}, unless there is a total)",
+    )
+    add(
+        "total",
+        type=_count,
+        metavar="N",
+        help="most verifications, the warm-up included (default: no limit but the budget)",
     )
     add(
         "goal",
@@ -81,6 +116,13 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
         metavar="NAME",
         help=f"with the goal errors: one of {', '.join(policy_names())} "
         f"(default: {DEFAULT_POLICY})",
+    )
+    add(
+        "warmup",
+        type=_count,
+        metavar="N",
+        help="with the goal errors: the first N outputs, which are all verified (default: "
+        "%(default)s)",
     )
     add(
         "explore",
@@ -96,14 +138,16 @@ def add_options(parser: argparse._ActionsContainer, prefix: str = "--") -> None:
 def options_of(args: argparse.Namespace, prefix: str = "--") -> GateOptions:
     """The options that `add_options` has parsed.
 
-    Raises BadInputError for a policy that does not serve the goal.
+    Raises BadInputError for an option that does not serve the goal.
     """
     options = GateOptions(**{f.name: getattr(args, f"gate_{f.name}") for f in fields(GateOptions)})
-    if options.policy is not None and options.goal == "score":
-        raise BadInputError(
-            f"{prefix}policy {options.policy} finds errors: add {prefix}goal errors, or leave the "
-            "policy out to estimate the score"
-        )
+    for name in OF_ERRORS if options.goal == "score" else ():
+        value = getattr(options, name)
+        if value != getattr(GateOptions(), name):
+            raise BadInputError(
+                f"{prefix}{name} {value} is for finding errors: add {prefix}goal errors, or leave "
+                "it out to estimate the score"
+            )
     return options
 
 
@@ -129,13 +173,14 @@ def open_gate(
     """
     return VerificationGate(
         options.policy,
-        budget=Budget(fraction=options.budget, horizon=horizon),
+        budget=options.budget_of(horizon),
         verifier=Checks(),
         log=options.log,
         on_unavailable="pass",
         workers=workers,
         seed=options.seed,
         settings=settings,
+        warmup=options.warmup,
         explore=options.explore,
         goal=options.goal,
     )
@@ -152,6 +197,12 @@ def _share(interval: str) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
+    return int(text)
 
 
 def _policy(text: str) -> str:

@@ -16,7 +16,6 @@ from rich.markup import escape
 from gatekeeper.adapters.harness.gate import GateOptions
 from gatekeeper.adapters.harness.ordered_queue import OrderedQueue
 from gatekeeper.adapters.inspect_ai.hooks import Run
-from gatekeeper.budget import Budget
 from gatekeeper.errors import BadInputError, GatekeeperError
 from gatekeeper.gate import VerificationGate
 
@@ -72,7 +71,9 @@ def log_of(given: str | None, run: Run | None) -> Path:
 
 def check_options(options: GateOptions, scoring: dict[str, Any]) -> None:
     """Raise what a gate with these options raises, before anything is scored."""
-    names = {"fraction": "-S budget", "policy": "-S policy", "explore": "-S explore"}
+    names = {"fraction": "-S budget"} | {
+        name: f"-S {name}" for name in ("total", "policy", "warmup", "explore")
+    }
     try:
         _gate(replace(options, log=None), scoring, 1000).close()
     except BadInputError as e:
@@ -119,9 +120,10 @@ def _gate(options: GateOptions, scoring: dict[str, Any], horizon: int | None) ->
     """A gate without a verifier: Inspect runs the scorer, and its verdicts are reported."""
     return VerificationGate(
         options.policy,
-        budget=Budget(fraction=options.budget, horizon=horizon),
+        budget=options.budget_of(horizon),
         log=options.log,
         seed=options.seed,
+        warmup=options.warmup,
         explore=options.explore,
         goal=options.goal,
         settings=scoring,

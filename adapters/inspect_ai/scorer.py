@@ -26,7 +26,7 @@ from gatekeeper.adapters.inspect_ai.outputs import (
 )
 from gatekeeper.adapters.inspect_ai.registry import named
 from gatekeeper.errors import BadInputError
-from gatekeeper.policies import Goal
+from gatekeeper.policies import T0, Goal
 
 __all__ = ["gated"]
 
@@ -36,8 +36,10 @@ def _gated(
     *,
     log: str | None = None,
     goal: Goal = "score",
-    budget: float = 0.2,
+    budget: float | None = None,
+    total: int | None = None,
     policy: str | None = None,
+    warmup: int = T0,
     explore: float = 0.1,
     horizon: int | None = None,
     seed: int = 0,
@@ -56,9 +58,11 @@ def _gated(
         folder of Inspect's log. `inspect score` needs a file.
     goal : {"score", "errors"}
         Estimate the score of all samples, or find wrong ones.
-    budget : float
-        Share of the samples, in (0, 1]; 1 scores all of them.
-    policy, explore, seed
+    budget : float or None
+        Share of the samples, in (0, 1]; 1 scores all of them. None: 0.2, unless there is a total.
+    total : int or None
+        Most samples to score, the warm-up included; beside the budget, or alone with a horizon.
+    policy, warmup, explore, seed
         As for `VerificationGate`.
     horizon : int or None
         Number of samples (times epochs) to come; None: taken from the running evaluation.
@@ -69,7 +73,15 @@ def _gated(
     **arguments
         Arguments of the scorer.
     """
-    options = GateOptions(goal=goal, policy=policy, budget=budget, explore=explore, seed=seed)
+    options = GateOptions(
+        goal=goal,
+        policy=policy,
+        budget=budget,
+        total=total,
+        warmup=warmup,
+        explore=explore,
+        seed=seed,
+    )
     scoring = {"scorer": scorer, "arguments": arguments, "passing": passing, "key": key}
     with one_line():
         if not (isinstance(scorer, str) and scorer):

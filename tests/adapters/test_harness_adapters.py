@@ -178,13 +178,60 @@ def test_options_come_back() -> None:
     add_options(parser, "--gate_")
     assert options_of(parser.parse_args([])) == GateOptions()
     given = "--gate_goal errors --gate_budget 0.5 --gate_policy hga --gate_explore 0.2 "
-    given += "--gate_seed 3 --gate_log x.db"
+    given += "--gate_seed 3 --gate_log x.db --gate_total 40 --gate_warmup 20"
     expected = GateOptions(
-        goal="errors", policy="hga", budget=0.5, explore=0.2, seed=3, log=Path("x.db")
+        goal="errors",
+        policy="hga",
+        budget=0.5,
+        total=40,
+        warmup=20,
+        explore=0.2,
+        seed=3,
+        log=Path("x.db"),
     )
     assert options_of(parser.parse_args(given.split())) == expected
-    with pytest.raises(BadInputError, match="--gate_policy cst finds errors: add --gate_goal err"):
-        options_of(parser.parse_args(["--gate_policy", "cst"]), "--gate_")
+
+
+@pytest.mark.parametrize("given", ["policy cst", "warmup 20", "explore 0.2"])
+def test_options_of_the_goal_errors_are_refused_with_another(given: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser, "--gate_")
+    with pytest.raises(BadInputError, match=f"--gate_{given} is for .*add --gate_goal errors"):
+        options_of(parser.parse_args(f"--gate_{given}".split()), "--gate_")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "2.5", "many"])
+def test_a_total_that_is_no_count_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--total", text])
+    assert "a whole number of at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "verified"),
+    [
+        (GateOptions(total=7), 7),
+        (GateOptions(total=7, budget=0.5), 7),
+        (GateOptions(total=500), N),
+        (GateOptions(total=500, budget=0.2), N / 5),
+        (GateOptions(goal="errors", total=30, warmup=20), 30),
+        (GateOptions(goal="errors", budget=0.2, warmup=40), 40 + (N - 40) / 5),
+    ],
+    ids=str,
+)
+def test_a_total_and_the_warmup_say_how_many_are_verified(
+    options: GateOptions, verified: float
+) -> None:
+    task = Task()
+    gated(task, options)
+    assert verified - 1 <= len(set(task.scored)) <= verified
+
+
+def test_a_total_that_the_warmup_takes_is_refused() -> None:
+    with pytest.raises(BadInputError, match="total=40: the warm-up takes 50 of it"):
+        gated(Task(), GateOptions(goal="errors", total=40))
 
 
 def test_samples_in_every_shape(tmp_path: Path) -> None:
