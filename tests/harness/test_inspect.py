@@ -264,6 +264,25 @@ def test_floats_and_epochs_are_reduced_by_inspect(
         assert whole.pop() == pytest.approx((truth,) * 3, rel=1e-15)
 
 
+def test_a_total_and_a_warmup(done: Evaluation) -> None:
+    """`inspect score` does not know how many samples will come: a total alone needs the horizon."""
+    from inspect_ai import score
+    from inspect_ai._util.error import PrerequisiteError
+
+    from gatekeeper.adapters.inspect_ai import gated
+
+    def selected(**given: Any) -> int:
+        log = score(read(done.log), gated("match", **given), action="overwrite", display="none")
+        return sum(each["verify"] for each in gates(log).values())
+
+    assert selected(log="nine.db", total=9, horizon=80) == 9
+    warm = selected(log="warm.db", goal="errors", warmup=12, total=20, horizon=80)
+    assert 19 <= warm <= 20
+    with pytest.raises(PrerequisiteError) as error:
+        selected(log="alone.db", total=9)
+    assert "horizon" in str(error.value.message)
+
+
 def test_in_one_go_and_without_log_probabilities(
     done: Evaluation, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -524,6 +543,8 @@ def test_errors_are_one_line(done: Evaluation) -> None:
         return str(error.value.message)
 
     assert "budget" in refused(budget=3) or "fraction=3" in refused(budget=3)
+    assert "-S total=0" in refused(total=0)
+    assert "-S warmup=-1" in refused(warmup=-1)
     assert "-S scorer=match" in refused(scorer=None)
     assert "-S log=''" in refused(log="")
     assert "passing='x'" in refused(passing="x")
