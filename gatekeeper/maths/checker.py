@@ -214,8 +214,8 @@ def _prepare(gold: str, response: str) -> Outcome | _Case:
     if found is None:
         return _outcome(Verdict.NO_ANSWER, None, "extraction", started, "no final answer found")
     extracted = found.text
-    if found.is_term:
-        detail = "cannot compare: the box is a term of a formula, and may be a part of the answer"
+    if found.doubt:
+        detail = f"cannot compare: {found.doubt}"
         return _outcome(Verdict.INFRA_ERROR, extracted, "too_complex", started, detail)
     if extracted == written:
         return _outcome(Verdict.PASSED, extracted, "string", started)

@@ -12,7 +12,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from gatekeeper.maths import boxes
-from gatekeeper.maths.vocabulary import MULTIPLES, PARTS
+from gatekeeper.maths.surroundings import is_retracted
+from gatekeeper.maths.vocabulary import CHANGES, MULTIPLES, PARTS
 
 __all__ = ["Found", "extract", "find"]
 
@@ -34,10 +35,8 @@ FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
 )
 CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ thousand", "$5$x"
     r"[A-Za-z/^+%\d]|\s*%|\s?[-+*/^×]\s?[\d$]|\s*\(mod\b"
-    rf"|\s(?:(?:{MULTIPLES}|{PARTS}|half|score|pair|ten)s?|squared|cubed|factorial"
-    r"|percent|per cent|mod|modulo|base|choose|point|plus|minus|(?:more|less|fewer) than"
-    r"|(?:to|times|out of|in)\s[$\d]|and (?:a|one|two|three)\s"
-    r"|or (?:more|less|fewer|greater|higher))\b",
+    rf"|\s(?:(?:{MULTIPLES}|{PARTS}|half|score|pair|ten)s?|percent|per cent|mod|modulo|{CHANGES}"
+    r"|(?:more|less|fewer) than|(?:to|times|out of|in)\s[$\d]|and (?:a|one|two|three)\s)\b",
     re.IGNORECASE,
 )
 SENTENCE_END = re.compile(
@@ -55,10 +54,10 @@ REFUSAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A final answer as written; `is_term`: a box that may be a part of the answer only."""
+    """A final answer as written; `doubt`, if there is any, says why it may not be the answer."""
 
     text: str
-    is_term: bool = False
+    doubt: str = ""
 
 
 def extract(response: str) -> str | None:
@@ -78,10 +77,21 @@ def find(response: str) -> Found | None:
         return None  # the reasoning has no end
     found = boxes.find(text)
     if found:
-        answer = boxes.join(text, found)
-        return Found(answer, boxes.is_term(text, found[-1])) if answer else None
+        return _boxed(text, found)
     answer = _after_cue(text) or _bare(text)
     return Found(answer) if answer else None
+
+
+def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
+    joined = boxes.joined(text, found)
+    answer = boxes.content(text, joined)
+    if not answer:
+        return None
+    if is_retracted(text[joined[-1].end :]):
+        return Found(answer, "the text takes the box back")
+    if boxes.is_part(text, joined):
+        return Found(answer, "the box is a term of a formula, and may be a part of the answer")
+    return Found(answer)
 
 
 def _after_cue(text: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 __all__ = [
     "BREAKS",
+    "CHANGES",
     "DROPPED",
     "FONTS",
     "FUNCTIONS",
@@ -104,6 +105,10 @@ TEXT = frozenset(
 # What follows a number and makes another one of it, as patterns: 5 million, 5 thirds.
 MULTIPLES = "hundred|thousand|[mb]illion|trillion|dozen"
 PARTS = "quarter|halve|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
+CHANGES = (
+    r"squared|cubed|factorial|(?:in )?base|choose|point|plus|minus|divided by|to the power"
+    r"|or (?:more|less|fewer|greater|higher)"
+)
 FUNCTIONS = _words(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
 )
