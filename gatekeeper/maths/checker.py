@@ -244,7 +244,7 @@ def reference(gold: str) -> tuple[str, str | None]:
     Raises
     ------
     BadInputError
-        For an empty reference answer.
+        For a reference answer that is empty, or a mark such as \\square.
     """
     if not isinstance(gold, str):
         raise BadInputError(f"gold={gold!r:.80}: give the reference answer as a string")
@@ -252,7 +252,8 @@ def reference(gold: str) -> tuple[str, str | None]:
     written = (extract(gold) or "") if is_boxed else gold.strip()
     canonical = normalise(written)
     if canonical == "":
-        raise BadInputError(f"gold={gold!r:.80}: the reference answer is empty")
+        lack = "has no value, only space or marks" if written else "is empty"
+        raise BadInputError(f"gold={gold!r:.80}: the reference answer {lack}")
     return written, canonical
 
 

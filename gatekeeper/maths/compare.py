@@ -32,7 +32,7 @@ from gatekeeper.maths.readings import (
 )
 from gatekeeper.maths.scalars import ScalarComparer, Symbolic
 from gatekeeper.maths.structure import Kind, Node, read, split
-from gatekeeper.maths.words import same_items
+from gatekeeper.maths.words import same_items, says_in_words, says_more_of_date
 
 __all__ = ["MAX_PAIRS", "AnswerComparer"]
 
@@ -45,9 +45,7 @@ _SET_LIKE = re.compile(
 _NAME = re.compile(r"[A-Za-z]|\\text\{[^{}]*\}")
 _UNCOUNTED = re.compile(r"\\(?:lor|dots)(?![a-z])")  # 1 or 1 is 1
 _REALS = r"(-\infty,\infty)"
-_MODULUS = re.compile(
-    r"\(?(?:\\[pb]?mod|\\text\{\(?mod(?:ulo)?\}|(?<![a-zA-Z])mod)\s?[{(]?(\d{1,9})[})]{0,2}\Z"
-)
+_MODULUS = re.compile(r"\\pmod\{(\d{1,9})\}\Z")
 _PERMUTATIONS = re.compile(r"P\((\d{1,3}),(\d{1,3})\)")
 _FUNCTION = re.compile(r"([A-Za-z]'{0,3})\(([a-z])\)")
 _OTHERWISE = r"\text{otherwise}"
@@ -77,12 +75,8 @@ class AnswerComparer:
         if choice is not None:
             self._scalar.used("choice")
             return choice
-        modulus = _MODULUS.search(answer) if "mod" in answer else None
-        if modulus and not _MODULUS.search(gold):
-            return self._remainder(gold, answer[: modulus.start()], int(modulus[1]))
-        if "mod" in gold and not modulus and (found := _MODULUS.search(gold)):
-            same = self._remainder(answer, gold[: found.start()], int(found[1]))
-            return False if same is False else None  # 5 beside 5 (mod 7), of which 12 is one, too
+        if r"\pmod" in gold + answer:
+            return self._congruence(gold, answer)
         if (chosen := labelled(gold)) and chosen[1]:  # (B) 5: by its letter or its value
             its = labelled(answer)
             if its and its[0] != chosen[0]:
@@ -100,6 +94,8 @@ class AnswerComparer:
         """Whether the answers may be the same to somebody who reads them in another way."""
         if not answer.isascii() and _FOREIGN.search(answer) and not _FOREIGN.search(gold):
             return True
+        if says_in_words(gold, answer):
+            return True
         return any(self._aligned(x, y) is not False for x, y in others(gold, answer))
 
     def _aligned(self, gold: str, answer: str) -> bool | None:
@@ -111,6 +107,25 @@ class AnswerComparer:
         if verdict is not False or self._nodes(read(gold), read(renamed)) is False:
             return verdict
         return None  # 6n+1 and 6k+1
+
+    def _congruence(self, gold: str, answer: str) -> bool | None:
+        wanted, given = _MODULUS.search(gold), _MODULUS.search(answer)
+        if wanted is None and given is not None:
+            return self._remainder(gold, answer[: given.start()], int(given[1]))
+        if wanted is None:
+            return self._aligned(gold, answer)
+        gold = gold[: wanted.start()]
+        if given is None:
+            same = self._remainder(answer, gold, int(wanted[1]))
+        elif wanted[1] == given[1]:
+            gold, answer = gold.replace(r"\equiv", "="), answer.replace(r"\equiv", "=")
+            answer = answer[: answer.index(r"\pmod")]
+            if self._aligned(gold, answer):
+                return True
+            same = self._remainder(gold.rpartition("=")[2], answer, int(wanted[1]))
+        else:
+            same = False
+        return False if same is False else None  # 5 beside 5 (mod 7), of which 12 is one, too
 
     def _remainder(self, gold: str, answer: str, modulus: int) -> bool | None:
         """5 (mod 7) and x = 5 (mod 7) are the remainder 5, and 12 (mod 7) may be."""
@@ -167,7 +182,7 @@ class AnswerComparer:
             self._scalar.used("structure")
             return False  # a number or an expression is neither an interval nor a matrix
         interval = answer if scalar is gold else gold
-        if interval.kind is Kind.TUPLE and letters(scalar.text) == {interval.name}:
+        if interval.kind in (Kind.TUPLE, Kind.UNION) and letters(scalar.text) == {interval.name}:
             return self._scalar.algebra(gold.text, answer.text)  # -1 < x < 1, |x| < 1
         if all(RELATION.search(node.whole) for node in (gold, answer)):
             return self._scalar.algebra(gold.whole, answer.whole)  # x + y < 3, y < 3 - x
@@ -238,10 +253,12 @@ class AnswerComparer:
             return None if same and is_and else same
         if other.kind is Kind.UNION and any(map(is_condition, collection.parts)):
             return None  # x = 0 or 1 < x < 2; x > 0, x \neq 1
-        if gold.kind is Kind.TUPLE and (range_ := conjunction(answer.parts)):
-            return self._nodes(gold, range_)
+        if other.kind is Kind.TUPLE and (range_ := conjunction(collection.parts)):
+            return self._nodes(range_, other)
+        if collection.kind is Kind.SET and len(collection.parts) == 1 and other.kind is Kind.TUPLE:
+            return self._nodes(collection.parts[0], other)  # the set of one solution
         if other.kind is Kind.SCALAR:
-            if same_items(gold.text, answer.text):
+            if same_items(gold.text, answer.text) or says_more_of_date(gold.text, answer.text):
                 return None
             if reads_as(rational(gold), answer.parts):
                 return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gatekeeper.maths import boxes
 from gatekeeper.maths.surroundings import is_retracted
-from gatekeeper.maths.vocabulary import CHANGES, MULTIPLES, PARTS
+from gatekeeper.maths.vocabulary import CHANGES, COUNTS, DOUBTFUL, MULTIPLES, PARTS, TENS
 
 __all__ = ["Found", "extract", "find"]
 
@@ -33,10 +33,13 @@ FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
     rf"{_FORMULA}(?:\s*\(?(?:[,;/]|,?\s?(?:and|or)(?:\s(?:else|also|maybe|perhaps|possibly))?)\s*"
     rf"{_FORMULA}\)?)*"
 )
+_NUMBER = rf"(?:an?|\$?\d|{'|'.join([*COUNTS, *TENS])})"
 CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ thousand", "$5$x"
     r"[A-Za-z/^+%\d]|\s*%|\s?[-+*/^×]\s?[\d$]|\s*\(mod\b"
-    rf"|\s(?:(?:{MULTIPLES}|{PARTS}|half|score|pair|ten)s?|percent|per cent|mod|modulo|{CHANGES}"
-    r"|(?:more|less|fewer) than|(?:to|times|out of|in)\s[$\d]|and (?:a|one|two|three)\s)\b",
+    rf"|\s(?:(?:{MULTIPLES}|{PARTS}|hundredth|score|pair|ten)s?|percent|per cent|{CHANGES}"
+    rf"|to(?! the nearest)|{'|'.join(sorted(DOUBTFUL - {'a', 'to'}))}|k|pi"
+    rf"|(?:and|in|out of) {_NUMBER}|times|raised|multiplied|negative|less|more|fewer"
+    r"|at (?:least|most)|\w+ below|maybe|perhaps|possibly|but|does|is (?:not|wrong|incorrect))\b",
     re.IGNORECASE,
 )
 SENTENCE_END = re.compile(

@@ -11,6 +11,7 @@ import unicodedata
 
 from gatekeeper.maths.numerals import in_words, join_commas, join_groups, repeat, scientific
 from gatekeeper.maths.phrases import in_symbols
+from gatekeeper.maths.prose import in_text
 from gatekeeper.maths.spelling import MAX_NESTING, PUNCTUATION, Speller, TooDeepError
 from gatekeeper.maths.vocabulary import BREAKS, GLYPHS, SPACING, SUBSCRIPT, SUPERSCRIPT
 
@@ -55,7 +56,7 @@ def normalise(text: str) -> str | None:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
     text = join_commas(join_groups(text))
     text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
-    tokens = _without_ends(_TOKEN.findall(scientific(text)))
+    tokens = _without_ends(_TOKEN.findall(in_text(scientific(text))))
     if _nesting(tokens) > MAX_NESTING:
         return None
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from gatekeeper.maths.vocabulary import WORDS
+from gatekeeper.maths.vocabulary import TENS, WORDS
 
 __all__ = ["in_words", "join_commas", "join_groups", "repeat", "scientific"]
 
@@ -36,8 +36,7 @@ _PERIODS = (  # 0.\dot{3}\dot{6}, 0.(36), .\overline{36}, 0.\overline{36}...
 MAX_WORDS = 12  # of a number before its unit
 
 _CARDINALS = {word: int(digits) for word, digits in WORDS.items() if digits.isdigit()} | {"a": 1}
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_CARDINALS |= {word: 10 * number for number, word in enumerate(_TENS, start=2)}
+_CARDINALS |= {word: 10 * number for number, word in enumerate(TENS, start=2)}
 
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _PARTS = {

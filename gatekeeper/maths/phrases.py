@@ -32,6 +32,7 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
     ),
     ("C(", re.compile(r"(?<![A-Za-z\\])C\((\d+|n),(\d+|[kr])\)"), r"\\binom{\1}{\2}"),
     ("C_", re.compile(r"(?<![A-Za-z\\])C_\{(\d+|n)\}\^\{(\d+|[kr])\}"), r"\\binom{\1}{\2}"),
+    ("C^", re.compile(r"(?<![A-Za-z\\])C\^\{(\d+|[kr])\}_\{(\d+|n)\}"), r"\\binom{\2}{\1}"),
     ("C", re.compile(r"(?<![\w}.])(\d+)C(\d+)(?![\w(])"), r"\\binom{\1}{\2}"),
     (  # arrangements of 2 of 5
         "_{",
@@ -106,6 +107,7 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         "",
         re.compile(
             r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
+            r"|roughly|around|precisely|simply|equal to|so|thus|hence|therefore"
             r"|a total of|in|(?:in )?(?:the )?year|the number)\})+\s?(?=[\d\\-])"
         ),
         "",
@@ -141,6 +143,13 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         r"\text{",
         re.compile(r"\A\\text\{(?:for )?(?:all|any|every)(?: real)?\}(?=[a-z](?:[<>]|\\[lg]eq))"),
         "",
+    ),
+    (  # 3 (mod 5)
+        "mod",
+        re.compile(
+            r"\(?(?:\\[pb]?mod|\\text\{\(?mod(?:ulo)?\}|(?<![a-zA-Z])mod)\s?[{(]?(\d{1,9})[})]{0,2}\Z"
+        ),
+        r"\\pmod{\1}",
     ),
     ("choose", re.compile(r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z"), r"\\binom{\1}{\2}"),
     ("to", re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3

@@ -53,10 +53,28 @@ _OTHERS = (
         re.compile(r"\A(.+?)\(([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\)\Z"),
         r"\1,\2",
     ),
+    (  # 1/x for x > 0
+        r"\text{",
+        re.compile(
+            r"\A([^&]+?)\\text\{,? ?(?:for|where|when|if|with)(?: all)?\}"
+            r"([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\Z"
+        ),
+        r"\1,\2",
+    ),
     (
         "{all ",
         re.compile(r"\A\\text\{all (?:[a-z]+ )?(?:integers|numbers)\}(?=[a-z](?:[<>]|\\[lg]eq))"),
         "",
+    ),
+    (  # 150 minutes (2.5 hours)
+        "}(",
+        re.compile(r"\A([^()]+\})\([^()]+\)\Z"),
+        r"\1",
+    ),
+    (  # x is not 1, and not 2
+        r"\neq",
+        re.compile(r"\A([a-z])\\neq\s?([^,A-Za-z]+)(?:,(?:\1\\neq\s?)?([^,A-Za-z]+))?\Z"),
+        lambda m: rf"\mathbb{{R}}\setminus\{{{m[2]}{',' + m[3] if m[3] else ''}\}}",
     ),
     ("{none}", re.compile(r"\A\\text\{none\}\Z"), "0"),
     (
@@ -65,6 +83,12 @@ _OTHERS = (
         r"\\infty",
     ),
     (",", re.compile(r"\A(\d{1,2}),(\d\d),(\d{3})\Z"), r"\1\2\3"),  # 12 lakh
+)
+_LED_IN = re.compile(  # surely 5, but not "at least 5"
+    r"\A\\text\{(?![^}]*\b(?:not?|never|than|least|most|under|over|below|above|half|double"
+    r"|twice|triple|thrice|root|square|cube|log|power|inverse|opposite|negative|minus|plus"
+    r"|reciprocal|multiple|factor|divisible|between|either|or|to|and|but|except|wrong"
+    r"|incorrect|other|different|times|sum|product|if|unless|from)\b)[a-z ]+\}(?=[\d\\-])"
 )
 _MEMBER = re.compile(r"[a-z]\\in\s?\\mathbb\{[NZ]\}.{0,9}")
 RELATION = re.compile(r"[<>]|\\[lg]eq(?![a-z])")
@@ -118,6 +142,12 @@ def reads_as(number: Fraction | None, nodes: tuple[Node, ...]) -> bool:
 
 def others(gold: str, answer: str) -> Iterator[tuple[str, str]]:
     """Both answers as somebody else may read them; empty where there is one reading."""
+    if (
+        r"\text" in answer
+        and r"\text" not in gold
+        and (number := _LED_IN.sub("", answer)) != answer
+    ):
+        yield gold, number
     both = f"{gold} {answer}"
     for literal, pattern, replacement in _OTHERS:
         if literal not in both:

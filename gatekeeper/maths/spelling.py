@@ -80,7 +80,8 @@ class Speller:
     def group(self) -> str:
         """The group whose opening brace is next, without its braces."""
         self.at += 1
-        inside = _joined(_merge_text(_over(_without_punctuation(self.items()))))
+        items = self.items()
+        inside = _joined(_merge_text(_over(_without_punctuation(items) or items)))
         self.at += 1
         return inside
 
@@ -139,6 +140,8 @@ class Speller:
             if not inside:
                 return ""  # it ends the name of a command: \pi{}
             is_argument = re.fullmatch(r"\\[a-zA-Z]+", previous) and previous != r"\cdot"
+            if inside.isdecimal() and not is_argument and not previous[-1:].isdecimal():
+                return inside
             if "," in inside and not is_argument:
                 return rf"\{{{inside}\}}"  # a set without its backslashes
             return f"{{{inside}}}" if is_argument or len(inside) > 1 else inside
@@ -255,7 +258,7 @@ class Speller:
         if self.peek() != "{":
             return self.argument()
         begin = self.at + 1
-        follows_number = self.follows_number(self.at - 2)
+        begins = self.at - 2
         depth = 0
         while self.at < len(self.tokens):
             depth += {"{": 1, "}": -1}.get(self.tokens[self.at], 0)
@@ -267,6 +270,8 @@ class Speller:
         word = content.strip(", ").lower()
         if word in WORDS:
             return WORDS[word]
+        if not word and ":" in raw:
+            return ":"
         if not word:
             return "," if "," in content else ""
         if _LABEL.fullmatch("".join(raw)) and self.labels_all():
@@ -275,14 +280,15 @@ class Speller:
         if number:
             unit = units.symbol(number[2])
             return f"{join_commas(number[1])}\\text{{{unit}}}".removesuffix(r"\text{}")
-        if follows_number and (product := units.spelled("".join(raw))):
+        is_unit = self.follows_number(begins) and self.peek() != "_"  # A_{16} is a digit
+        if is_unit and (product := units.spelled("".join(raw))):
             return product
         power = _RAISED_UNIT.fullmatch(content)
         if power:
             return f"\\text{{{power[1].lower()}}}^{{{power[2]}}}"
         if _MATHS_IN_TEXT.search(content):
             return Speller(raw, depth=self.depth, is_prose=True).spell()
-        return rf"\text{{{units.symbol(content) if follows_number else content.lower()}}}"
+        return rf"\text{{{units.symbol(content) if is_unit else content.lower()}}}"
 
 
 def _joined(items: list[str]) -> str:

@@ -70,11 +70,15 @@ _ALIGNED = re.compile(r"&(?=[=<>]|\\[lg]eq)")
 _CONDITION = re.compile(r"(&|\A)\\text\{(?:if|for|when|where)(?:\}\s?| )")
 _OTHERWISE = re.compile(r"\\text\{(?:else|elsewhere|in all other cases)\}")
 _REAL = r"(?:\\mathbb\{R\}|\\text\{(?:the )?(?:set of )?(?:all )?reals?(?: numbers)?\})"
+_ALL, _NUMBERS = "(?:the )?(?:set of )?(?:all )?", "real(?:s| numbers)"
 _RANGES = [  # of real numbers
     (re.compile(_REAL), r"(-\infty,\infty)"),
     (re.compile(r"\\mathbb\{R\}(?:\^\{\+\}|_\{>0\})"), r"(0,\infty)"),
     (re.compile(r"\\mathbb\{R\}(?:\^\{-\}|_\{<0\})"), r"(-\infty,0)"),
     (re.compile(r"\\mathbb\{R\}_\{\\geq\s?0\}"), r"[0,\infty)"),
+    (re.compile(rf"\\text\{{{_ALL}positive {_NUMBERS}\}}"), r"(0,\infty)"),
+    (re.compile(rf"\\text\{{{_ALL}negative {_NUMBERS}\}}"), r"(-\infty,0)"),
+    (re.compile(rf"\\text\{{{_ALL}non-?negative {_NUMBERS}\}}"), r"[0,\infty)"),
     (
         re.compile(
             r"\\text\{(?:(?:the )?empty set|none"
@@ -98,6 +102,8 @@ def read(text: str) -> Node:
     if system and not _is_piecewise(system):
         joined = ",".join(_lines(system)).replace("&", "")
         return read(joined.replace(",=", "="))  # a chain of steps
+    if r"\mp" in text and r"\pm" not in text:
+        text = text.replace(r"\mp", r"\pm")
     parts = split(text, _SEPARATORS)
     if len(parts) == 1 and (r"\pm" not in text or r"\{" in text):
         return _single(text)

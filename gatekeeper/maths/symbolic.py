@@ -49,6 +49,7 @@ _LETTER = re.compile(  # of a name, and a command: the T of \frac{T}{2}, not the
 )
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?|[A-Za-z]|\\frac\{\w+\}\{\w+\})\^\{\\circ\}")
 _DECIMAL = re.compile(r"(\d+)\.(\d+)")
+_REPEATING = re.compile(r"\d+\.\d*\\overline\{\d+\}")
 _PRIMED = re.compile(r"[\w)}]'+")
 _WORDS = re.compile(r"(\\text\{[^{}]*\})")
 _DERIVATIVE = re.compile(r"\\frac\{d[^{}]?\}\{d[a-zA-Z]\}")
@@ -89,6 +90,8 @@ def equal(gold: str, answer: str) -> bool | None:
         return False
     if (halves[0] is None) != (halves[1] is None) and _differ_by(x, y, halves[0] or halves[1]):
         return True
+    if isinstance(x, Relational) and isinstance(y, sympy.Set):
+        x, y = y, x  # math-verify compares a set with a relation, but not the other way round
     accepted = verify(x, y, timeout_seconds=None, allow_set_relation_comp=True)
     return _agree(x, y) if accepted else _equal_by_our_rules(x, y)
 
@@ -138,7 +141,7 @@ def _separate_cases(gold: str, answer: str) -> tuple[str, str]:
 
 def _parse(text: str) -> Any:
     """The SymPy object, with real variables; None for a text that math-verify cannot read."""
-    latex = _DEGREES.sub(r"(\1\\cdot\\frac{\\pi}{180})", text)
+    latex = _REPEATING.sub(_rational, _DEGREES.sub(r"(\1\\cdot\\frac{\\pi}{180})", text))
     latex = _DECIMAL.sub(_fraction, latex).replace(r"\overrightarrow", "v_")
     found = parse(
         rf"\boxed{{{latex}}}",
@@ -160,6 +163,11 @@ def _parse(text: str) -> Any:
 
 def _fraction(decimal: re.Match[str]) -> str:
     return rf"(\frac{{{decimal[1]}{decimal[2]}}}{{1{'0' * len(decimal[2])}}})"
+
+
+def _rational(number: re.Match[str]) -> str:
+    value = exact.value(number[0])
+    return number[0] if value is None else rf"(\frac{{{value.numerator}}}{{{value.denominator}}})"
 
 
 def _guard(text: str) -> None:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import product, zip_longest
 
 from gatekeeper.maths import exact
+from gatekeeper.maths.vocabulary import COUNTS, DOUBTFUL, TENS
 
 __all__ = [
     "AMBIGUOUS",
@@ -94,7 +95,7 @@ _DOLLAR = Unit((("money", 1),), Fraction(100), frozenset(("dollar",)))
 _WORD = r"\\text\{[^{}]*\}(?:\^\{-?\d\})?"
 _WORDS = rf"{_WORD}(?:(?:/|\\cdot)?{_WORD})*"
 _TRAILING = re.compile(
-    rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{[cfk]\}})?|\\%(?:{_WORD})?"
+    rf"(?:\^\{{\\circ\}}(?:[CFK]|\\text\{{(?:[cfk]|celsius|fahrenheit)\}})?|\\%(?:{_WORD})?"
     rf"|\\frac\{{{_WORDS}\}}\{{{_WORDS}\}}|{_WORDS})$"
 )
 _LETTERS = re.compile(
@@ -123,16 +124,30 @@ _CHANGED = re.compile(
     r"\\text\{[^{}]*\b(?:(?:but|not|maybe|perhaps|possibly|unless|except|wrong|incorrect"
     r"|below zero|up to sign)\b|(?:negative|repeating|recurring|less|fewer|pi"
     r"|point (?:zero|one|two|three|four|five|six|seven|eight|nine))\W?\})"
-    r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)|squared|cubed|factorial"
+    r"|\\text\{(?:and|or|minus|plus|over|mod|base|hal(?:f|ves)(?!-)|squared|cubed|factorial"
     r"|at (?:least|most)|is)\b"
 )
 _MEGA = re.compile(
     r"(?<![A-Za-z])M(?=(?:[NJWVgms]|eV|Pa|Hz)(?![A-Za-z]))|(?<![A-Za-z.])M(?![A-Za-z])"
 )
-_NEWTON = re.compile(r"(?<![A-Za-z])N(?=m(?![A-Za-z]))")
+# Symbols of one capital: the same letter in lower case is a variable.
+_CAPITALS = {
+    "A": "ampere", "C": "celsius", "F": "fahrenheit", "J": "joule", "N": "newton", "T": "tesla",
+    "V": "volt", "W": "watt",
+}  # fmt: skip
+_CAPITAL = re.compile(r"(?<![A-Za-z])(?:[ACFJNTVW](?![A-Za-z])|N(?=m(?![A-Za-z])))")
 _PRODUCT = re.compile(r"(?:[A-Za-z](?:\^\{?-?\d\}?)?|[/ ~]|\\(?:cdot|times|[,;:! ]))+")
 _GAP = re.compile(r"~|\\(?:cdot|times|[,;:! ])")
 _POWER = re.compile(r"\^\{?(-?\d)\}?")
+_ARTICLE = re.compile(r"\b(?:an?|the) (?=[a-z])")
+_COUNTED = frozenset(
+    ("roots", "powers", "inverses", "reciprocals", "zeros")
+)  # 5 roots, but \text{5 root }2
+_COMPLEMENT = re.compile(  # of a plural: 5 ways to choose, but not 5 times to, 5 points to two
+    r"\b(?!(?:time|plu|minu|les|equal|exceed|divide)s\b)([a-z]{3,}s) "
+    rf"(?:than|to (?!(?:the|an?|{'|'.join(COUNTS + TENS)})\b))[a-z ]*"
+)
+_NOUN_PHRASE = re.compile(r"\b(?:double|triple|root|power) (?=[a-z]{3,}s\b)|\bover\b(?<=left over)")
 _FUNCTION = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _VALUE_END = re.compile(r"[0-9A-Za-z})|\]]$")
 
@@ -162,7 +177,7 @@ def split(text: str) -> Quantity:
         value = rf"({value})\cdot{_SCALES[scale[1]] if scale[1] else _PARTS[scale[2]]}"
         suffix = rf"\text{{{suffix[scale.end() :]}"
     if suffix.startswith("^"):  # but sin 30° is not an angle
-        unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {suffix[-2:].lower()}")
+        unit = DEGREE if suffix.endswith(r"\circ}") else _unknown(f"degree {_scale(suffix)}")
         return (text, None) if _FUNCTION.search(value) else (value, unit)
     return value, PERCENT if suffix.startswith(r"\%") else _parse(suffix)
 
@@ -210,8 +225,15 @@ def spelled(text: str) -> str | None:
 
 
 def symbol(text: str) -> str:
-    """The symbol of a unit in lower case, with M as mega, and the newton in Nm apart."""
-    return _NEWTON.sub("n ", _MEGA.sub("mega", text)).lower()
+    """A unit in lower case, with M as mega, the newton in Nm apart, and the names of capitals."""
+    named = _CAPITAL.sub(lambda m: f"{_CAPITALS[m[0]]} ", _MEGA.sub("mega", text))
+    return " ".join(named.replace(" /", "/").split()).lower()
+
+
+def _scale(suffix: str) -> str:
+    r"""The scale of ^{\circ}C and ^{\circ}\text{celsius}."""
+    letters = suffix.removeprefix(r"^{\circ}").removeprefix(r"\text{").removesuffix("}")
+    return symbol(letters.upper() if len(letters) == 1 else letters)
 
 
 def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
@@ -230,8 +252,11 @@ def _sum(sign: str, parts: list[Quantity]) -> Quantity | None:
 
 
 def _unknown(text: str) -> Unit:
-    words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]{2,})*|\^-?\d", text)  # "two-digit" is one word
-    singular = (word.removesuffix("s") if len(word) > 2 else word for word in words)
+    counted = _NOUN_PHRASE.sub("", _ARTICLE.sub("", _COMPLEMENT.sub(r"\1", text)))
+    words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]{2,})*|\^-?\d", counted)  # "two-digit" is one word
+    singular = (
+        word.removesuffix("s") if len(word) > 2 and word not in _COUNTED else word for word in words
+    )
     powers = {2: "^2", 3: "^3"}
     plain = (powers[_POWERS[word]] if word in _POWERS else word for word in singular)
     return Unit((), Fraction(1), frozenset(plain))
@@ -282,15 +307,7 @@ def _known(name: str) -> Unit | None:
     return None
 
 
-# 5 more than x, 5 doubled, 5 to the power of two: perhaps 5 of something, perhaps another number.
-# Of the letters, which may be variables, those that are no symbol of a unit.
-_DOUBTFUL = _unknown(
-    "than to through choose mod modulo or no double doubled twice thrice triple tripled halved "
-    "half root power inverse reciprocal below minus plus over divided by hex hexadecimal binary "
-    "octal one two three four five six seven eight nine hundred thousand million sin cos tan log "
-    "ln sqrt false untrue invalid extraneous rejected excluded impossible fails unlikely "
-    "b d e i o p q r u x y z"
-).words
+_DOUBTFUL = DOUBTFUL | {"minu", "plu", "fail"}  # in the singular
 
 
 def _add_units() -> None:
@@ -308,6 +325,8 @@ def _add_units() -> None:
             prefix, _, factor = entry.partition(":")
             unit = _UNITS[name]
             _UNITS.setdefault(prefix + name, Unit(unit.dimension, Fraction(factor) * unit.factor))
+    for name in "jnvw":  # with a prefix, or as a capital that `symbol` has named
+        del _UNITS[name]
 
 
 _add_units()

@@ -8,6 +8,8 @@ from collections.abc import Callable
 __all__ = [
     "BREAKS",
     "CHANGES",
+    "COUNTS",
+    "DOUBTFUL",
     "DROPPED",
     "FONTS",
     "FUNCTIONS",
@@ -19,6 +21,7 @@ __all__ = [
     "SPACING",
     "SUBSCRIPT",
     "SUPERSCRIPT",
+    "TENS",
     "TEXT",
     "WORDS",
 ]
@@ -112,9 +115,22 @@ CHANGES = (
 FUNCTIONS = _words(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
 )
-_COUNTS = _words(
+COUNTS = _words(
     "zero one two three four five six seven eight nine ten eleven twelve "
     "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
+# After a number: 5 more than x, 5 doubled, 5 to the power of two. Perhaps 5 of something, perhaps
+# another number. Of the letters, which may be variables, those that are no symbol of a unit.
+DOUBTFUL = {*COUNTS, *TENS} - {"ten"}  # 5 tens
+DOUBTFUL |= frozenset(
+    _words(
+        "than to through choose mod modulo or no double doubled twice thrice triple tripled "
+        "halved half root power inverse reciprocal below minus plus over divided by hex "
+        "hexadecimal binary octal hundred thousand million sin cos tan log ln sqrt false untrue "
+        "invalid extraneous rejected excluded impossible fails unlikely a b c d e f i j n o p q r "
+        "t u v w x y z"
+    )
 )
 # Words that stand for a symbol.
 WORDS = {
@@ -122,7 +138,7 @@ WORDS = {
     "inf": r"\infty",
     "percent": r"\%", "degrees": r"^{\circ}", "degree": r"^{\circ}", "theta": r"\theta",
     "e": "e", "i": "i", "tg": r"\tan", "ctg": r"\cot", "arctg": r"\arctan",
-    **{word: str(number) for number, word in enumerate(_COUNTS)},
+    **{word: str(number) for number, word in enumerate(COUNTS)},
     **{name: "\\" + name for name in FUNCTIONS},
 }  # fmt: skip
 MATRIX = dict.fromkeys(_words("bmatrix Bmatrix matrix smallmatrix"), "pmatrix")

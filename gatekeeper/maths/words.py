@@ -12,11 +12,14 @@ from gatekeeper.maths import exact
 __all__ = [
     "half_day_apart",
     "may_be_product",
+    "same_date",
     "same_items",
     "same_name",
     "same_text",
     "same_time",
+    "says_in_words",
     "says_more",
+    "says_more_of_date",
 ]
 
 _TEXT = re.compile(r"\\text\{([^{}]*)\}")
@@ -34,6 +37,12 @@ _SECOND = re.compile(r"[,;&]")
 _ENUMERATION = re.compile(r",\s*and\b|\band\b|[,;&]")
 _BRIEF = frozenset(("ye", "no", "true", "false", "neither"))  # each stands for a whole sentence
 _FILLER_WORDS = frozenset(("a", "an", "the"))
+_WORDED = re.compile(r"\\text\{[^{}]*[a-z]{3}")
+_RANGE = re.compile(r"\\(?:setminus|cup)(?![a-z])|[<>]|\\[lg]eq|\A[(\[].*,.*[)\]]\Z")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_MONTH = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+)
 _TIME = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?(?:\s?(?:\\text\{)?([APap])\.?\s?[Mm]\.?\}?)?")
 _HALF_DAY = 12 * 60  # minutes
 
@@ -82,6 +91,32 @@ def _words(text: str) -> list[str]:
     articles = [word in _FILLER_WORDS for word in words[:-1]] + [False]  # but player A
     kept = [w.removesuffix("s") for w, article in zip(words, articles, strict=False) if not article]
     return kept if any(len(word) > 1 for word in kept) else words  # "b, a" has no article
+
+
+def same_date(gold: str, answer: str) -> bool | None:
+    """Whether two days of the year are the same; None where the reference is none."""
+    if not (_MONTH.search(gold) and re.search(r"\d", gold)):
+        return None
+    return sorted(_day(gold)) == sorted(_day(answer))
+
+
+def says_more_of_date(gold: str, answer: str) -> bool:
+    """Whether the answer has the same day, and more: its year, its day of the week."""
+    is_date = _MONTH.search(gold) is not None
+    return is_date and set(_day(gold)) <= set(_day(answer)) and not _CHANGING.search(answer)
+
+
+def says_in_words(gold: str, answer: str) -> bool:
+    """Whether an answer in words has the numbers of an interval, as in "from 1 to 4"."""
+    if not _WORDED.search(answer) or r"\text" in gold or not _RANGE.search(gold):
+        return False
+    return sorted(_NUMBER.findall(gold)) == sorted(_NUMBER.findall(answer))
+
+
+def _day(text: str) -> list[str]:
+    """The month and the numbers of a date."""
+    words = re.findall(r"\d+|[a-z]{2,}", text.replace(r"\text", "").lower())
+    return [word for word in words if word not in ("st", "nd", "rd", "th", "of", "the", "on")]
 
 
 def same_name(gold: str, answer: str) -> bool | None:

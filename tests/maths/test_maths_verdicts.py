@@ -139,7 +139,7 @@ def test_verifier_contract(checker: MathChecker) -> None:
     )
 
 
-@pytest.mark.parametrize("gold", ["", "  ", "$$", r"\boxed{}", None, 5])
+@pytest.mark.parametrize("gold", ["", "  ", "$$", r"\boxed{}", r"\square", None, 5])
 def test_reference_that_cannot_be_used(checker: MathChecker, gold: object) -> None:
     with pytest.raises(BadInputError, match="gold"):
         checker.verify(make_generation("m", text=r"\boxed{}"), {"gold": gold})

@@ -1,0 +1,40 @@
+r"""Plain words around a number, as in "18 years old": they are words, not products of letters."""
+
+from __future__ import annotations
+
+import re
+
+from gatekeeper.maths.vocabulary import FUNCTIONS, WORDS
+
+__all__ = ["in_text"]
+
+_AFTER = re.compile(r"(?<=[\d})%])\s+([a-z][A-Za-z' -]*[a-z])(?=[.\s]*\Z)")
+_BEFORE = re.compile(r"\A\s*([A-Za-z][a-z' -]*[a-z]):?\s+(?=[\\\d(-])")
+_WORD = re.compile(r"[A-Za-z][a-z]+(?:[-'][a-z]+)*")
+# Words with which no noun begins, and words that are symbols.
+_SYMBOLS = frozenset((*WORDS, "times", "choose", "mod", "to", "over", "plus", "minus"))
+_MATHS = frozenset((*FUNCTIONS, "pi", "theta", "alpha", "beta", "gamma", "lambda", "mod", "frac"))
+_SURE = re.compile(  # too long or too frequent for a product of variables, or "yen"
+    r"[A-Za-z'-]{4,}|is|are|it|we|the|of|so|[b-df-hj-np-tv-z][aeiouy][b-df-hj-np-tv-z]"
+)
+
+
+def in_text(text: str) -> str:
+    r"""18 years old as 18\text{ years old}, and there are 18 as \text{there are} 18."""
+    if (
+        (found := _AFTER.search(text))
+        and _is_prose(found[1])
+        and found[1].split()[0] not in _SYMBOLS
+    ):
+        text = rf"{text[: found.start(1)]}\text{{ {found[1]}}}{text[found.end(1) :]}"
+    if (found := _BEFORE.match(text)) and _is_prose(found[1].lower()):
+        text = rf"\text{{{found[1]} }}{text[found.end() :]}"
+    return text
+
+
+def _is_prose(text: str) -> bool:
+    """Whether all are words, and one is surely no product of variables."""
+    words = text.split()
+    return any(map(_SURE.fullmatch, words)) and all(
+        word == "a" or (_WORD.fullmatch(word) and word not in _MATHS) for word in words
+    )
