@@ -28,6 +28,7 @@ from gatekeeper.maths.readings import (
     others,
     rational,
     reads_as,
+    says_twice,
     unnumbered,
 )
 from gatekeeper.maths.scalars import ScalarComparer, Symbolic
@@ -95,6 +96,9 @@ class AnswerComparer:
         if not answer.isascii() and _FOREIGN.search(answer) and not _FOREIGN.search(gold):
             return True
         if says_in_words(gold, answer):
+            return True
+        twice = says_twice(answer)
+        if twice and all(self._aligned(gold, x) is not False for x in twice):
             return True
         return any(self._aligned(x, y) is not False for x, y in others(gold, answer))
 

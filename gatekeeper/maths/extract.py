@@ -17,11 +17,12 @@ from gatekeeper.maths.vocabulary import CHANGES, COUNTS, DOUBTFUL, MULTIPLES, PA
 
 __all__ = ["Found", "extract", "find"]
 
+RETRACTED = "the text takes the answer back"
 MAX_BARE = 100  # characters of a bare answer
 
 CUE = re.compile(
     r"(?<!cannot )(?<!can't )(?<!no )(?<!not )(?:answers?|correct (?:option|choice))\**\s{0,3}"
-    r"(?:(?:is|are|=)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
+    r"(?:(?:is|are|was|=|equals|(?:would|should|must|will) be)\b\**\s{0,3}:?|[:=])\**|####|<answer>"
     r"|^[#* ]{0,8}(?:final )?answer[* ]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -35,17 +36,24 @@ FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
 )
 _NUMBER = rf"(?:an?|\$?\d|{'|'.join([*COUNTS, *TENS])})"
 CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ thousand", "$5$x"
-    r"[A-Za-z/^+%\d]|\s*%|\s?[-+*/^×]\s?[\d$]|\s*\(mod\b"
+    r"[^\W_]|[/^+%√]|\s*%|\s?[-+*/^×]\s?[\d$]|\s?[π√∞]|\s*\((?:mod|(?:in )?base)\b"
     rf"|\s(?:(?:{MULTIPLES}|{PARTS}|hundredth|score|pair|ten)s?|percent|per cent|{CHANGES}"
-    rf"|to(?! the nearest)|{'|'.join(sorted(DOUBTFUL - {'a', 'to'}))}|k|pi"
+    rf"|to(?! the nearest)|{'|'.join(sorted(DOUBTFUL - {'a', 'by', 'to'}))}|k|pi"
     rf"|(?:and|in|out of) {_NUMBER}|times|raised|multiplied|negative|less|more|fewer"
     r"|at (?:least|most)|\w+ below|maybe|perhaps|possibly|but|does|is (?:not|wrong|incorrect))\b",
     re.IGNORECASE,
 )
 SENTENCE_END = re.compile(
-    r"\.(?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
-    r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b|(?:but|though)\b.{0,20}\b(?:could|might|may)\b)"
-    r"(?=[a-z]{2,}\b)"
+    r"[.?](?=\s|$)|</[a-z]+>|<\||[\r\n]|,?\s(?:because|since|so|as|for|which)\b"
+    r"|,\s(?!(?:and|or|maybe|perhaps|possibly|alternatively)\b"
+    r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"
+    r"|\s[-–—]\s(?=[A-Za-z]{4})"
+)
+LEAD = re.compile(r"[\s*:]*?(?:\n\s*[-•+]\s+)?[\s*:]*(?:<[a-z]+>)*")  # a bullet, <b>
+WITHHELD = re.compile(  # I cannot find the answer
+    r"(?:can(?:'t|not)|could(?:n't| not)|unable to|do(?:n't| not)|did(?:n't| not)) (?:\w+ ){1,2}"
+    r"(?:the |an? |any )?(?:final |correct )?\Z",
+    re.IGNORECASE,
 )
 WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 REFUSAL = re.compile(
@@ -81,7 +89,9 @@ def find(response: str) -> Found | None:
     found = boxes.find(text)
     if found:
         return _boxed(text, found)
-    answer = _after_cue(text) or _bare(text)
+    if said := _after_cue(text):
+        return said
+    answer = _bare(text)
     return Found(answer) if answer else None
 
 
@@ -90,31 +100,37 @@ def _boxed(text: str, found: list[boxes.Box]) -> Found | None:
     answer = boxes.content(text, joined)
     if not answer:
         return None
-    if is_retracted(text[joined[-1].end :]):
-        return Found(answer, "the text takes the box back")
+    if is_retracted(text, joined[-1].end):
+        return Found(answer, RETRACTED)
     if boxes.is_part(text, joined):
         return Found(answer, "the box is a term of a formula, and may be a part of the answer")
     return Found(answer)
 
 
-def _after_cue(text: str) -> str | None:
+def _after_cue(text: str) -> Found | None:
     cues = deque(CUE.finditer(text), maxlen=1)
     if not cues:
         return None
-    end = cues[0].end()
-    rest = text[end : end + 4 * MAX_BARE].lstrip(" \t\r\n*:")
+    start, end = cues[0].span()
+    if WITHHELD.search(text, max(0, start - 40), start):
+        return None
+    if lead := LEAD.match(text, end):
+        end = lead.end()
+    rest = text[end : end + 4 * MAX_BARE]
     formulas = FORMULAS.match(rest)
     if formulas and not CHANGED.match(rest, formulas.end()):
-        answer = formulas[0]
+        stop = formulas.end()
     else:
-        stop = SENTENCE_END.search(rest)
-        answer = rest[: stop.start()] if stop else rest
-    answer = answer.strip(" *\t\r\n")
+        sentence_end = SENTENCE_END.search(rest)
+        stop = sentence_end.start() if sentence_end else len(rest)
+    answer = rest[:stop].strip(" *\t\r\n")
     if answer.count("**") == 1:
         answer = answer.replace("**", "")  # of **5** apples
     if len(answer) > 2 and answer[0] == answer[-1] == "'":
         answer = answer[1:-1]
-    return answer if answer and not REFUSAL.search(answer) else None
+    if not answer or REFUSAL.search(answer):
+        return None
+    return Found(answer, RETRACTED if is_retracted(text, end + stop) else "")
 
 
 def _bare(text: str) -> str | None:

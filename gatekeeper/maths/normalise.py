@@ -90,7 +90,7 @@ def _without_ends(tokens: list[str]) -> list[str]:
     It works on tokens, because the comma of a last `\\,` belongs to its backslash.
     """
     begin, end = 0, len(tokens)
-    while begin < end and (_is_space(tokens[begin]) or tokens[begin] == ","):
+    while begin < end and (_is_space(tokens[begin]) or tokens[begin] in ",:"):
         begin += 1
     while end > begin and (_is_space(tokens[end - 1]) or tokens[end - 1] in PUNCTUATION):
         end -= 1

@@ -107,8 +107,8 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         "",
         re.compile(
             r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
-            r"|roughly|around|precisely|simply|equal to|so|thus|hence|therefore"
-            r"|a total of|in|(?:in )?(?:the )?year|the number)\})+\s?(?=[\d\\-])"
+            r"|roughly|around|precisely|simply|indeed|clearly|definitely|equal to|so|thus|hence"
+            r"|therefore|a total of|in|(?:in )?(?:the )?year|the number)\})+\s?(?=[\d\\-])"
         ),
         "",
     ),
@@ -153,6 +153,13 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
     ),
     ("choose", re.compile(r"\A(\d+|n)\\text\{choose\}(\d+|[kr])\Z"), r"\\binom{\1}{\2}"),
     ("to", re.compile(r"(?<=\d)(?:\\text\{to\}|to)(?=\d+\Z)"), ":"),  # 2 to 3
+    (  # 5 R 2
+        "",
+        re.compile(r"\A(\d+)(?:[Rr]|\\text\{(?:r|(?:with )?(?:a )?remainder(?: of)?)\})(\d+)\Z"),
+        r"\1\\text{remainder}\2",
+    ),
+    (r"(\text{", re.compile(r"(?<=[\w})])\(\\text\{([a-z ]+)\}\)\Z"), r"\\text{(\1)}"),
+    ("x", re.compile(r"(\A\d+)x(?=\d+\Z)"), r"\1\\cdot"),  # 3 x 4
     (r"\text{x}", re.compile(r"(?<=\d)\\text\{x\}(?=\d)"), r"\\cdot"),
     (  # the cube root of 2
         "root of",

@@ -22,6 +22,7 @@ __all__ = [
     "others",
     "rational",
     "reads_as",
+    "says_twice",
     "unnumbered",
 ]
 
@@ -57,9 +58,9 @@ _OTHERS = (
         r"\text{",
         re.compile(
             r"\A([^&]+?)\\text\{,? ?(?:for|where|when|if|with)(?: all)?\}"
-            r"([a-z](?:[<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*)\Z"
+            r"[a-z](?:[=<>]|\\(?:[lg]eq|neq|in)(?![a-z])).*\Z"
         ),
-        r"\1,\2",
+        r"\1",
     ),
     (
         "{all ",
@@ -71,6 +72,7 @@ _OTHERS = (
         re.compile(r"\A([^()]+\})\([^()]+\)\Z"),
         r"\1",
     ),
+    ("(\\text{", re.compile(r"\A([^()]+)\(\\text\{[^()]+\)\Z"), r"\1"),  # 2 (multiplicity 3)
     (  # x is not 1, and not 2
         r"\neq",
         re.compile(r"\A([a-z])\\neq\s?([^,A-Za-z]+)(?:,(?:\1\\neq\s?)?([^,A-Za-z]+))?\Z"),
@@ -84,6 +86,7 @@ _OTHERS = (
     ),
     (",", re.compile(r"\A(\d{1,2}),(\d\d),(\d{3})\Z"), r"\1\2\3"),  # 12 lakh
 )
+_REPEATED = re.compile(r"([^()]+)\(([^()]+)\)")
 _LED_IN = re.compile(  # surely 5, but not "at least 5"
     r"\A\\text\{(?![^}]*\b(?:not?|never|than|least|most|under|over|below|above|half|double"
     r"|twice|triple|thrice|root|square|cube|log|power|inverse|opposite|negative|minus|plus"
@@ -92,6 +95,12 @@ _LED_IN = re.compile(  # surely 5, but not "at least 5"
 )
 _MEMBER = re.compile(r"[a-z]\\in\s?\\mathbb\{[NZ]\}.{0,9}")
 RELATION = re.compile(r"[<>]|\\[lg]eq(?![a-z])")
+
+
+def says_twice(answer: str) -> tuple[str, ...]:
+    """The two answers of "5 (five)", of which the second may explain the first."""
+    match = _REPEATED.fullmatch(answer)
+    return match.groups() if match else ()
 
 
 def rational(node: Node) -> Fraction | None:

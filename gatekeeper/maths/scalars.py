@@ -190,6 +190,8 @@ def _same_base(gold: str, answer: str) -> bool | None:
     )
     if wanted is None and given is None:
         return None
+    if wanted is None and given and given[2] == "10":
+        return exact.equal(gold, given[1]) or False
     if wanted is None or given is None:
         return False
     same_digits = wanted[1].lstrip("0").lower() == given[1].lstrip("0").lower()

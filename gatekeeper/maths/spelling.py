@@ -270,8 +270,8 @@ class Speller:
         word = content.strip(", ").lower()
         if word in WORDS:
             return WORDS[word]
-        if not word and ":" in raw:
-            return ":"
+        if (sign := "".join(raw).strip()) and sign in "-+=<>:":
+            return sign
         if not word:
             return "," if "," in content else ""
         if _LABEL.fullmatch("".join(raw)) and self.labels_all():

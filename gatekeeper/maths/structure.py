@@ -76,6 +76,7 @@ _RANGES = [  # of real numbers
     (re.compile(r"\\mathbb\{R\}(?:\^\{\+\}|_\{>0\})"), r"(0,\infty)"),
     (re.compile(r"\\mathbb\{R\}(?:\^\{-\}|_\{<0\})"), r"(-\infty,0)"),
     (re.compile(r"\\mathbb\{R\}_\{\\geq\s?0\}"), r"[0,\infty)"),
+    (re.compile(rf"\\text\{{{_ALL}integers\}}"), r"\mathbb{Z}"),
     (re.compile(rf"\\text\{{{_ALL}positive {_NUMBERS}\}}"), r"(0,\infty)"),
     (re.compile(rf"\\text\{{{_ALL}negative {_NUMBERS}\}}"), r"(-\infty,0)"),
     (re.compile(rf"\\text\{{{_ALL}non-?negative {_NUMBERS}\}}"), r"[0,\infty)"),

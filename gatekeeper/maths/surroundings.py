@@ -90,6 +90,12 @@ _WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more, \boxed{5} 
     rf"|(?:{_OF_NUMBER})\b{_GAP}(?:[a-z]\s?=\s?)?-?(?:\d|\\[dt]?frac|\\sqrt|\\pi))",
     re.IGNORECASE,
 )
+_CHAINED = re.compile(  # \boxed{2} to \boxed{3}
+    r"\\boxed\s?\{[^{}]*\}[ $]*(?:\\text\{)?(?: ?[:–-]|\.(?! )| ?(?:to|out of|remainder|times"
+    r"|plus|minus|over|divided by|(?:more|less|fewer) than)\b)[ $}]*\Z"
+)
+_UNIT_BEFORE = re.compile(r"\\boxed\s?\{[^{}]*\}[ $]*(?:\\text\{)?\s*([a-z]+)\}?,?(?: and)?[ $]*\Z")
+_UNIT = re.compile(rf"{_GAP}([A-Za-z]+)")
 _TWO_UNITS = re.compile(  # \boxed{5} hours and 30 minutes
     rf"{_GAP}([A-Za-z]+){_GAP},?\s?(?:and\b)?{_GAP}\d+(?:\.\d+)?{_GAP}([A-Za-z]+)"
 )
@@ -143,6 +149,8 @@ def is_part(text: str, begin: int, start: int, end: int, content: str) -> bool:
         return True
     if _WORDS_AFTER.match(after) or denial(text, start):
         return True
+    if r"\boxed" in before and (_CHAINED.search(before) or _continues_sum(before, after)):
+        return True
     two = _TWO_UNITS.match(after)
     if two and units.is_sum(rf"1\text{{{two[1]}}}1\text{{{two[2]}}}"):
         return True
@@ -172,6 +180,16 @@ def _without_space(text: str) -> str:
     return text
 
 
+def _continues_sum(before: str, after: str) -> bool:
+    r"""Whether the box is the 3 of \boxed{2} hours and \boxed{3} minutes."""
+    first, second = _UNIT_BEFORE.search(before), _UNIT.match(after)
+    return (
+        first is not None
+        and second is not None
+        and units.is_sum(rf"1\text{{{first[1]}}}1\text{{{second[1]}}}")
+    )
+
+
 def is_bracketed(text: str, start: int, end: int) -> bool:
     """Whether several boxes from start to end stand in the brackets of a point or an interval."""
     after = _CLOSING.match(text, end)
@@ -180,12 +198,10 @@ def is_bracketed(text: str, start: int, end: int) -> bool:
     return bool(after) and is_opened and _is_formula(text[max(0, start - MAX_FORMULA) : start])
 
 
-def is_retracted(after: str) -> bool:
+def is_retracted(text: str, end: int) -> bool:
     """Whether the text after an answer takes it back, as in "Wait, that is wrong"."""
-    return (
-        len(after) >= SHORTEST_RETRACTION
-        and _RETRACTED.search(after, 0, MAX_AFTERWARDS) is not None
-    )
+    after = text[end : end + MAX_AFTERWARDS]
+    return len(after) >= SHORTEST_RETRACTION and _RETRACTED.search(after) is not None
 
 
 def _is_formula(before: str) -> bool:
