@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gatekeeper.maths import boxes
 from gatekeeper.maths.surroundings import is_retracted
-from gatekeeper.maths.vocabulary import CHANGES, COUNTS, DOUBTFUL, MULTIPLES, PARTS, TENS
+from gatekeeper.maths.vocabulary import CHANGES, COUNTS, DOUBTFUL, MULTIPLES, PARTS, PRECISION, TENS
 
 __all__ = ["Found", "extract", "find"]
 
@@ -37,10 +37,12 @@ FORMULAS = re.compile(  # "$5$ and $6$", "$5$ (or maybe $6$)", "$5$ / $6$"
 _NUMBER = rf"(?:an?|\$?\d|{'|'.join([*COUNTS, *TENS])})"
 CHANGED = re.compile(  # what makes another answer of a formula before it: "$5$ thousand", "$5$x"
     r"[^\W_]|[/^+%√]|\s*%|\s?[-+*/^×]\s?[\d$]|\s?[π√∞]|\s*\((?:mod|(?:in )?base)\b"
-    rf"|\s(?:(?:{MULTIPLES}|{PARTS}|hundredth|score|pair|ten)s?|percent|per cent|{CHANGES}"
-    rf"|to(?! the nearest)|{'|'.join(sorted(DOUBTFUL - {'a', 'by', 'to'}))}|k|pi"
-    rf"|(?:and|in|out of) {_NUMBER}|times|raised|multiplied|negative|less|more|fewer"
-    r"|at (?:least|most)|\w+ below|maybe|perhaps|possibly|but|does|is (?:not|wrong|incorrect))\b",
+    rf"|\s(?:(?:{MULTIPLES}|{PARTS}|score|pair|ten|gros)s?|percent|per cent|{CHANGES}"
+    rf"|to(?! {PRECISION})|{'|'.join(sorted(DOUBTFUL - {'a', 'by', 'to'}))}|k|pi"
+    rf"|(?:and|by|in|out of) {_NUMBER}|times|raised|multiplied|negative|less|more|fewer|greater"
+    r"|at (?:least|most)|\w+ below|short|shy|positive|roots"
+    r"|and (?:up|above|over|under|below|counting)|maybe|perhaps|possibly|but|does"
+    r"|is (?:not|wrong|incorrect))\b",
     re.IGNORECASE,
 )
 SENTENCE_END = re.compile(
@@ -49,7 +51,7 @@ SENTENCE_END = re.compile(
     r"|(?:but|though)\b.{0,20}\b(?:could|might|may|maybe|perhaps|possibly)\b)(?=(?:[a-z]{2,}|I)\b)"
     r"|\s[-–—]\s(?=[A-Za-z]{4})"
 )
-LEAD = re.compile(r"[\s*:]*?(?:\n\s*[-•+]\s+)?[\s*:]*(?:<[a-z]+>)*")  # a bullet, <b>
+LEAD = re.compile(r"[ \t*:]*(?:\n\s*[-•+]\s+)?[\s*:]*(?:<[a-z]+>)*")  # a bullet, <b>
 WITHHELD = re.compile(  # I cannot find the answer
     r"(?:can(?:'t|not)|could(?:n't| not)|unable to|do(?:n't| not)|did(?:n't| not)) (?:\w+ ){1,2}"
     r"(?:the |an? |any )?(?:final |correct )?\Z",

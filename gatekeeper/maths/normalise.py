@@ -19,6 +19,7 @@ __all__ = ["MAX_LENGTH", "MAX_NESTING", "normalise"]
 
 MAX_LENGTH = 1500  # characters; longer answers are not compared
 
+_CONTROLS = dict.fromkeys((*range(32), 127), " ")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 _GLYPH_ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
@@ -67,6 +68,8 @@ def normalise(text: str) -> str | None:
 
 
 def _characters(text: str) -> str:
+    if text.isascii():
+        return text.translate(_CONTROLS)
     text = _GLYPH_ROOT.sub(r"\\sqrt{\1}", text)
     text = _RAISED.sub(lambda m: f"^{{{m[0].translate(SUPERSCRIPT)}}}", text)
     text = _LOWERED.sub(lambda m: f"_{{{m[0].translate(SUBSCRIPT)}}}", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from gatekeeper.maths.vocabulary import TENS, WORDS
+from gatekeeper.maths.vocabulary import ORDINALS, TENS, WORDS
 
 __all__ = ["in_words", "join_commas", "join_groups", "repeat", "scientific"]
 
@@ -39,10 +39,7 @@ _CARDINALS = {word: int(digits) for word, digits in WORDS.items() if digits.isdi
 _CARDINALS |= {word: 10 * number for number, word in enumerate(TENS, start=2)}
 
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
-_PARTS = {
-    "half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6,
-    "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
-}  # fmt: skip
+_PARTS = {"half": 2, "halve": 2, "quarter": 4} | ORDINALS
 _AND_PART = re.compile(  # 3 and a half, 3 and a half hours
     rf"(-?\d+)(?:\\text\{{and |,(?:\\text\{{)?)(a|one|two|three|\d+)[- ]?(?:\\text\{{)?"
     rf"({'|'.join(_PARTS)})s?(?: ([a-z ]+))?\}}"

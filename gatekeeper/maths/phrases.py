@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gatekeeper.maths.vocabulary import WORDS
+from gatekeeper.maths.vocabulary import NEGATIONS, WORDS
 
 __all__ = ["arrangements", "in_symbols"]
 
 Replacement = str | Callable[[re.Match[str]], str]
 
 # The words after which a number is not the answer: "the value is not", "it is more than".
-_NO_NEGATION = (
-    r"(?![^}]*\b(?:not|no|never|cannot|none|isn't|aren't|if|unless|than|least|most|half|twice|double"
-    r"|opposite|negative|square|cube|root|factorial|multiple)\b)"
-)
+_NO_NEGATION = rf"(?![^}}]*\b(?:{NEGATIONS})\b)"
 
 _ARGUMENT = (  # of a function
     r"\((?:[^()]|\([^()]*\))*\)|(?:\\frac\{[^{}]*\}\{[^{}]*\}|\d+(?:\.\d+)?|\\[a-z]+\s?|/"
@@ -108,7 +105,8 @@ _REWRITES: tuple[tuple[str, re.Pattern[str], Replacement], ...] = (
         re.compile(
             r"\A(?:\\approx|\\sim|=|\\Rightarrow|\\text\{(?:about|approximately|exactly|only|just"
             r"|roughly|around|precisely|simply|indeed|clearly|definitely|equal to|so|thus|hence"
-            r"|therefore|a total of|in|(?:in )?(?:the )?year|the number)\})+\s?(?=[\d\\-])"
+            r"|therefore|we (?:get|have|find|obtain)|a total of|in|(?:in )?(?:the )?year"
+            r"|the number)\})+\s?(?=[\d\\-])"
         ),
         "",
     ),

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import re
 
-from gatekeeper.maths.vocabulary import FUNCTIONS, WORDS
+from gatekeeper.maths.vocabulary import FUNCTIONS, GREEK, PRECISION, WORDS
 
 __all__ = ["in_text"]
 
 _AFTER = re.compile(r"(?<=[\d})%])\s+([a-z][A-Za-z' -]*[a-z])(?=[.\s]*\Z)")
 _BEFORE = re.compile(r"\A\s*([A-Za-z][a-z' -]*[a-z]):?\s+(?=[\\\d(-])")
+_GLUED = re.compile(rf"(?:{'|'.join(FUNCTIONS)}|pi)[a-z]")  # sinx
+_ROUNDED = re.compile(  # to 2 decimal places; (rounded to the nearest tenth)
+    rf",?\s*\(?(?:(?:when |if )?(?:correct|rounded|accurate) )?to {PRECISION}\.?[a-z ]{{0,30}}\)?"
+    r"(?=\}?[.\s]*\Z)"
+)
+_NAMES = re.compile(r"\b[b-z](?= (?:is|equals)\b)")  # the value of x is 5
 _WORD = re.compile(r"[A-Za-z][a-z]+(?:[-'][a-z]+)*")
 # Words with which no noun begins, and words that are symbols.
 _SYMBOLS = frozenset((*WORDS, "times", "choose", "mod", "to", "over", "plus", "minus"))
-_MATHS = frozenset((*FUNCTIONS, "pi", "theta", "alpha", "beta", "gamma", "lambda", "mod", "frac"))
+_MATHS = frozenset((*FUNCTIONS, *GREEK, "pi", "mod", "frac"))
 _SURE = re.compile(  # too long or too frequent for a product of variables, or "yen"
-    r"[A-Za-z'-]{4,}|is|are|it|we|the|of|so|[b-df-hj-np-tv-z][aeiouy][b-df-hj-np-tv-z]"
+    r"[A-Za-z'-]{4,}|is|are|it|we|the|of|so|[b-df-hj-np-tv-wy][aeiou][b-df-hj-np-tv-wy]"
 )
 
 
 def in_text(text: str) -> str:
     r"""18 years old as 18\text{ years old}, and there are 18 as \text{there are} 18."""
+    if "to " in text:
+        text = _ROUNDED.sub("", text)
     if (
         (found := _AFTER.search(text))
         and _is_prose(found[1])
         and found[1].split()[0] not in _SYMBOLS
     ):
         text = rf"{text[: found.start(1)]}\text{{ {found[1]}}}{text[found.end(1) :]}"
-    if (found := _BEFORE.match(text)) and _is_prose(found[1].lower()):
+    if (found := _BEFORE.match(text)) and _is_prose(_NAMES.sub("", found[1].lower())):
         text = rf"\text{{{found[1]} }}{text[found.end() :]}"
     return text
 
@@ -35,6 +43,8 @@ def in_text(text: str) -> str:
 def _is_prose(text: str) -> bool:
     """Whether all are words, and one is surely no product of variables."""
     words = text.split()
+    if len(words) == 1 and _GLUED.fullmatch(text):
+        return False
     return any(map(_SURE.fullmatch, words)) and all(
         word == "a" or (_WORD.fullmatch(word) and word not in _MATHS) for word in words
     )

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from gatekeeper.maths import exact
 from gatekeeper.maths.structure import Kind, Node, split
+from gatekeeper.maths.vocabulary import NEGATIONS
 
 __all__ = [
     "RELATION",
@@ -78,6 +79,11 @@ _OTHERS = (
         re.compile(r"\A([a-z])\\neq\s?([^,A-Za-z]+)(?:,(?:\1\\neq\s?)?([^,A-Za-z]+))?\Z"),
         lambda m: rf"\mathbb{{R}}\setminus\{{{m[2]}{',' + m[3] if m[3] else ''}\}}",
     ),
+    (  # 5 (since 2+3=5)
+        r"\text{(",
+        re.compile(r"\A([^()]+?)\\text\{\((?:since|because|as|from|using|by)\b.*\)\Z"),
+        r"\1",
+    ),
     ("{none}", re.compile(r"\A\\text\{none\}\Z"), "0"),
     (
         "{infinitely",
@@ -88,10 +94,9 @@ _OTHERS = (
 )
 _REPEATED = re.compile(r"([^()]+)\(([^()]+)\)")
 _LED_IN = re.compile(  # surely 5, but not "at least 5"
-    r"\A\\text\{(?![^}]*\b(?:not?|never|than|least|most|under|over|below|above|half|double"
-    r"|twice|triple|thrice|root|square|cube|log|power|inverse|opposite|negative|minus|plus"
-    r"|reciprocal|multiple|factor|divisible|between|either|or|to|and|but|except|wrong"
-    r"|incorrect|other|different|times|sum|product|if|unless|from)\b)[a-z ]+\}(?=[\d\\-])"
+    rf"\A\\text\{{(?![^}}]*\b(?:{NEGATIONS}|under|over|below|above|root|square|cube|log|power"
+    r"|inverse|opposite|negative|reciprocal|multiple|factor|divisible|between|either|to|and|other"
+    r"|different|sum|product|from)\b)[a-z ]+\}(?=[\d\\-])"
 )
 _MEMBER = re.compile(r"[a-z]\\in\s?\\mathbb\{[NZ]\}.{0,9}")
 RELATION = re.compile(r"[<>]|\\[lg]eq(?![a-z])")

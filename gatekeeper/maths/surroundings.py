@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gatekeeper.maths import units
-from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS
+from gatekeeper.maths.vocabulary import CHANGES, FUNCTIONS, MULTIPLES, PARTS, PRECISION
 
 __all__ = ["denial", "has_minus", "is_bracketed", "is_part", "is_retracted"]
 
@@ -35,16 +35,8 @@ _CHANGED_BEFORE = re.compile(  # "minus \boxed{5}", "half of \boxed{5}", "$x=3$ 
     re.IGNORECASE,
 )
 _CHANGES_BEFORE = (
-    "minus",
-    "negative",
-    "twice",
-    "double",
-    "thrice",
-    "triple",
-    "half",
-    "of",
-    "and",
-    "or",
+    *("minus", "negative", "twice", "double", "thrice", "triple", "half", "of"),
+    *("and", "or"),
 )
 _DELIMITER = re.compile(r"(?<!\\)(?:\$\$?|\\[()\[\]]|\\(?:begin|end)\{|\n\s*\n)")
 _OPENING = (r"\(", r"\[", r"\begin{")
@@ -82,9 +74,9 @@ _FORMULA_AFTER = re.compile(  # \boxed{5}<x, (\boxed{5},3), (\boxed{5})^2, \boxe
     rf"|(?:\\right)?[)\]]\s?[\^!]|{_FACTOR}|{_SIGN}\s*(?:[\w(]|\\[a-zA-Z]+))"
 )
 _GAP = r"(?:[\s~$*{}]|\\[ ,;:!()\[\]]|\\(?:q?quad|text|mathrm|mbox|textbf)(?![a-z]))*"
-_OF_NUMBER = "and|or|to|out of|(?:more|less|fewer) than|times|over"
+_OF_NUMBER = rf"and|or|to(?! {PRECISION})|out of|(?:more|less|fewer) than|times|over"
 _WORDS_AFTER = re.compile(  # \boxed{5} million, $\boxed{5}$ or more, \boxed{5} or $6$
-    rf"{_GAP}\(?(?:(?:(?:{MULTIPLES})s?|(?:{PARTS}|hundredth)s|{CHANGES}"
+    rf"{_GAP}\(?(?:(?:(?:{MULTIPLES})s?|(?:{PARTS})s|{CHANGES}"
     rf"|and (?:an?|one|two|three|four|five)[- ](?:half|{PARTS})s?"
     rf"|(?:(?:more|less|fewer) than|times){_GAP}[b-z])\b"
     rf"|(?:{_OF_NUMBER})\b{_GAP}(?:[a-z]\s?=\s?)?-?(?:\d|\\[dt]?frac|\\sqrt|\\pi))",

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product, zip_longest
 
 from gatekeeper.maths import exact
-from gatekeeper.maths.vocabulary import COUNTS, DOUBTFUL, TENS
+from gatekeeper.maths.vocabulary import COUNTS, DOUBTFUL, ORDINALS, TENS
 
 __all__ = [
     "AMBIGUOUS",
@@ -53,7 +53,7 @@ _BASE = {
     "calendar": "month:1 year:12 decade:120",
     "mass": "g:1 gram:1 oz:45359237/1600000 ounce:45359237/1600000 "
     "lb:45359237/100000 pound:45359237/100000",
-    "current": "ampere:1 amp:1",
+    "current": "a:1 ampere:1 amp:1",
     "amount": "mol:1 mole:1",
     "money": "cent:1 dollar:100 usd:100 buck:100",
     "angle": "degree:1 deg:1",
@@ -70,7 +70,7 @@ _DERIVED = {  # from the units above them
     "kmh kph kmph": "1000 m/h", "fps": "1 ft/s",
 }  # fmt: skip
 _PREFIXES = {  # of symbols, and of names; "mega" and "micro" of both, as M and m read alike
-    "m s g l n j w v ev pa hz ohm mol": "k:1000 g:1000000000 d:1/10 c:1/100 m:1/1000 "
+    "m s g l n j w v ev pa hz ohm mol a": "k:1000 g:1000000000 d:1/10 c:1/100 m:1/1000 "
     "n:1/1000000000 p:1/1000000000000 mega:1000000 micro:1/1000000",
     "meter second gram liter newton joule watt pascal hertz volt ohm ampere amp mole": "kilo:1000"
     " mega:1000000 giga:1000000000 deci:1/10 centi:1/100 milli:1/1000 micro:1/1000000 "
@@ -87,6 +87,7 @@ AMBIGUOUS = {
     for word, factor in (
         ("quarter", Fraction(1, 4)), ("k", Fraction(1000)), ("mega", Fraction(10**6)),
         ("pair", Fraction(2)), ("ten", Fraction(10)), ("score", Fraction(20)),
+        ("gros", Fraction(144)),
     )
 }  # fmt: skip
 CENT = Unit((("money", 1),), Fraction(1), frozenset(("cent",)))
@@ -111,11 +112,9 @@ _QUANTITY = re.compile(rf"\d+(?:\.\d+)?{_WORD}")
 _COMPOUND = re.compile(rf"{_QUANTITY.pattern}(?:{_QUANTITY.pattern})+")
 _SCALES = {
     "dozen": "12", "hundred": "100", "thousand": "1000", "million": "10^{6}", "billion": "10^{9}",
-    "trillion": "10^{12}", "tenth": "10^{-1}", "hundredth": "10^{-2}", "thousandth": "10^{-3}",
-    "millionth": "10^{-6}", "billionth": "10^{-9}", "lakh": "10^{5}", "crore": "10^{7}",
+    "trillion": "10^{12}", "lakh": "10^{5}", "crore": "10^{7}",
 }  # fmt: skip
-_ORDINALS = ("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-_PARTS = {name: rf"\frac{{1}}{{{n}}}" for n, name in enumerate(_ORDINALS, start=3)}
+_PARTS = {name: rf"\frac{{1}}{{{n}}}" for name, n in ORDINALS.items()}
 _SCALED = re.compile(  # million, million cm; 5 thirds, but not 5 third graders
     rf"\\text\{{(?:({'|'.join(_SCALES)})s?|({'|'.join(_PARTS)})(?:s|(?=\}})))(?: (?=\w)|(?=\}}))"
 )
@@ -325,7 +324,7 @@ def _add_units() -> None:
             prefix, _, factor = entry.partition(":")
             unit = _UNITS[name]
             _UNITS.setdefault(prefix + name, Unit(unit.dimension, Fraction(factor) * unit.factor))
-    for name in "jnvw":  # with a prefix, or as a capital that `symbol` has named
+    for name in "ajnvw":  # with a prefix, or as a capital that `symbol` has named
         del _UNITS[name]
 
 

@@ -14,8 +14,12 @@ __all__ = [
     "FONTS",
     "FUNCTIONS",
     "GLYPHS",
+    "GREEK",
     "MATRIX",
+    "NEGATIONS",
+    "ORDINALS",
     "PARTICLES",
+    "PRECISION",
     "SAME",
     "SIZED",
     "SPACING",
@@ -107,10 +111,18 @@ TEXT = frozenset(
 )
 # What follows a number and makes another one of it, as patterns: 5 million, 5 thirds.
 MULTIPLES = "hundred|thousand|[mb]illion|trillion|dozen"
-PARTS = "quarter|halve|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
 CHANGES = (
     r"squared|cubed|factorial|(?:in )?base|choose|point|plus|minus|divided by|to the power"
     r"|or (?:more|less|fewer|greater|higher)"
+)
+# After "to": how an answer is rounded, "to the nearest tenth", "to 2 decimal places".
+PRECISION = r"(?:the nearest|\S{1,9} (?:decimal|significant|d\.?p|s\.?f))\b"
+# Before a number: what makes it no answer, as in "the value is not 5" and "the square of x is 5".
+NEGATIONS = (
+    r"not?|never|cannot|none|isn't|aren't|if|unless|than|at least|at most|half|twice|double|triple"
+    r"|thrice|(?<!of )times|minus|plus|squared|cubed|wrong|incorrect|false|or|but|except"
+    r"|(?:square|cube|root|opposite|negative|reciprocal|inverse|factorial|multiple|power|log) of"
+    r"|(?:opposite|negative|reciprocal|inverse) is"
 )
 FUNCTIONS = _words(
     "arcsin arccos arctan sinh cosh tanh sin cos tan cot sec csc cis log exp sqrt ln"
@@ -120,6 +132,11 @@ COUNTS = _words(
     "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 )
 TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
+_ODD = {"five": "fif", "eight": "eigh", "nine": "nin", "twelve": "twelf"}
+ORDINALS = {"third": 3} | {f"{_ODD.get(name, name)}th": n for n, name in enumerate(COUNTS) if n > 3}
+ORDINALS |= {f"{name[:-1]}ieth": 10 * n for n, name in enumerate(TENS, start=2)}
+ORDINALS |= {"hundredth": 100, "thousandth": 1000, "millionth": 10**6, "billionth": 10**9}
+PARTS = "|".join(["quarter", "halve", *ORDINALS])
 # After a number: 5 more than x, 5 doubled, 5 to the power of two. Perhaps 5 of something, perhaps
 # another number. Of the letters, which may be variables, those that are no symbol of a unit.
 DOUBTFUL = {*COUNTS, *TENS} - {"ten"}  # 5 tens
@@ -128,15 +145,17 @@ DOUBTFUL |= frozenset(
         "than to through choose mod modulo or no double doubled twice thrice triple tripled "
         "halved half root power inverse reciprocal below minus plus over divided by hex "
         "hexadecimal binary octal hundred thousand million sin cos tan log ln sqrt false untrue "
-        "invalid extraneous rejected excluded impossible fails unlikely a b c d e f i j n o p q r "
-        "t u v w x y z"
+        "invalid extraneous rejected excluded impossible fails unlikely itself half-dozen "
+        "a b c d e f i j n o p q r t u v w x y z"
     )
 )
+GREEK = _words("alpha beta gamma delta epsilon theta lambda sigma rho tau phi omega")
 # Words that stand for a symbol.
 WORDS = {
     "and": ",", "or": r"\lor", "pi": r"\pi", "infinity": r"\infty", "infty": r"\infty",
     "inf": r"\infty",
-    "percent": r"\%", "degrees": r"^{\circ}", "degree": r"^{\circ}", "theta": r"\theta",
+    **{name: "\\" + name for name in GREEK},
+    "percent": r"\%", "degrees": r"^{\circ}", "degree": r"^{\circ}",
     "e": "e", "i": "i", "tg": r"\tan", "ctg": r"\cot", "arctg": r"\arctan",
     **{word: str(number) for number, word in enumerate(COUNTS)},
     **{name: "\\" + name for name in FUNCTIONS},

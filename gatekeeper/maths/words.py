@@ -102,7 +102,7 @@ def same_date(gold: str, answer: str) -> bool | None:
 
 def says_more_of_date(gold: str, answer: str) -> bool:
     """Whether the answer has the same day, and more: its year, its day of the week."""
-    is_date = _MONTH.search(gold) is not None
+    is_date = _MONTH.search(gold) is not None and r"\lor" not in answer
     return is_date and set(_day(gold)) <= set(_day(answer)) and not _CHANGING.search(answer)
 
 
