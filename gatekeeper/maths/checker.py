@@ -252,8 +252,8 @@ def reference(gold: str) -> tuple[str, str | None]:
     written = (extract(gold) or "") if is_boxed else gold.strip()
     canonical = normalise(written)
     if canonical == "":
-        lack = "has no value, only space or marks" if written else "is empty"
-        raise BadInputError(f"gold={gold!r:.80}: the reference answer {lack}")
+        why = " (it has only space or marks)" if written else ""
+        raise BadInputError(f"gold={gold!r:.80}: the reference answer is empty{why}")
     return written, canonical
 
 

@@ -24,8 +24,9 @@ _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
 _GLYPH_ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=[a-zA-Z(\[)\],;:!>])")
-_KERN = re.compile(  # \kern-3pt, \mskip 3mu: a space with its size
-    r"\\[hmv]?(?:kern|skip)\s?[-+]?[\d.]{1,9}\s?(?:[ecm]m|ex|pt|mu|pc|in|bp|sp)(?![a-zA-Z])"
+_KERN = re.compile(  # \kern-3pt, \mskip 3mu, \hspace{1em}: a space with its size
+    r"\\[hmv]space\*?\{[^{}]*\}|\\[hv]?phantom\{(?:[^{}]|\{[^{}]*\})*\}|\\text\{\s*\}"
+    r"|\\[hmv]?(?:kern|skip)\s?[-+]?[\d.]{1,9}\s?(?:[ecm]m|ex|pt|mu|pc|in|bp|sp)(?![a-zA-Z])"
 )
 _FACTORIAL = re.compile(r"(?<=\d)!=")  # 5!=120; but in x!=5 it means "is not"
 _DELIMITER = re.compile(r"(?<!\\)\$|(?<!\\)\\[()\[\]]")
@@ -57,7 +58,10 @@ def normalise(text: str) -> str | None:
         text = _DOUBLED.sub(r"\\", text)  # "\\frac": escaped once too often
     text = join_commas(join_groups(text))
     text = _KERN.sub(" ", _DELIMITER.sub(" ", text))
-    tokens = _without_ends(_TOKEN.findall(in_text(scientific(text))))
+    tokens = _without_ends(_TOKEN.findall(scientific(text)))
+    plain = "".join(tokens)
+    if (worded := in_text(plain)) != plain:
+        tokens = _TOKEN.findall(worded)
     if _nesting(tokens) > MAX_NESTING:
         return None
     try:

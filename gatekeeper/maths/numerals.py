@@ -11,7 +11,7 @@ __all__ = ["in_words", "join_commas", "join_groups", "repeat", "scientific"]
 
 _GROUPED = re.compile(  # 10,\!080 and its spellings, one separator throughout
     r"(?<![\d.])[1-9]\d{0,2}(?:(?:,\s?\\!\s?\d{3})+|(?:\{,\}\d{3})+|(?:\\[,;:]\s?\d{3})+"
-    r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/)|(?:'\d{3})+(?!')|(?:\.\d{3}){2,}(?!\.))(?!\d)"
+    r"|(?:~\d{3})+|(?: \d{3})+(?!\s*/)|(?:'\d{3})+(?!')|(?:\.\d{3}){2,}(?!\.\d))(?!\d)"
 )
 _DECIMAL_COMMA = re.compile(r"(?<=\d)\{,\}(?=\d)")
 _COMMAS = re.compile(r"\\[{}]|[()\[\]]|(?<![\d.])(?<!(?<!\\),)[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")

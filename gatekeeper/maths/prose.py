@@ -8,12 +8,13 @@ from gatekeeper.maths.vocabulary import FUNCTIONS, GREEK, PRECISION, WORDS
 
 __all__ = ["in_text"]
 
-_AFTER = re.compile(r"(?<=[\d})%])\s+([a-z][A-Za-z' -]*[a-z])(?=[.\s]*\Z)")
+_END = r"(?=(?:[.,~\s]|\\(?:[,;:! ]|q?quad)|\\text\{[.,\s]*\})*\Z)"
+_AFTER = re.compile(rf"(?<=[\d}})%])\s+([a-z][A-Za-z' -]*[a-z]){_END}")
 _BEFORE = re.compile(r"\A\s*([A-Za-z][a-z' -]*[a-z]):?\s+(?=[\\\d(-])")
 _GLUED = re.compile(rf"(?:{'|'.join(FUNCTIONS)}|pi)[a-z]")  # sinx
 _ROUNDED = re.compile(  # to 2 decimal places; (rounded to the nearest tenth)
     rf",?\s*\(?(?:(?:when |if )?(?:correct|rounded|accurate) )?to {PRECISION}\.?[a-z ]{{0,30}}\)?"
-    r"(?=\}?[.\s]*\Z)"
+    r"(?=\}|[.\s]*\Z)"
 )
 _NAMES = re.compile(r"\b[b-z](?= (?:is|equals)\b)")  # the value of x is 5
 _WORD = re.compile(r"[A-Za-z][a-z]+(?:[-'][a-z]+)*")
@@ -27,6 +28,8 @@ _SURE = re.compile(  # too long or too frequent for a product of variables, or "
 
 def in_text(text: str) -> str:
     r"""18 years old as 18\text{ years old}, and there are 18 as \text{there are} 18."""
+    if " " not in text:
+        return text
     if "to " in text:
         text = _ROUNDED.sub("", text)
     if (

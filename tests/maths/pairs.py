@@ -801,6 +801,7 @@ PAIRS: list[tuple[str, str, str, bool | str]] = [
     ("cues", "5", "The answer is $5$π.", False),
     ("cues", "5", "The answer is $5$ (base 6).", False),
     ("cues", "5", "I can't find the answer: 5 is a guess.", NONE),
+    ("thousands", "1234567", "1.234.567.", True),
     ("words", "3.14", r"3.14\text{ (rounded to the nearest hundredth)}", True),
     ("words", "3.14", r"3.1\text{ to the nearest tenth}", False),
     ("cues", "3.14", "The answer is $3.14$ to 2 decimal places.", True),
