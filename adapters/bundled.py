@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import gatekeeper.bundled
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.types import FloatArray, Generation
+from gatekeeper.wording import counted
 
 __all__ = ["BundledModel", "Decoding"]
 
@@ -117,7 +118,7 @@ class BundledModel:
         """
         if len(ids) != len(prompts):
             raise BadInputError(
-                f"{len(prompts)} prompts but {len(ids)} ids: give one id per prompt"
+                f"{counted(len(prompts), 'prompt')} but {len(ids)} ids: give one id per prompt"
             )
         if not temperature >= 0:
             raise BadInputError(f"temperature={temperature!r}: give a number >= 0; 0 is greedy")
@@ -132,8 +133,9 @@ class BundledModel:
         for name, tokens in zip(ids, encoded, strict=True):
             if len(tokens) > limit:
                 raise BadInputError(
-                    f"prompt of id={name!r} has {len(tokens)} tokens; with {max_new_tokens=} the "
-                    f"bundled model has room for {limit}: shorten the prompt or lower that"
+                    f"prompt of id={name!r} has {counted(len(tokens), 'token')}; with "
+                    f"{max_new_tokens=} the bundled model has room for {limit}: shorten the prompt "
+                    "or lower that"
                 )
         items = [
             Decoding(name, tokens, temperature=temperature, seed=seed)

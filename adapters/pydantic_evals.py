@@ -48,6 +48,7 @@ from gatekeeper.analysis.score import score_rows
 from gatekeeper.errors import BadInputError
 from gatekeeper.gate import VerificationGate
 from gatekeeper.types import GateResult, Generation, Outcome, Verdict
+from gatekeeper.wording import counted
 
 __all__ = ["EvaluatorVerifier", "Gated", "GatedScore", "Logprobs"]
 
@@ -268,8 +269,9 @@ class GatedScore(ReportEvaluator):  # type: ignore[misc]
         grades = [None if r.outcome is None else r.outcome.grade for r in results]
         found = score_of(results, grades, questions=[questions[r.id] for r in results])
         name = Gated(self.gate).get_default_evaluation_name()
+        about = f"mean of all {counted(found.outputs, 'output')}, {found.checks} of them verified"
         table = TableResult(
-            title=f"{name}: mean of all {found.outputs} outputs, {found.checks} of them verified",
+            title=f"{name}: {about}",
             description=" ".join([found.why, *found.notes]),
             columns=["", "estimate", "95 % interval"],
             rows=[list(row) for row in score_rows(found)],

@@ -13,6 +13,7 @@ from gatekeeper.analysis.summary import Summary, summarise
 from gatekeeper.errors import BadInputError
 from gatekeeper.policies import Goal
 from gatekeeper.types import GateResult
+from gatekeeper.wording import counted
 
 __all__ = ["Report", "report_of"]
 
@@ -39,11 +40,13 @@ class Report:
             lines.append(sentence(name, self.pass_rate))
             lines += self.pass_rate.notes
         if s.could_not_tell:
-            lines.append(f"{s.could_not_tell} selected outputs have no verdict; try them again")
+            lines.append(
+                f"without a verdict: {counted(s.could_not_tell, 'selected output')}; try again"
+            )
         if s.missing_signal:
             lines.append(
-                f"{s.missing_signal} outputs came without log-probabilities: of these the ones to "
-                "verify were drawn at random"
+                f"{counted(s.missing_signal, 'output')} came without log-probabilities: of these "
+                "the ones to verify were drawn at random"
             )
         return lines if self.error_rate is None else lines + show(self.error_rate)
 

@@ -12,6 +12,7 @@ from gatekeeper.adapters.openai.entries import entries_of
 from gatekeeper.adapters.positions import Positions, flat, make_generation, numbers, two_largest
 from gatekeeper.errors import BadInputError
 from gatekeeper.types import Generation
+from gatekeeper.wording import counted
 
 __all__ = ["completion_generations"]
 
@@ -71,8 +72,8 @@ def _read(logprobs: Any) -> Positions:
         return Positions(chosen, chosen.copy(), np.full(len(own), np.nan))
     if not len(tokens) == len(dicts) == len(own):
         raise BadInputError(
-            f"logprobs has {len(tokens)} tokens, {len(own)} token_logprobs and {len(dicts)} "
-            "top_logprobs: the three lists must have the same length"
+            f"logprobs has {counted(len(tokens), 'token')}, {len(own)} token_logprobs and "
+            f"{len(dicts)} top_logprobs: the three lists must have the same length"
         )
     if not all(isinstance(token, str) for token in tokens):
         raise BadInputError(f"tokens={tokens!r:.80}: texts are needed")

@@ -22,6 +22,7 @@ from gatekeeper.adapters.swebench.reports import check_patches, outcome_of
 from gatekeeper.errors import BadInputError, SandboxUnavailableError
 from gatekeeper.sandbox.engine import connect
 from gatekeeper.types import Outcome, Verdict
+from gatekeeper.wording import counted
 
 __all__ = ["Evaluation", "swebench"]
 
@@ -89,8 +90,8 @@ class Evaluation:
         missing = [p.instance for p in predictions if p.instance not in found]
         if missing:
             raise BadInputError(
-                f"{len(missing)} predictions are for instances that --dataset {dataset} (--split "
-                f"{split}) lacks, the first for {missing[0]!r}"
+                f"--dataset {dataset} (--split {split}) lacks the instances of "
+                f"{counted(len(missing), 'prediction')}, the first {missing[0]!r}"
             )
         check_patches(
             [(p, self._place(p)) for p in predictions], f"give another --run-id than {run_id}"

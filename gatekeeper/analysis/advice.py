@@ -21,6 +21,7 @@ from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import DEFAULT_POLICY, T0, Random, built_in
 from gatekeeper.stats.interval import TAIL, Interval
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import signed
 
 __all__ = ["MOST", "WORTH", "Advice", "Rival", "advise"]
 
@@ -198,9 +199,9 @@ def _recalls(
 def _odds(policy: str, rival: Rival) -> str:
     low, high, at = (100 * v for v in (rival.less.low, rival.less.high, rival.less.value))
     return (
-        f"in the next run {policy} finds {low:+z.0f} to {high:+z.0f} points of recall more than "
-        f"{rival.policy} (95 % interval; estimate {at:+z.1f}), over a point more with probability "
-        f"{rival.ahead:.0%}, over a point less with {rival.behind:.0%}"
+        f"in the next run {policy} finds {signed(low)} to {signed(high)} points of recall more "
+        f"than {rival.policy} (95 % interval; estimate {signed(at, 1)}), over a point more with "
+        f"probability {rival.ahead:.0%}, over a point less with {rival.behind:.0%}"
     )
 
 

@@ -26,6 +26,7 @@ from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.mid_p import midp_interval
 from gatekeeper.types import FloatArray, GateResult, Record
+from gatekeeper.wording import counted, plural
 
 __all__ = [
     "Estimates",
@@ -57,7 +58,7 @@ class Estimates:
     def _repr_html_(self) -> str:
         found = [(name, rate) for name, rate in rates(self) if rate is not None]
         return as_html(
-            f"error rate of {self.covered:,} of {self.outputs:,} outputs",
+            f"error rate of {self.covered:,} of {counted(self.outputs, 'output')}",
             [(name, f"{rate.value:.1%}", interval(rate)) for name, rate in found],
             heads=("", "estimate", "95 % interval"),
             notes=(self.why, *self.notes),
@@ -143,7 +144,7 @@ def estimate_weighted(
 def show(estimates: Estimates) -> list[str]:
     """Lines of text: the rates in percent, then what they assume."""
     about = "all" if estimates.covered == estimates.outputs else f"{estimates.covered:,} of"
-    lines = [f"Error rate of {about} {estimates.outputs:,} outputs, with 95 % intervals:"]
+    lines = [f"Error rate of {about} {counted(estimates.outputs, 'output')}, with 95 % intervals:"]
     for name, found in rates(estimates):
         if found is not None:
             lines.append(f"  {name:<38} {found.value:7.1%}   {interval(found)}")
@@ -188,22 +189,22 @@ def _naive(label: FloatArray) -> Interval | None:
 def _refusal(p: FloatArray, drawn: NDArray[np.bool_], by_chance: NDArray[np.bool_]) -> str | None:
     if np.isnan(p).any():
         return (
-            f"The propensity of {np.isnan(p).sum():,} of {p.size:,} outputs is not known, "
+            f"The propensity of {np.isnan(p).sum():,} of {counted(p.size, 'output')} is not known, "
             "which an estimate for outputs without a verdict needs."
         )
     without = int((p == 0.0).sum())
     if without and not by_chance.any():
         return (
-            f"{without:,} of {p.size:,} outputs have propensity 0, so their error rate "
-            "cannot be estimated. With explore above 0, and a budget with a fraction or a horizon, "
-            "every output has a chance."
+            f"{without:,} of {counted(p.size, 'output')} {plural(without, 'has', 'have')} "
+            "propensity 0, so their error rate cannot be estimated. With explore above 0, and a "
+            "budget with a fraction or a horizon, every output has a chance."
         )
     least = by_chance if by_chance.any() else p > 0.0
     if not drawn[least].any():
         which = "with a propensity between 0 and 1" if by_chance.any() else "selected"
         return (
-            f"None of the {least.sum():,} outputs {which} has a verdict yet, so their error "
-            "rate cannot be estimated."
+            f"None of the {counted(least.sum(), 'output')} {which} has a verdict yet, so their "
+            "error rate cannot be estimated."
         )
     return None
 
@@ -224,11 +225,11 @@ def _why(p: FloatArray) -> str:
 def _notes(outputs: int, covered: int, missing: int) -> Iterable[str]:
     if covered < outputs:
         yield (
-            f"The estimates are for the {covered:,} outputs that had a chance; the other "
+            f"The estimates are for the {counted(covered, 'output')} that had a chance; the other "
             f"{outputs - covered:,} had none, for example after the budget was used up."
         )
     if missing:
         yield (
-            f"{missing:,} selected outputs have no verdict; they are assumed to be wrong as often "
-            "as others that were as likely to be verified."
+            f"Without a verdict: {counted(missing, 'selected output')}, assumed to be wrong as "
+            "often as others that were as likely to be verified."
         )

@@ -30,6 +30,7 @@ from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.student import student_interval
 from gatekeeper.types import FloatArray
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
+from gatekeeper.wording import counted, plural
 
 __all__ = [
     "Comparison",
@@ -318,8 +319,9 @@ def _plan(
     unknown = np.flatnonzero(np.isnan(labels))
     if unknown.size:
         raise BadInputError(
-            f"{unknown.size} of {len(table)} records have no {protocol.label!r} label, the first "
-            f"is id={table.ids[unknown[0]]!r}: a replay needs all of them"
+            f"{unknown.size} of {counted(len(table), 'record')} "
+            f"{plural(unknown.size, 'has', 'have')} no {protocol.label!r} label, the first is "
+            f"id={table.ids[unknown[0]]!r}: a replay needs all of them"
         )
     if np.isnan(table.cost).any():
         first = int(np.flatnonzero(np.isnan(table.cost))[0])

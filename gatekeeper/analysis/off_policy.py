@@ -42,6 +42,7 @@ from gatekeeper.policies import T0, describe_policy, make_policy
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.label_posterior import LabelPosterior
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import counted, plural
 
 __all__ = ["SEED", "STRATA", "Evidence", "PolicyValue", "parts_by_choice", "policy_values"]
 
@@ -87,8 +88,8 @@ class Evidence:
     def __init__(self, table: RecordTable, *, warmup: int = T0) -> None:
         if len(table) <= warmup:
             raise BadInputError(
-                f"{len(table)} outputs leave none after a warm-up of {warmup}: nothing can be "
-                "estimated"
+                f"{counted(len(table), 'output')} {plural(len(table), 'leaves', 'leave')} none "
+                f"after a warm-up of {warmup}: nothing can be estimated"
             )
         self.warmup = warmup
         known = ~np.isnan(table.error)

@@ -17,6 +17,7 @@ from gatekeeper.policies.score import T0
 from gatekeeper.protocols import ObservingPolicy, Policy
 from gatekeeper.types import Candidate, Decision, Label, Outcome, Reason, Record, Verdict
 from gatekeeper.types.values import COST, LEAST_COST, MOST_COST
+from gatekeeper.wording import counted, plural
 
 __all__ = [
     "Evaluate",
@@ -119,7 +120,9 @@ def replay(
     if observed is None:
         observed = [record.error or 0 for record in records]
     elif len(observed) != len(records):
-        raise BadInputError(f"{len(observed)} observed labels for {len(records)} records")
+        raise BadInputError(
+            f"{counted(len(observed), 'observed label')} for {counted(len(records), 'record')}"
+        )
     elif odd := [label for label in observed if label not in (0, 1)]:
         raise BadInputError(f"observed={odd[0]!r}: a label is 0 or 1")
     evaluated = records[first:]
@@ -206,7 +209,10 @@ def evaluation_start(n: int, *, warmup: int = T0, evaluate: Evaluate = "all") ->
     if evaluate not in get_args(Evaluate):
         raise BadInputError(f"evaluate={evaluate!r}: choose 'all' or 'second-half'")
     if n <= warmup:
-        raise BadInputError(f"{n} records leave none to evaluate after a warm-up of {warmup}")
+        raise BadInputError(
+            f"{counted(n, 'record')} {plural(n, 'leaves', 'leave')} none to evaluate after a "
+            f"warm-up of {warmup}"
+        )
     return warmup + ((n - warmup) // 2 if evaluate == "second-half" else 0)
 
 

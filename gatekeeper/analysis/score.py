@@ -38,6 +38,7 @@ from gatekeeper.notebook import as_html
 from gatekeeper.stats.interval import Interval
 from gatekeeper.stats.value_model import Design
 from gatekeeper.types import FloatArray, GateResult, Record
+from gatekeeper.wording import counted
 
 __all__ = ["ScoreEstimate", "estimate_score", "score_as_json", "score_rows", "show_score"]
 
@@ -99,7 +100,7 @@ class ScoreEstimate:
 
     def _repr_html_(self) -> str:
         return as_html(
-            f"score of {self.outputs:,} outputs, {self.checks:,} of them checked",
+            f"score of {counted(self.outputs, 'output')}, {self.checks:,} of them checked",
             score_rows(self),
             heads=("", "estimate", "from – to"),
             notes=(self.why, *self.notes),
@@ -183,7 +184,7 @@ def estimate_score(
 
 def show_score(found: ScoreEstimate, name: str = "Score") -> list[str]:
     """Lines of text: the estimate with both uncertainties, then its basis."""
-    lines = [f"{name} of all {found.outputs:,} outputs, {found.checks:,} of them checked:"]
+    lines = [f"{name} of all {counted(found.outputs, 'output')}, {found.checks:,} of them checked:"]
     for what, value, ends in score_rows(found):
         lines.append(f"  {what:<44} {value:>8}   {ends}")
     return [*lines, found.why, *found.notes]
@@ -304,22 +305,23 @@ class _Sample:
         unknown, n = int(np.isnan(self._p).sum()), self._p.size
         if unknown:
             return None, (
-                f"The propensity of {unknown:,} of {n:,} outputs is not known: the bounds hold "
-                "for any values of the outputs without a verdict."
+                f"The propensity of {unknown:,} of {counted(n, 'output')} is not known: the bounds "
+                "hold for any values of the outputs without a verdict."
             )
         by_chance = (self.drawn.p < 1.0) & self.drawn.known
         if self.without and not by_chance.any():  # those certain are not like the others
             return None, (
-                f"{self.without:,} of {n:,} outputs had no chance to be verified: the bounds hold "
-                "for any values of theirs. With the goal “score” every output has a chance."
+                f"{self.without:,} of {counted(n, 'output')} had no chance to be verified: the "
+                "bounds hold for any values of theirs. With the goal “score” every output has a "
+                "chance."
             )
         table = self._table.raw(self._chance)
         columns = None if self._complete else Design.of(table).of_rows(table)
         found = mean_of_all(self.drawn, columns)
         if found is not None and self.without:
             return found, (
-                f"{self.without:,} of {n:,} outputs had no chance to be verified: the estimate "
-                "assumes that they are like the others, low and high do not. With the "
+                f"{self.without:,} of {counted(n, 'output')} had no chance to be verified: the "
+                "estimate assumes that they are like the others, low and high do not. With the "
                 "goal “score” and a budget in verifications every output up to the horizon has "
                 "one; in another unit give it startup= for all verifications that run at once."
             )
@@ -348,8 +350,8 @@ class _Sample:
         if not missing:
             return ()
         return (
-            f"{missing:,} selected outputs have no value; they are assumed to be like others that "
-            "were as likely to be verified.",
+            f"Without a value: {counted(missing, 'selected output')}, assumed to be like others "
+            "that were as likely to be verified.",
         )
 
 

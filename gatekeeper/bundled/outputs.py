@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gatekeeper.adapters.bundled import END, BundledModel, Decoding
 from gatekeeper.bundled.connections import Json, RefusalError
 from gatekeeper.bundled.fields import number
+from gatekeeper.wording import counted
 
 __all__ = ["MOST_ALTERNATIVES", "Asked", "Piece", "Usage", "asked_of", "outputs", "pieces"]
 
@@ -92,7 +93,8 @@ def asked_of(request: Json, prompts: Sequence[Sequence[int]], *, k: int, limit: 
         raise RefusalError(f"stop: {len(stops)} strings; the most is {MOST_STOPS}")
     if len(prompts) * n > MOST_OUTPUTS:
         raise RefusalError(
-            f"prompt: {len(prompts)} prompts, n={n}; the most is {MOST_OUTPUTS} outputs"
+            f"prompt: {counted(len(prompts), 'prompt')}, n={n}; the most is "
+            f"{counted(MOST_OUTPUTS, 'output')}"
         )
     return Asked(prompts, n, tokens, temperature, seed, stops, k)
 

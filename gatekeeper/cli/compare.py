@@ -26,6 +26,7 @@ from gatekeeper.programs.log_argument import add_run_name, log_or_records, place
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import number
 from gatekeeper.report import formatting as fmt
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 
@@ -86,9 +87,11 @@ def _print(
     file: Path | PostgresRun, evidence: Evidence, values: list[PolicyValue], advice: Advice
 ) -> None:
     n, drawn = int(evidence.counted.sum()), int((evidence.drawn & evidence.counted).sum())
-    title = f"{file.name} at a budget of {advice.budget:.0%}: {n:,} outputs after the warm-up, "
+    title = f"{file.name} at a budget of {advice.budget:.0%}: {counted(n, 'output')} after the "
     known = evidence.complete
-    table = Table(title=Text(f"{title}{drawn:,} verdicts"), box=None, padding=(0, 1, 0, 0))
+    table = Table(
+        title=Text(f"{title}warm-up, {counted(drawn, 'verdict')}"), box=None, padding=(0, 1, 0, 0)
+    )
     table.add_column("policy", no_wrap=True)
     heads = ["verifies", "recall", "hit rate", f"more than\n{values[0].policy}"]
     for head in heads if known else [*heads, "verdicts"]:
@@ -113,7 +116,7 @@ def _said(evidence: Evidence, values: list[PolicyValue]) -> list[str]:
     lines = [f"More than {values[0].policy}: how many more errors it would have found."]
     left_out = int((~evidence.counted).sum())
     if left_out:
-        lines.append(f"{left_out:,} outputs with propensity 0 are left out.")
+        lines.append(f"{counted(left_out, 'output')} left out, with propensity 0.")
     if not evidence.complete:
         lines.append(
             "95 % intervals, for this stream, and the estimate. Verdicts: effective number of "

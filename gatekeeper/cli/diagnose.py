@@ -33,6 +33,7 @@ from gatekeeper.programs.values import number, whole
 from gatekeeper.report import formatting as fmt
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import PolicyHealth
+from gatekeeper.wording import counted, signed
 
 __all__ = ["add", "main"]
 
@@ -122,15 +123,15 @@ def _print(d: Diagnosis, name: str) -> None:
     console = ResultConsole()
     console.print(_strata(d, name))
     lines = [
-        f"ρ: H = Var_k(ρ_k) = {_number(d.dispersion, 4)}, {_number(d.dispersion_corrected, 4)} "
-        f"without sampling noise; test that all are equal: {_p(d.dispersion_p)}",
-        f"error rates: {_number(d.base_rate_spread)} from lowest to highest; test that all are "
-        f"equal: "
-        f"{_p(d.base_rate_p)}",
+        f"ρ: H = Var_k(ρ_k) = {fmt.decimals(d.dispersion, 4)}, "
+        f"{fmt.decimals(d.dispersion_corrected, 4)} without sampling noise; test that all are "
+        f"equal: {_p(d.dispersion_p)}",
+        f"error rates: {fmt.decimals(d.base_rate_spread)} from lowest to highest; test that all "
+        f"are equal: {_p(d.base_rate_p)}",
         *(f"Note: {note}." for note in d.notes),
     ]
     if d.without_signal:
-        lines.append(f"Note: {d.without_signal} outputs without a signal are left out.")
+        lines.append(f"Note: {counted(d.without_signal, 'output')} without a signal are left out.")
     if d.absent is not None:
         lines.append(f"No policy is replayed: {d.absent}.")
     if d.odds is not None:
@@ -145,11 +146,11 @@ def _print(d: Diagnosis, name: str) -> None:
             gate.add_column(column, justify="left" if column == "condition" else "right")
         for c in d.gate:
             holds = "yes" if c.holds else "no"
-            gate.add_row(c.name, _number(c.value, 4), _number(c.least, 4), holds)
+            gate.add_row(c.name, fmt.decimals(c.value, 4), fmt.decimals(c.least, 4), holds)
         console.print(gate)
         console.print(Text(OF_HGA))
     if d.partitions is not None and d.sweep is not None:
-        orders = f"{d.orders} orders" if d.orders > 1 else "1 order"
+        orders = counted(d.orders, "order")
         title = f"Thresholds within a partition, budget {100 * d.beta:.3g}%, {orders}"
         console.print(_choices([(NAMES[c.name], c) for c in d.partitions], title))
         console.print(_choices([(c.name, c) for c in d.sweep], "CST with K strata"))
@@ -186,11 +187,14 @@ def _features(worth: list[FeatureWorth], beta: float) -> Table:
 def _points(gain: Interval | None) -> str:
     if gain is None:
         return ""
-    return f"{100 * gain.value:+z.1f} [{100 * gain.low:+z.1f}, {100 * gain.high:+z.1f}]"
+    at, low, high = (signed(100 * v, 1) for v in (gain.value, gain.low, gain.high))
+    return f"{at} [{low}, {high}]"
 
 
 def _strata(d: Diagnosis, name: str) -> Table:
-    table = Table(title=Text(f"{name}\n{d.records} records, the first {d.warmup} are the warm-up"))
+    table = Table(
+        title=Text(f"{name}\n{counted(d.records, 'record')}, warm-up: the first {d.warmup}")
+    )
     for column in ("cost stratum", "n", "labelled", "error rate", "mean cost", "ρ", "p"):
         table.add_column(column, justify="right")
     for i, f in enumerate([*d.strata, d.overall], 1):
@@ -201,9 +205,9 @@ def _strata(d: Diagnosis, name: str) -> Table:
             "all" if whole else f"{i}",
             f"{f.n}",
             f"{f.labelled}",
-            _number(f.error_rate),
+            fmt.decimals(f.error_rate),
             "–" if isnan(f.mean_cost) else f"{f.mean_cost:.4g}",
-            _number(f.rho),
+            fmt.decimals(f.rho),
             _p(f.p_value, "–"),
         )
     return table
@@ -216,9 +220,9 @@ def _choices(choices: list[tuple[str, PartitionResult]], title: str) -> Table:
     for name, c in choices:
         table.add_row(
             name,
-            _number(c.hit_rate),
-            _number(c.recall),
-            _number(c.utilisation),
+            fmt.decimals(c.hit_rate),
+            fmt.decimals(c.recall),
+            fmt.decimals(c.utilisation),
             _difference(c.above_threshold),
             _difference(c.above_random),
         )
@@ -238,14 +242,12 @@ def _policies(advice: Advice) -> Table:
     return table
 
 
-def _number(value: float, digits: int = 3) -> str:
-    return "–" if isnan(value) else f"{value:.{digits}f}"
-
-
 def _difference(gain: Interval) -> str:
     if isnan(gain.value):
         return "–"
-    return "" if gain.value == gain.margin == 0.0 else f"{gain.value:+z.3f} ± {gain.margin:.3f}"
+    if gain.value == gain.margin == 0.0:
+        return ""
+    return f"{signed(gain.value, 3)} ± {gain.margin:.3f}"
 
 
 def _p(value: float, absent: str = "too few labels to test") -> str:

@@ -29,6 +29,7 @@ from gatekeeper.programs.log_argument import log_file
 from gatekeeper.protocols import Verifier
 from gatekeeper.testing import check_verifier, make_generation
 from gatekeeper.types import Verdict
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 
@@ -200,7 +201,7 @@ def _bundled() -> str:
     from gatekeeper.adapters.bundled import BundledModel
 
     answer = BundledModel().generate(["Compute 12 + 30."], ids=["doctor"])[0]
-    return f"answered with {answer.output_tokens} tokens"
+    return f"answered with {counted(answer.output_tokens or 0, 'token')}"
 
 
 def _maths() -> str:

@@ -133,7 +133,7 @@ def main(args: argparse.Namespace) -> int:
             _print(args, report, scores)
             problems = len(dataset.problems)
             if absent := problems - len({sample.task_id for sample in samples}):
-                print(f"{absent} of {problems} problems have no sample and are not counted.")
+                print(f"Without a sample, and not counted: {absent} of {problems} problems.")
             _say_quick(results, args.workers)
     return 1 if report.summary.could_not_tell else 0
 

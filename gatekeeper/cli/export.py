@@ -13,7 +13,8 @@ from typing import IO, Any
 
 from gatekeeper.errors import BadInputError, MissingDependencyError
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import check_output, counted
+from gatekeeper.programs.values import check_output
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 

@@ -26,6 +26,7 @@ from gatekeeper.programs.log_argument import add_run_name, log_or_records, place
 from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.report import formatting as fmt
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 
@@ -104,7 +105,7 @@ def _print(
     console = ResultConsole()
     n = int(evidence.counted.sum())
     table = Table(
-        title=Text(f"{file.name}: {n:,} outputs after the warm-up, {_verdicts(evidence)}")
+        title=Text(f"{file.name}: {counted(n, 'output')} after the warm-up, {_verdicts(evidence)}")
     )
     table.add_column("budget", justify="right")
     for curve in curves:
@@ -139,7 +140,7 @@ def _verdicts(evidence: Evidence) -> str:
     if evidence.complete:
         return "all with a verdict"
     count, effective = int(evidence.drawn.sum()), evidence.effective(evidence.counted)
-    return f"{count:,} verdicts (effective number: {effective:.0f} drawn at random)"
+    return f"{counted(count, 'verdict')} (effective number: {effective:.0f} drawn at random)"
 
 
 def _recall_sentence(curve: Curve, needed: Needed, n: int) -> str:
@@ -152,7 +153,7 @@ def _recall_sentence(curve: Curve, needed: Needed, n: int) -> str:
     if low != high:
         said = f"a budget of {low} to {high} % (95 % interval), estimate {_share(budget.value)}"
     verified = round(n * curve.at(budget.value).verified)
-    return f"{what} {said}; about {verified:,} of {n:,} outputs verified."
+    return f"{what} {said}; about {verified:,} of {counted(n, 'output')} verified."
 
 
 def _risk_sentence(curve: Curve, target: float, n: int) -> str:
@@ -162,7 +163,7 @@ def _risk_sentence(curve: Curve, target: float, n: int) -> str:
         return f"{what} no budget needed: all outputs together are below it, at 95 % confidence."
     if budget is not None:
         verified = round(n * curve.at(budget).verified)
-        of = f"about {verified:,} of {n:,} outputs verified"
+        of = f"about {verified:,} of {counted(n, 'output')} verified"
         return f"{what} a budget of {_share(budget)}, at 95 % confidence; {of}."
     if curve.policy.name == Random.name:
         rate = fmt.rate_interval(curve.points[0].residual_risk)
@@ -174,8 +175,9 @@ def _risk_sentence(curve: Curve, target: float, n: int) -> str:
     best = curve.points[closest]
     return (
         f"{what} this file shows it at no budget below 100 %. The closest is a budget of "
-        f"{_share(best.budget)}: at most {highest[closest]:.1%}, from {best.residual_risk.n:,} "
-        "verdicts on outputs left out; more such verdicts would lower this bound."
+        f"{_share(best.budget)}: at most {highest[closest]:.1%}, from "
+        f"{counted(best.residual_risk.n, 'verdict')} on outputs left out; more such verdicts would "
+        "lower this bound."
     )
 
 

@@ -32,6 +32,7 @@ from gatekeeper.programs.values import (
     whole,
 )
 from gatekeeper.stats.interval import Interval
+from gatekeeper.wording import counted, plural, signed
 
 __all__ = ["add", "main"]
 
@@ -168,8 +169,9 @@ def _shares(text: str) -> list[float]:
 def _print(comparison: Comparison, table: RecordTable, console: Console) -> None:
     protocol = comparison.protocol
     what = "benefits" if protocol.label == "benefit" else "errors"
-    over = "one seed" if protocol.seeds == 1 else f"mean of {protocol.seeds} seeds ± 95 % margin"
-    grid = Table(title=f"{len(table)} records, {over}")
+    seeds = protocol.seeds
+    over = "one seed" if seeds == 1 else f"mean of {counted(seeds, 'seed')} ± 95 % margin"
+    grid = Table(title=f"{counted(len(table), 'record')}, {over}")
     grid.add_column("β", justify="right")
     grid.add_column("policy", no_wrap=True)
     heads = ("hit rate", "audit rate", "utilisation", f"recall of {what}", "yield per cost")
@@ -188,19 +190,19 @@ def _print(comparison: Comparison, table: RecordTable, console: Console) -> None
         grid.add_section()
     console.print(grid)
     half = comparison.evaluate == "second-half"
-    counted = "the second half of what follows the warm-up" if half else "all after the warm-up"
+    which = "the second half of what follows the warm-up" if half else "all after the warm-up"
     if any(isnan(v) for v in comparison.values[..., [METRICS.index(m) for m in SHOWN]].flat):
         console.print("–: 0/0 in at least one seed.", highlight=False)
     console.print(
-        f"Counted: {counted}. A policy that spends little can have a high hit rate: compare "
+        f"Counted: {which}. A policy that spends little can have a high hit rate: compare "
         "utilisation and recall too.",
         highlight=False,
     )
     missing = int(np.isnan(table.h).all(axis=1).sum())
     if missing:
         console.print(
-            f"{missing} of {len(table)} records have no signal (h1, h2, h3): policies draw them at "
-            "random, with probability β.",
+            f"{missing} of {counted(len(table), 'record')} {plural(missing, 'has', 'have')} no "
+            "signal (h1, h2, h3): policies draw them at random, with probability β.",
             highlight=False,
         )
     calibrating = [c.name for c in comparison.contenders if describe_policy(c.name).calibrates]
@@ -242,6 +244,7 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
     lead = comparison.difference(best, ALWAYS[0], beta, "recall")
     text = f"β = {beta:g}: {best} finds {recall(best):.1%} of the {what}"
     text += ", the most" if len(ranked) > 1 else ""
+    gain = f"{signed(lead.value, 1, '%')} ± {lead.margin:.1%}"
     if lead.low <= 0.0:
         less = "less than random" if lead.high < 0.0 else "no significant difference from random"
         sure = [
@@ -250,10 +253,7 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
             if comparison.difference(c, ALWAYS[0], beta, "recall").low > 0.0
         ]
         pays = f"significantly more than random: {', '.join(sure)}" if sure else "no policy pays"
-        return (
-            f"{text} ({lead.value:+z.1%} ± {lead.margin:.1%} against random): {less}; {pays} at "
-            "this budget."
-        )
+        return f"{text} ({gain} against random): {less}; {pays} at this budget."
     if lead.margin != lead.margin:
         return f"{text} (random {recall(comparison.contenders[0]):.1%}; one order, no interval)."
     level = [
@@ -263,15 +263,16 @@ def _conclusion(comparison: Comparison, beta: float, what: str) -> str:
         beside = f"; no significant difference from it: {', '.join(level)}"
     else:
         beside = ", ahead of all others" if len(ranked) > 1 else ""
-    return f"{text} ({lead.value:+z.1%} ± {lead.margin:.1%} against random){beside}."
+    return f"{text} ({gain} against random){beside}."
 
 
 def _cell(estimate: Interval, *, sign: bool = False, rate: bool = True) -> str:
     """A figure with three decimals; in units of cost, with three digits."""
     if isnan(estimate.value):
         return "–"
-    shape = ("+" if sign else "") + (".3f" if rate else ".3g")
-    mean = f"{estimate.value:{shape}}"
+    mean = f"{estimate.value:{'.3f' if rate else '.3g'}}"
+    if sign:
+        mean = signed(estimate.value, 3)
     margin = f"{estimate.margin:{'.3f' if rate else '.2g'}}"
     return mean if isnan(estimate.margin) else f"{mean} ±{margin}"
 

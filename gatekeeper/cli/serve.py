@@ -33,11 +33,12 @@ from gatekeeper.programs.log_mismatch import mismatch_text
 from gatekeeper.programs.run_options import RunOptions, run_options_of
 from gatekeeper.programs.task_verifier import verifier_of, verifiers_by_kind
 from gatekeeper.programs.telemetry import sinks_of
-from gatekeeper.programs.values import counted, key_of, shown_variable
+from gatekeeper.programs.values import key_of, shown_variable
 from gatekeeper.protocols import Sink
 from gatekeeper.telemetry.error_rate import LoggedErrorRate
 from gatekeeper.types import SharedStatus
 from gatekeeper.verifiers import ByKind
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 
@@ -172,10 +173,12 @@ async def _serve(
     ]
 
     def ready(url: str) -> None:
+        has = f", {counted(len(tasks), 'task')}"
+        if args.workers > 1:
+            has += f", {counted(args.workers, 'process')}"
         lines = [
             f"{plan.said(url)}; policy {plan.options.policy}"
-            + (f", {counted(len(tasks), 'task')}" if not plan.name else "")
-            + (f", {args.workers} processes" if not plan.name and args.workers > 1 else "")
+            + ("" if plan.name else has)
             + (f"; {counted(known, 'output')} in {plan.options.log}" if known else "")
             for plan, gate in zip(plans, gates, strict=True)
             for known in [gate.status().seen]

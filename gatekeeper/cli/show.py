@@ -10,7 +10,8 @@ from typing import Any
 from gatekeeper.errors import BadInputError
 from gatekeeper.printable import printable
 from gatekeeper.programs.log_argument import add_run_name, log_file, place_given
-from gatekeeper.programs.values import counted, whole
+from gatekeeper.programs.values import whole
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 

@@ -29,6 +29,7 @@ from gatekeeper.programs.values import (
 )
 from gatekeeper.signals import signals_of
 from gatekeeper.types import Generation, SignalState
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 
@@ -160,12 +161,12 @@ def _report(lines: Sequence[Line], skipped: int, args: argparse.Namespace) -> No
     counts = Counter(line["signal"] for line in lines)
     states = {state.value: counts[state.value] for state in SignalState}
     if args.json:
-        counted = {"outputs": len(lines), **states, "skipped": skipped}
-        print(json.dumps(counted), file=summary_stream(args.out))
+        numbers = {"outputs": len(lines), **states, "skipped": skipped}
+        print(json.dumps(numbers), file=summary_stream(args.out))
     else:
         found = ", ".join(f"{n} {name}" for name, n in states.items() if n)
-        lost = f"; {skipped} bad lines skipped" if skipped else ""
-        text = f"{len(lines)} outputs: signals {found}{lost}. Records: {args.out}"
+        lost = f"; {counted(skipped, 'bad line')} skipped" if skipped else ""
+        text = f"{counted(len(lines), 'output')}: signals {found}{lost}. Records: {args.out}"
         print(text, file=summary_stream(args.out))
 
 

@@ -31,6 +31,7 @@ from gatekeeper.programs.values import (
     whole,
 )
 from gatekeeper.types import GateResult, Outcome
+from gatekeeper.wording import counted
 
 __all__ = ["add", "main"]
 
@@ -188,7 +189,8 @@ def _notes(
     notes = []
     if absent := source.total - len(predictions):
         notes.append(
-            f"{absent} of {source.total} instances have no prediction and are not counted."
+            "Without a prediction, and not counted: "
+            f"{absent} of {counted(source.total, 'instance')}."
         )
     if all(result.decision.verify for result in results):
         notes.append(f"SWE-bench's own report is {source.write_report(predictions)}.")
@@ -239,6 +241,6 @@ def _lines(
         resolved = found.get("resolved", 0)
         lines.append(
             "SWE-bench counts instances without a verdict as not resolved: "
-            f"{resolved} of {len(predictions)} are, {resolved / len(predictions):.4f}"
+            f"resolved {resolved} of {len(predictions)}, {resolved / len(predictions):.4f}"
         )
     return lines

@@ -17,12 +17,12 @@ from gatekeeper.programs.progress import progress
 from gatekeeper.programs.skipped_lines import skipped_lines
 from gatekeeper.programs.values import (
     check_output,
-    counted,
     input_file,
     open_output,
     summary_stream,
 )
 from gatekeeper.types import Outcome, Verdict
+from gatekeeper.wording import counted
 
 __all__ = ["Id", "add_common", "identity", "judge_file"]
 
@@ -121,7 +121,7 @@ def judge_file(
         text = json.dumps({"items": total, **summary, "skipped": len(bad), "seconds": seconds})
     else:
         found = ", ".join(f"{n} {name}" for name, n in summary.items() if n)
-        left_out = f"; {len(bad)} bad lines skipped" if bad else ""
+        left_out = f"; {counted(len(bad), 'bad line')} skipped" if bad else ""
         text = f"{counted(total, 'item')} in {seconds:.1f} s: {found}{left_out}."
         if str(args.out) != "-":
             text += f" Verdicts: {args.out}"

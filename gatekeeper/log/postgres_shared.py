@@ -41,6 +41,7 @@ from gatekeeper.log.postgres_link import Link
 from gatekeeper.log.postgres_merge import Merged
 from gatekeeper.log.protocol import OthersEvent
 from gatekeeper.types import SharedProcess, SharedStatus
+from gatekeeper.wording import counted
 
 __all__ = ["DELAY", "SharedLog"]
 
@@ -133,8 +134,9 @@ class SharedLog:
                 raise self._fenced
             if len(self._rows) + len(rows) > MOST:
                 raise LogError(
-                    f"log {self.place} could not be reached for so long that {len(self._rows):,} "
-                    "events wait for it: fix the cause and make a new gate"
+                    f"log {self.place} could not be reached for so long that "
+                    f"{counted(len(self._rows), 'event')} wait for it: fix the cause and make a "
+                    "new gate"
                 )
             self._rows += rows
             for event in events:

@@ -19,6 +19,7 @@ from gatekeeper.log.place import PostgresRun
 from gatekeeper.log.rows import COLUMNS, encodable, row_of
 from gatekeeper.notebook import as_html
 from gatekeeper.types import GateResult, Generation, PolicyHealth
+from gatekeeper.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,11 +98,11 @@ class Run:
             yield row_of(output, self.generations[id_])
 
     def __repr__(self) -> str:
-        return f"<Run of {len(self.outputs):,} outputs>"
+        return f"<Run of {counted(len(self.outputs), 'output')}>"
 
     def _repr_html_(self) -> str:
         shown = [[row[name] for name in SHOWN] for row in islice(self.rows(), FIRST)]
-        title = f"{len(self.outputs):,} outputs, of which the first {len(shown)}"
+        title = f"{counted(len(self.outputs), 'output')}, of which the first {len(shown)}"
         return as_html(title, shown, heads=SHOWN)
 
     def to_pandas(self) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from gatekeeper.report.html import (
 )
 from gatekeeper.report.labels import REASONS
 from gatekeeper.types import Generation
+from gatekeeper.wording import counted
 
 __all__ = ["ASSETS", "asset", "output_page", "page", "status_line"]
 
@@ -68,7 +69,7 @@ def status_line(outputs: int, events: int, behind: int, error: str) -> Markup:
         share = events / (events + behind)
         text = f"Reading the log: {share:.0%}; the numbers are those of the part read so far."
     else:
-        text = f"{outputs:,} outputs, {events:,} events."
+        text = f"{counted(outputs, 'output')}, {counted(events, 'event')}."
     return element(
         "p",
         element("span", text),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gatekeeper.report.html import Markup, element, table
 from gatekeeper.types import SharedStatus
+from gatekeeper.wording import counted, plural
 
 __all__ = ["processes"]
 
@@ -26,8 +27,9 @@ def processes(shared: SharedStatus, unit: str) -> Iterable[Markup]:
     if not shared.reachable:
         yield element(
             "p",
-            f"The database cannot be reached: {shared.waiting:,} events of this process wait for "
-            "it. The gate continues with its lease, and the rows below are older.",
+            f"The database cannot be reached: {counted(shared.waiting, 'event')} of this process "
+            f"{plural(shared.waiting, 'waits', 'wait')} for it. The gate continues with its "
+            "lease, and the rows below are older.",
             class_="caution",
         )
     accounts = [name for name in ACCOUNTS if name in shared.free]

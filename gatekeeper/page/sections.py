@@ -20,6 +20,7 @@ from gatekeeper.report.sections.error_rate import rates_table
 from gatekeeper.report.sections.health import changes_table
 from gatekeeper.report.sections.in_short import run_headline
 from gatekeeper.types import Outcome, Reason, SharedStatus, Verdict
+from gatekeeper.wording import number_of, plural
 
 __all__ = ["TITLES", "clock", "people", "reason_of", "sections_of", "verdict_of"]
 
@@ -214,9 +215,9 @@ def people(
         return section(TITLES["people"], element("p", "No output waits for a person's verdict."))
     which = f"The {len(shown)} oldest of {total:,}" if total > len(shown) else f"{total:,}"
     text = (
-        f"{which} selected outputs have no verdict, and no verifier will give one: it could not "
-        "tell, or the gate has none. A verdict is charged to the budget, and the policy learns "
-        "from it."
+        f"{which} selected {number_of(total, 'output')} {plural(total, 'has', 'have')} no verdict, "
+        "and no verifier will give one: it could not tell, or the gate has none. A verdict is "
+        "charged to the budget, and the policy learns from it."
     )
     return section(
         TITLES["people"],

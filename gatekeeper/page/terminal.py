@@ -19,6 +19,7 @@ from gatekeeper.page.sections import clock, reason_of, verdict_of
 from gatekeeper.page.state import Figures, ShownOutput, WatchState, one_line
 from gatekeeper.printable import printable
 from gatekeeper.report.labels import POLICY_HEALTH, REASONS
+from gatekeeper.wording import counted
 
 __all__ = ["follow_on_terminal", "screen"]
 
@@ -76,9 +77,10 @@ def screen(follower: Follower, now: float, *, rows: int) -> RenderableType:
     """
     state = follower.state
     figures = state.figures()
-    title = f"{follower.name}: {state.ledger.seen:,} outputs, {state.seq:,} events"
+    read = f"{counted(state.ledger.seen, 'output')}, {counted(state.seq, 'event')}"
+    title = f"{follower.name}: {read}"
     if follower.behind:
-        title += f"; {follower.behind:,} events still to be read"
+        title += f"; {counted(follower.behind, 'event')} still to be read"
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="ellipsis")
@@ -98,7 +100,7 @@ def _figures(state: WatchState, figures: Figures, now: float) -> Iterator[tuple[
         "budget",
         (f"{ledger.spent:g} spent and {ledger.held:g} reserved of {ledger.cap:g} {unit}{pace}"),
     )
-    found = f"{summary.errors_found:,} in {summary.verified:,} checks"
+    found = f"{summary.errors_found:,} in {counted(summary.verified, 'check')}"
     if summary.random_found is not None:
         about = "" if summary.all_checked else ", estimated"
         found += f"; the same number at random: {summary.random_found:.1f}{about}"

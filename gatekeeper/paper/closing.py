@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gatekeeper.paper.table import Cell, PaperTable
 from gatekeeper.policies import CSTMemory, MPAdapt, MPStrat, Oracle, SplitConformal
+from gatekeeper.wording import counted, signed
 
 __all__ = ["CLOSE", "closing", "must_agree"]
 
@@ -101,7 +102,7 @@ def _by_policy(rates: Sequence[Figure]) -> Iterator[str]:
         for setting, mine in groupby(group, key=lambda f: f.setting):
             differences = [f.cell.difference for f in mine]
             if sum(map(abs, differences)) / len(differences) > CLOSE:
-                off.append(f"{setting} {sum(differences) / len(differences):+.3f}")
+                off.append(f"{setting} {signed(sum(differences) / len(differences), 3)}")
         if off:
             why = f": {WHY[policy]}" if policy in WHY else ""
             yield f"{policy} is off by more than {CLOSE} on average ({', '.join(off)}){why}."
@@ -114,8 +115,8 @@ def _gains(figures: Sequence[Figure]) -> Iterator[str]:
     same = sum((cell.ours > 0) == (cell.paper > 0) for cell in gains if cell.paper is not None)
     overlap = sum(_overlap(cell) for cell in gains)
     yield (
-        f"CST's gain over Threshold has the paper's sign in {same} of {len(gains)} rows of the "
-        f"main table, and the two 95 % intervals overlap in {overlap}."
+        f"CST's gain over Threshold has the paper's sign in {same} of {counted(len(gains), 'row')} "
+        f"of the main table, and the two 95 % intervals overlap in {overlap}."
     )
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gatekeeper.stats.interval import Interval
+from gatekeeper.wording import minus, signed
 
 __all__ = ["Cell", "PaperTable"]
 
@@ -54,9 +55,11 @@ class Cell:
         if self.kind == "open":
             return f"open {value:.0%}"
         if self.kind == "gain":
-            mean = f"{value:+.1f}"
+            mean = signed(value, 1)
             return (
-                mean if interval is None else f"{mean} [{interval.low:+.1f}, {interval.high:+.1f}]"
+                mean
+                if interval is None
+                else f"{mean} [{signed(interval.low, 1)}, {signed(interval.high, 1)}]"
             )
         if self.kind == "value":
             return f"{value:.4f}"
@@ -146,5 +149,5 @@ def _short(value: float, *, sign: bool = False) -> str:
     """Three places without the leading zero, as the paper writes rates: .612, 1.000, +.002."""
     if isnan(value):
         return "–"
-    text = f"{value:+.3f}" if sign else f"{value:.3f}"
+    text = signed(value, 3) if sign else minus(f"{value:.3f}")
     return text.replace("0.", ".", 1) if abs(value) < 0.9995 else text

@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from gatekeeper.arguments import check_beta
 from gatekeeper.errors import BadInputError
 from gatekeeper.stats.density import density
+from gatekeeper.wording import counted
 
 __all__ = [
     "BoundInputs",
@@ -239,8 +240,8 @@ def estimate_inputs(z: ArrayLike, labels: ArrayLike, strata: ArrayLike, beta: fl
         errors, others = own[wrong], own[~wrong]
         if min(errors.size, others.size) < 2:
             raise BadInputError(
-                f"stratum={name!r} has {errors.size} errors and {others.size} others: at least 2 "
-                "of each are needed; merge strata"
+                f"stratum={name!r} has {counted(errors.size, 'error')} and "
+                f"{counted(others.size, 'other')}: at least 2 of each are needed; merge strata"
             )
         gaps.append(errors.mean() - others.mean())
         weights.append(own.size / x.size)

@@ -13,7 +13,7 @@ from gatekeeper.budget import Budget
 from gatekeeper.io.tasks import Task
 from gatekeeper.log.run import Run
 from gatekeeper.programs.run_options import RunOptions
-from gatekeeper.programs.values import counted
+from gatekeeper.wording import counted, plural
 
 __all__ = ["RunPlan", "print_plan"]
 
@@ -71,14 +71,17 @@ class RunPlan:
             text = f"{counted(tasks, 'task')}, all of them verified ({why})"
         elif self.options.goal == "score":
             most = "as many as the seconds allow" if later is None else f"{later}"
-            text = f"{counted(tasks, 'task')}: {most} of them are drawn at random ({given})"
+            are = plural(later or 0, "is", "are")
+            text = f"{counted(tasks, 'task')}: {most} of them {are} drawn at random ({given})"
         else:
-            first = f"{counted(tasks, 'task')}: the first {warmup} are verified to warm up, then"
+            are = plural(warmup, "is", "are")
+            first = f"{counted(tasks, 'task')}: the first {warmup} {are} verified to warm up, then"
             if later is None:
                 text = f"{first} as many of the other {rest} as the seconds allow ({given})"
             else:
                 text = f"{first} at most {later} of the other {rest} ({given}): {self.most} in all"
-        return f"{text}; {self.known} are in {self.options.log}" if self.known else text
+        known = f"{self.known} {plural(self.known, 'is', 'are')} in {self.options.log}"
+        return f"{text}; {known}" if self.known else text
 
 
 def print_plan(

@@ -83,7 +83,7 @@ class RunReport:
                 console.print(sentence)
         if options.unit == "seconds" and summary.budget_exhausted:
             console.print(
-                f"{summary.budget_exhausted} more were selected but did not fit: a verification "
+                f"Selected, but without room: {summary.budget_exhausted:,}. A verification "
                 "reserves its maximum cost before it starts."
             )
         for name, group in status.groups.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gatekeeper.errors import BadInputError
+from gatekeeper.wording import counted
 
 __all__ = ["SkippedLines", "skipped_lines"]
 
@@ -34,7 +35,7 @@ class SkippedLines:
         for error in self._first:
             yield f"skipped {error}"
         if self._count > MOST_PRINTED:
-            yield f"skipped {self._count - MOST_PRINTED} more bad lines"
+            yield f"skipped {counted(self._count - MOST_PRINTED, 'more bad line')}"
 
 
 @contextmanager

@@ -48,6 +48,7 @@ from gatekeeper.protocols import Sink, Verifier
 from gatekeeper.ray import RayGenerator
 from gatekeeper.types import GateResult, PolicyHealth, Record
 from gatekeeper.verifiers import ByKind
+from gatekeeper.wording import counted
 
 __all__ = ["run"]
 
@@ -208,7 +209,7 @@ def _dry_run(tasks: Sequence[Task], budget: Budget, verifier: ByKind, options: R
 
 def _stopped(seen: int, tasks: int, options: RunOptions) -> str:
     later = "the same command continues" if options.log else "without --log nothing is kept"
-    return f"{seen} of {tasks} outputs; {later}"
+    return f"{seen} of {counted(tasks, 'output')}; {later}"
 
 
 def _generate_and_verify(

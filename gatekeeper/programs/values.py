@@ -24,7 +24,6 @@ __all__ = [
     "STDIN",
     "base_url",
     "check_output",
-    "counted",
     "input_file",
     "key_of",
     "named_file",
@@ -194,8 +193,3 @@ def open_output(option: str, path: Path) -> Iterator[TextIO]:
 def summary_stream(out: Path | None) -> TextIO:
     """Where the closing line goes: standard error, where standard output has the data."""
     return sys.stderr if str(out) == "-" else sys.stdout
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things: 1 task, 2 tasks."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

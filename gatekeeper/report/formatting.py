@@ -8,6 +8,7 @@ import numpy as np
 
 from gatekeeper.stats.interval import Interval
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import minus, signed
 
 __all__ = [
     "budget",
@@ -60,8 +61,8 @@ def rate_interval(value: Interval | None) -> str:
 def count_interval(value: Interval) -> str:
     """A difference of counts as text: the interval, then the estimate."""
     if value.high - value.low < TINY:
-        return f"{value.value:+z.0f}".replace("-", "−")
-    return f"{value.low:+z.0f} to {value.high:+z.0f} ({value.value:+z.0f})".replace("-", "−")
+        return signed(value.value)
+    return f"{signed(value.low)} to {signed(value.high)} ({signed(value.value)})"
 
 
 def points_interval(value: Interval) -> str:
@@ -71,14 +72,14 @@ def points_interval(value: Interval) -> str:
 
 def decimals(value: float, digits: int = 3) -> str:
     """A number with a fixed number of decimals."""
-    return "–" if isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+    return "–" if isnan(value) else minus(f"{value:.{digits}f}")
 
 
 def difference(gain: Interval) -> str:
     """Percentage points with their interval; empty for a comparison with itself."""
     if isnan(gain.value) or gain.value == gain.margin == 0.0:
         return "–" if isnan(gain.value) else ""
-    return f"{100 * gain.value:+z.1f} ± {100 * gain.margin:.1f}".replace("-", "−")
+    return f"{signed(100 * gain.value, 1)} ± {100 * gain.margin:.1f}"
 
 
 def p_value(value: float) -> str:

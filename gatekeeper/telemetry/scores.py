@@ -16,6 +16,7 @@ from weakref import WeakSet
 from gatekeeper.errors import BadInputError
 from gatekeeper.printable import printable
 from gatekeeper.types import Observation
+from gatekeeper.wording import counted
 
 __all__ = ["ClientSink", "Place", "Score", "ScoreSink", "UnsentError"]
 
@@ -101,7 +102,7 @@ class UnsentError(Exception):
     """
 
     def __init__(self, scores: Sequence[Score]) -> None:
-        super().__init__(f"{len(scores)} scores were not sent")
+        super().__init__(f"{counted(len(scores), 'score')} were not sent")
         self.scores = scores
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gatekeeper.errors import BadInputError
 from gatekeeper.types.values import FloatArray, as_floats
+from gatekeeper.wording import counted
 
 __all__ = ["log_probabilities_of_scores"]
 
@@ -42,16 +43,16 @@ def log_probabilities_of_scores(
             "per output"
         )
     if not 0 <= row < len(ids):
-        raise BadInputError(f"row={row}: sequences has {len(ids)} rows, from 0")
+        raise BadInputError(f"row={row}: sequences has {counted(len(ids), 'row')}, from 0")
     if len(scores) > ids.shape[1]:
         raise BadInputError(
-            f"scores of {len(scores)} steps and sequences of {ids.shape[1]} tokens: give those of "
-            "one call"
+            f"scores of {counted(len(scores), 'step')} and sequences of "
+            f"{counted(ids.shape[1], 'token')}: give those of one call"
         )
     if end is None and len(ids) > 1:
         raise BadInputError(
-            f"sequences has {len(ids)} rows: give end=tokenizer.eos_token_id, so that the padding "
-            "after an output's end does not count, or end=() where nothing ends it"
+            f"sequences has {counted(len(ids), 'row')}: give end=tokenizer.eos_token_id, so that "
+            "the padding after an output's end does not count, or end=() where nothing ends it"
         )
     tokens: list[int] = ids[row, ids.shape[1] - len(scores) :].tolist()
     tokens = tokens[: _length(tokens, end)]
@@ -108,7 +109,8 @@ def _row_of(step: Any, row: int, rows: int) -> FloatArray:
     if len(shape) == 2:
         if shape[0] != rows:
             raise BadInputError(
-                f"scores has {shape[0]} rows and sequences {rows}: give those of one call; {BEAMS}"
+                f"scores has {counted(shape[0], 'row')} and sequences {rows}: give those of one "
+                f"call; {BEAMS}"
             )
         step = step[row]
     elif len(shape) != 1 or rows != 1:
@@ -131,7 +133,9 @@ def _on_host(value: Any) -> Any:
 def _position(scores: FloatArray, token: int) -> tuple[float, float, float, int]:
     """ln P of the token and of the two most probable ones; -inf for a token that is masked."""
     if not 0 <= token < scores.size:
-        raise BadInputError(f"token {token} in sequences: scores has {scores.size} tokens, from 0")
+        raise BadInputError(
+            f"token {token} in sequences: scores has {counted(scores.size, 'token')}, from 0"
+        )
     best = int(scores.argmax())
     first = float(scores[best])
     if not np.isfinite(first):  # NaN, or all tokens are masked

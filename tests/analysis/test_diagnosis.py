@@ -198,7 +198,7 @@ def test_external_verdicts_are_no_sample() -> None:
     reported = ~drawn & (table.error == 1) & (np.arange(6000) % 3 == 0)
     error = np.where(reported, 1.0, log.error)
     seen = diagnose(replace(log, error=error, verified=drawn.astype(float)))
-    note = f"{reported.sum()} external verdicts do not count: they are no random sample"
+    note = f"left out: {reported.sum()} external verdicts, which is no random sample"
     assert seen.notes[0] == note
     assert repr(replace(seen, notes=seen.notes[1:])) == repr(diagnose(log))
 

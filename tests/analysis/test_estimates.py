@@ -317,7 +317,7 @@ def test_a_verdict_that_never_came_is_missing_at_random() -> None:
     value, low, high = numbers(found.weighted)
     assert value == pytest.approx(0.5)
     assert 0.4 <= low < 0.5 < high <= 0.6  # the two could be both right or both wrong
-    assert any("2 selected outputs have no verdict" in note for note in found.notes)
+    assert any("Without a verdict: 2 selected outputs" in note for note in found.notes)
 
 
 # -- a real gate, its log, its report ------------------------------------------------------------
@@ -371,7 +371,7 @@ def test_a_gate_that_explores(explored: tuple[Path, list[GateResult], float]) ->
     for found in (of_results.weighted, of_results.assisted, of_log.assisted):
         _, low, high = numbers(found)
         assert low < truth < high
-    assert any("2 selected outputs have no verdict" in note for note in of_results.notes)
+    assert any("Without a verdict: 2 selected outputs" in note for note in of_results.notes)
 
 
 def test_records_keep_what_estimates_need(

@@ -242,7 +242,7 @@ def test_a_log_without_a_decision_takes_other_settings(
     tasks, log = lines(tmp_path / "tasks.jsonl", MATH), tmp_path / "run.db"
     unreachable = ["--generator", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
     assert main(["run", str(tasks), "--log", str(log), *unreachable]) == 2
-    assert "stopped after 0 of 1 outputs; the same command continues" in capsys.readouterr().err
+    assert "stopped after 0 of 1 output; the same command continues" in capsys.readouterr().err
     how = ["--policy", "random", "--seed", "3", "--on-drift", "report"]
     assert main(["run", str(tasks), "--log", str(log), *how]) == 0
     assert main(["run", str(tasks), "--log", str(log), *how]) == 0

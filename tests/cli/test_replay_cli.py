@@ -390,10 +390,10 @@ def test_records_that_cannot_be_replayed(shell: Shell, tmp_path: Path) -> None:
     assert f"2 of {N} records have no 'error' label, the first is id='r3'" in refused(unknown)
     for nan in (None, float("nan")):  # an output that nobody checked has neither label nor cost
         rows = [*ROWS[:-1], {**ROWS[-1], "error": nan, "cost": nan}]
-        assert f"1 of {N} records have no 'error' label" in refused(rows)
+        assert f"1 of {N} records has no 'error' label" in refused(rows)
     assert "no record has a 'benefit' label" in refused(ROWS, "--label", "benefit")
-    for n in (1, 49, 50):
-        assert f"{n} records leave none to evaluate after a warm-up of 50" in refused(ROWS[:n])
+    for n, told in ((1, "1 record leaves"), (49, "49 records leave"), (50, "50 records leave")):
+        assert f"{told} none to evaluate after a warm-up of 50" in refused(ROWS[:n])
     assert "holds no record" in refused([])
     assert "holds no good record" in refused(["{\n"], "--skip-bad")
     shell(written(tmp_path / "enough.jsonl", ROWS[:51]), "--seeds", "2")

@@ -116,7 +116,7 @@ def test_it_follows_a_gate_and_comes_back(tmp_path: Path, page: Any) -> None:
     with closing_port() as port, serving(log, port=port) as running:
         hand_in(running, "first", "right")
         page.goto(f"{running.url}/gatekeeper/")
-        page.get_by_text("1 outputs, ").wait_for()
+        page.get_by_text("1 output, ").wait_for()
         page.locator("summary", has_text="first").click()
         page.locator("article pre", has_text="right").wait_for()
         for i in range(60):

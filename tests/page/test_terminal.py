@@ -84,7 +84,7 @@ def test_a_running_gate_on_a_terminal(tmp_path: Path) -> None:
             env=os.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "40"},
         )
         os.close(theirs)
-        seen = read_until(ours, "1 outputs")
+        seen = read_until(ours, "1 output")
         gate.maybe_verify(Generation("second", "more"))
         seen += read_until(ours, "2 outputs")
         process.send_signal(signal.SIGINT)

@@ -186,7 +186,7 @@ def test_the_closing_words_follow_the_figures() -> None:
     said = "\n".join(closing([table]))
     assert "1 of 2 rates that the paper prints are met within 0.03" in said
     assert "on MBPP from β = 20 % on: 1 of 1 within 0.03" in said
-    assert "mp-adapt is off by more than 0.03 on average (mbpp-qwen3 -0.100)" in said
+    assert "mp-adapt is off by more than 0.03 on average (mbpp-qwen3 −0.100)" in said
     assert "cst is off" not in said
 
 

@@ -122,7 +122,7 @@ def test_of_many_bad_lines_the_first_are_named(tmp_path: Path) -> None:
     said = done.stderr.splitlines()
     assert done.returncode == 0
     assert said[0].startswith(f"gatekeeper: skipped {path}, line 201: not JSON")
-    assert said[1000:] == ["gatekeeper: skipped 4000 more bad lines"]
+    assert said[1000:] == ["gatekeeper: skipped 4,000 more bad lines"]
 
 
 # -- limits of the process, other files ------------------------------------------------------------

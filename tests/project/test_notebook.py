@@ -112,4 +112,4 @@ def test_results_show_themselves_as_escaped_tables(tmp_path: Path) -> None:
         assert "<script" not in html
         assert html.count("<tr>") == html.count("</tr>") > 0
     assert "failed" in result._repr_html_()
-    assert "1 outputs, of which the first 1" in run._repr_html_()
+    assert "1 output, of which the first 1" in run._repr_html_()

@@ -27,6 +27,7 @@ from gatekeeper.arguments import check_beta, check_count
 from gatekeeper.errors import BadInputError
 from gatekeeper.io.records import RecordTable
 from gatekeeper.policies import T0
+from gatekeeper.wording import counted, plural
 
 __all__ = ["diagnose", "orders_for"]
 
@@ -89,11 +90,14 @@ def diagnose(
     notes: list[str] = []
     known = ~np.isnan(table.error) & ~np.isnan(table.cost)
     if COMPLETE * len(table) <= known.sum() < len(table):
-        notes.append(f"{(~known).sum()} records without a label or a cost are left out")
+        without = int((~known).sum())
+        are = plural(without, "is", "are")
+        notes.append(f"{counted(without, 'record')} without a label or a cost {are} left out")
         table = table.take(known)
     external = ~np.isnan(table.error) & ~table.drawn
     if external.any() and np.isnan(table.error).any():
-        notes.append(f"{external.sum()} external verdicts do not count: they are no random sample")
+        outside = counted(external.sum(), "external verdict")
+        notes.append(f"left out: {outside}, which is no random sample")
         table = replace(table, error=np.where(external, nan, table.error))
     s = fixed_score(table.h, table.cost_estimate, table.error, warmup=warmup)
     k = np.where(np.isnan(s), -1, strata_of(table.cost_estimate, strata, warmup=warmup))

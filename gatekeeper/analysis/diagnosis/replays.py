@@ -19,6 +19,7 @@ from gatekeeper.policies import HGA, Oracle
 from gatekeeper.policies.hga import EPSILON_H, EPSILON_P
 from gatekeeper.stats.interval import NORMAL, Interval
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import counted, plural
 
 __all__ = ["SWEEP", "gate_conditions", "replay_partitions", "why_no_replay"]
 
@@ -32,7 +33,8 @@ def why_no_replay(table: RecordTable, warmup: int) -> str | None:
     for name, values in (("label", table.error), ("cost", table.cost)):
         unknown = int(np.isnan(values).sum())
         if unknown:
-            return f"{unknown} of {len(table)} records have no {name}: replays need every one"
+            known = f"{unknown} of {counted(len(table), 'record')}"
+            return f"{known} {plural(unknown, 'has', 'have')} no {name}: replays need every one"
     return None
 
 

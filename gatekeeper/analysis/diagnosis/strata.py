@@ -15,6 +15,7 @@ from gatekeeper.analysis.vectorised import Flags
 from gatekeeper.io.records import RecordTable
 from gatekeeper.stats.heterogeneity import correlation, dispersion
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import counted
 
 __all__ = ["base_rates", "dispersion_of", "label_weights", "stratum_figures"]
 
@@ -31,7 +32,7 @@ def label_weights(table: RecordTable, warmup: int) -> tuple[FloatArray, bool, li
     never = int((share[warmup:] == 0.0).sum())
     if not never:
         return w, False, ["each label counts 1 / propensity"]
-    without = f"{never} outputs had no chance of being verified (propensity 0)"
+    without = f"{counted(never, 'output')} had no chance of being verified (propensity 0)"
     random = share < 1.0
     if w[warmup:][random[warmup:]].any():
         return np.where(random, w, 0.0), False, [f"{without}: only labels drawn at random count"]

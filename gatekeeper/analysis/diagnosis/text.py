@@ -7,6 +7,7 @@ from math import ceil
 
 from gatekeeper.analysis.diagnosis.data import Odds, PartitionResult
 from gatekeeper.stats.interval import Interval
+from gatekeeper.wording import counted, minus, plural, signed
 
 __all__ = [
     "BUDGET_TOO_SMALL",
@@ -52,16 +53,16 @@ def too_few_labels(labelled: int, more: float) -> str:
     """Fewer than two labels are of one kind; about `more` further ones are needed, if above 0."""
     also = f" About {_about(more)} more are needed." if more > 0 else ""
     return (
-        f"Cannot tell: of the {labelled} labels after the warm-up fewer than two are of one kind."
-        f"{also}"
+        f"Cannot tell: of the {counted(labelled, 'label')} after the warm-up fewer than two are of "
+        f"one kind.{also}"
     )
 
 
 def unequal_correlations(rho: Sequence[float], p: float) -> str:
     """The range of the strata's correlations ρ_k, with the p-value of their equality."""
     return (
-        f"the score's correlation with errors lies between {min(rho):.2f} and {max(rho):.2f} "
-        f"({_p(p)})"
+        "the score's correlation with errors lies between "
+        f"{minus(f'{min(rho):.2f}')} and {minus(f'{max(rho):.2f}')} ({_p(p)})"
     )
 
 
@@ -77,11 +78,11 @@ def better(threshold: PartitionResult, cst: PartitionResult) -> str:
 
 def odds(found: Odds) -> str:
     """The odds of the next run, as a clause."""
-    gain = found.gain
+    low, high, at = (100 * v for v in (found.gain.low, found.gain.high, found.gain.value))
     return (
-        f"in the next run cst finds {100 * gain.low:+z.0f} to {100 * gain.high:+z.0f} points of "
-        f"recall more than threshold (95 % interval; estimate {100 * gain.value:+z.1f}), over a "
-        f"point more with probability {found.cst:.0%}, over a point less with {found.threshold:.0%}"
+        f"in the next run cst finds {signed(low)} to {signed(high)} points of recall more than "
+        f"threshold (95 % interval; estimate {signed(at, 1)}), over a point more with probability "
+        f"{found.cst:.0%}, over a point less with {found.threshold:.0%}"
     )
 
 
@@ -106,8 +107,8 @@ def undecided(gain: Interval, more: float) -> str:
 def no_evidence_yet(labels: float, more: float) -> str:
     """Strata may still differ; about `more` further labels would show it."""
     return (
-        f"No evidence that strata differ, but {labels:,.0f} labels are too few to decide: about "
-        f"{_about(more)} more are needed."
+        f"No evidence that strata differ, but {counted(labels, 'label')} "
+        f"{plural(labels, 'is', 'are')} too few to decide: about {_about(more)} more are needed."
     )
 
 
@@ -120,7 +121,7 @@ def _by(threshold: PartitionResult, cst: PartitionResult) -> str:
 
 
 def _gain(gain: Interval) -> str:
-    return f"{gain.value:+z.3f} ± {gain.margin:.3f} in hit rate"
+    return f"{signed(gain.value, 3)} ± {gain.margin:.3f} in hit rate"
 
 
 def _about(n: float) -> str:

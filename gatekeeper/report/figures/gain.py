@@ -21,6 +21,7 @@ from gatekeeper.report.figures.style import (
     styled,
     tip,
 )
+from gatekeeper.wording import signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,7 +82,8 @@ def gain_figure(panels: Sequence[GainPanel]) -> Figure:
                         axes,
                         x,
                         y,
-                        f"{gain.policy} at {x:g} %: {y:+z.1f} pp, {low:+z.1f} to {high:+z.1f}",
+                        f"{gain.policy} at {x:g} %: {signed(y, 1)} pp, {signed(low, 1)} to "
+                        f"{signed(high, 1)}",
                     )
             axes.set_title(panel.setting)
             axes.set_xlabel("budget β, %")

@@ -8,6 +8,7 @@ from gatekeeper.log.run_table import RunTable
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, element, section, table
+from gatekeeper.wording import counted
 
 __all__ = ["about"]
 
@@ -37,9 +38,11 @@ def about(data: ReportData) -> Section:
     note = "Costs: minimum – median – maximum, in the unit of the file."
     if missing.any(axis=0).any():
         absent = ", ".join(
-            f"h{j + 1} on {n:,}" for j, n in enumerate(missing.sum(axis=0).tolist()) if n
+            f"h{j + 1} on {counted(n, 'output')}"
+            for j, n in enumerate(missing.sum(axis=0).tolist())
+            if n
         )
-        note += f" Missing signals: {absent} outputs."
+        note += f" Missing signals: {absent}."
     return section(
         "About the data",
         definitions(pairs),

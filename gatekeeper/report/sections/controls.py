@@ -6,6 +6,7 @@ from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Section, section, table
 from gatekeeper.report.labels import PARTITIONS
+from gatekeeper.wording import counted
 
 __all__ = ["controls"]
 
@@ -34,8 +35,9 @@ def controls(data: ReportData) -> Section | None:
             rows,
             caption="If thresholds by cost help because costs differ, thresholds by arbitrary "
             f"groups should not. Replays at a budget of {fmt.budget(found.beta)} on all records "
-            f"after the warm-up, in {found.orders} random orders, with labels and signals as they "
-            "are. The values above differ, because they include noise and cover the second half "
-            "only. These intervals also account for which outputs happened to be wrong.",
+            f"after the warm-up, in {counted(found.orders, 'random order')}, with labels and "
+            "signals as they are. The values above differ, because they include noise and cover "
+            "the second half only. These intervals also account for which outputs happened to be "
+            "wrong.",
         ),
     )

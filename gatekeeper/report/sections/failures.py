@@ -7,6 +7,7 @@ from typing import Any
 
 from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, definitions, element, folded, section
+from gatekeeper.wording import counted
 
 __all__ = ["failures"]
 
@@ -21,9 +22,9 @@ def failures(data: ReportData) -> Section | None:
     name = shlex.quote(data.name)
     if not shown:
         return section("Wrong outputs", element("p", "No output was found wrong."))
-    which = f"All {wrong}"
+    which = counted(wrong, "wrong output")
     if wrong > len(shown):
-        which = f"The first {len(shown)} of {wrong:,}"
+        which = f"The first {len(shown)} of {counted(wrong, 'wrong output')}"
     return section(
         "Wrong outputs",
         element(

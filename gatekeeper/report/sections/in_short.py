@@ -9,6 +9,7 @@ from gatekeeper.policies import Calibrated, Random
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import PolicyReplays, ReportData
 from gatekeeper.report.html import Markup, element
+from gatekeeper.wording import counted, plural
 
 __all__ = ["in_short", "run_headline"]
 
@@ -19,7 +20,8 @@ def in_short(data: ReportData) -> Markup:
     y = data.records.error[data.labelled]
     if data.run is None:
         of_these = f"; {y.mean():.1%} of these are wrong" if y.size else ""
-        sentences = [f"{len(data.records):,} records, {y.size:,} with a known label{of_these}."]
+        records = counted(len(data.records), "record")
+        sentences = [f"{records}, {y.size:,} with a known label{of_these}."]
         headline, last = _of_replays(data.replays, data.beta)
     elif data.for_score and data.score is not None:
         sentences = [_drawn(data.run.summary), data.score.why]
@@ -48,13 +50,13 @@ def run_headline(summary: Summary) -> tuple[list[Markup], list[str]]:
     about = "at random" if summary.all_checked else "at random, estimated"
     numbers = [(f"{found:,}", "wrong outputs found"), (f"{random:.0f}", about)]
     if not random:
-        return [_headline(numbers, f"{checks:,} checks after the warm-up.")], []
+        return [_headline(numbers, f"{counted(checks, 'check')} after the warm-up.")], []
     times = found / random
     numbers.append((f"{times:.1f} ×", "as many for the same cost"))
-    below = f"{checks:,} checks after the warm-up."
+    below = f"{counted(checks, 'check')} after the warm-up."
     if times > 1.0:
         needed = min(times * checks, summary.evaluated)  # an estimate may ask for more
-        below += f" The same at random would take {needed:,.0f} checks."
+        below += f" The same at random would take {counted(needed, 'check')}."
     if summary.above_random < SIGNIFICANT or times <= 1.0:
         last = "In plain words: the gate found no more errors than chance explains."
     else:
@@ -73,13 +75,14 @@ def _of_score(score: ScoreEstimate) -> list[Markup]:
         numbers = [(ends, "possible scores of all outputs")]
     else:
         numbers = [(value, "mean score of all outputs"), (ends, "95 % interval")]
-    return [_headline(numbers, f"From {score.checks:,} of {score.outputs:,} outputs.")]
+    return [_headline(numbers, f"From {score.checks:,} of {counted(score.outputs, 'output')}.")]
 
 
 def _drawn(summary: Summary) -> str:
     return (
-        f"{summary.outputs:,} outputs were seen. {summary.verified:,} of them were drawn, each "
-        f"with a known probability, and verified: {summary.errors_found:,} were wrong."
+        f"{_seen(summary)} Drawn, each with a known probability, and verified: "
+        f"{summary.verified:,}; of these {plural(summary.errors_found, 'was', 'were')} wrong: "
+        f"{summary.errors_found:,}."
     )
 
 
@@ -119,16 +122,23 @@ def _headline(numbers: list[tuple[str, str]], below: str) -> Markup:
     )
 
 
+def _seen(summary: Summary) -> str:
+    n = summary.outputs
+    return f"{counted(n, 'output')} {plural(n, 'was', 'were')} seen."
+
+
 def _run_in_short(summary: Summary, rate: Estimates | None) -> list[str]:
     verified, found = summary.verified, summary.errors_found
-    seen = f"{summary.outputs} outputs were seen."
+    seen = _seen(summary)
     warmup = summary.outputs > summary.evaluated
     if warmup:
-        seen += f" The first {summary.warmup_verified} were verified as a warm-up."
+        first = summary.warmup_verified
+        seen += f" The first {first:,} {plural(first, 'was', 'were')} verified as a warm-up."
     if summary.evaluated:
-        which = f"Of the next {summary.evaluated}" if warmup else "Of these"
-        seen += f" {which}, the gate verified {verified}"
-        seen += f", and {found} were wrong ({fmt.share(found, verified)})." if verified else "."
+        which = f"Of the next {summary.evaluated:,}" if warmup else "Of these"
+        seen += f" {which}, the gate verified {verified:,}"
+        were = plural(found, "was", "were")
+        seen += f", and {found:,} {were} wrong ({fmt.share(found, verified)})." if verified else "."
     sentences = [seen]
     if verified and summary.random_found is not None:
         how = "" if summary.all_checked else " (estimated from the warm-up)"

@@ -12,6 +12,7 @@ from gatekeeper.report import figures
 from gatekeeper.report import formatting as fmt
 from gatekeeper.report.data import MANY, PolicyReplays, ReportData
 from gatekeeper.report.html import Markup, Section, element, figure, section, table
+from gatekeeper.wording import counted, signed
 
 __all__ = ["policies"]
 
@@ -80,12 +81,13 @@ def _at_beta(replays: PolicyReplays, beta: float) -> Markup:
     return table(
         ("policy", "hit rate", "recall", "budget used", "above Threshold", "above random"),
         [_row(replays.at_beta, policy, beta) for policy in replays.policies],
-        caption=f"Replays at a budget of {fmt.budget(beta)}, in {replays.seeds} random orders, by "
-        "the paper's protocol: 10 % of the labels shown to policies are flipped, and signals have "
-        "noise added. The second half of each order is evaluated; the first is for calibration. A "
-        "policy that spends little can have a high hit rate: compare recall too. Differences of "
-        "hit rates are in percentage points. ± is the 95 % interval over orders; a difference "
-        "whose interval contains 0 may be due to chance. A dash: in some order nothing was "
+        caption=f"Replays at a budget of {fmt.budget(beta)}, in "
+        f"{counted(replays.seeds, 'random order')}, by the paper's protocol: 10 % of the labels "
+        "shown to policies are flipped, and signals have noise added. The second half of each "
+        "order is evaluated; the first is for calibration. A policy that spends little can have a "
+        "high hit rate: compare recall too. Differences of hit rates are in percentage points. ± "
+        "is the 95 % interval over orders; a difference whose interval contains 0 may be due to "
+        "chance. A dash: in some order nothing was "
         "verified." + (left_out if replays.without_learners else ""),
     )
 
@@ -144,8 +146,8 @@ def _gain_values(panel: figures.GainPanel) -> Markup:
             (
                 gain.policy,
                 *(
-                    "–" if mean != mean else f"{mean:+z.1f} ({low:+z.1f} … {high:+z.1f})"
-                    for mean, low, high in zip(gain.mean, gain.low, gain.high, strict=True)
+                    "–" if at != at else f"{signed(at, 1)} ({signed(low, 1)} … {signed(high, 1)})"
+                    for at, low, high in zip(gain.mean, gain.low, gain.high, strict=True)
                 ),
             )
             for gain in panel.gains

@@ -11,6 +11,7 @@ from gatekeeper.report.data import ReportData
 from gatekeeper.report.html import Markup, Section, element, figure, section, table
 from gatekeeper.stats.risk_coverage import aurc, risk_coverage
 from gatekeeper.types import FloatArray
+from gatekeeper.wording import counted
 
 __all__ = ["signal"]
 
@@ -27,8 +28,9 @@ def signal(data: ReportData) -> Section:
             title,
             element(
                 "p",
-                f"Cannot be computed: of the {y.size} outputs with a label and a signal after the "
-                f"warm-up, {y.sum():.0f} are wrong; both wrong and correct outputs are needed.",
+                f"Cannot be computed: of the {counted(y.size, 'output')} with a label and a "
+                f"signal after the warm-up, {y.sum():.0f} are wrong; both wrong and correct "
+                "outputs are needed.",
             ),
         )
     orderings = {"score ÷ cost": (s / records.cost_estimate)[use], "score": s[use]}
@@ -48,8 +50,9 @@ def signal(data: ReportData) -> Section:
         figure(
             figures.inline_svg(drawn, prefix="risk"),
             label="Error rate among accepted outputs, by share accepted",
-            caption=f"{y.size:,} labelled outputs after the warm-up. A lower curve is better. "
-            "AURC, the area under the curve, is the mean error rate over all shares accepted.",
+            caption=f"{counted(y.size, 'labelled output')} after the warm-up. A lower curve is "
+            "better. AURC, the area under the curve, is the mean error rate over all shares "
+            "accepted.",
             values=_values(orderings, y),
         ),
     )

@@ -1,0 +1,66 @@
+"""Sentences with numbers: nouns agree with them, and differences have a minus sign."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gatekeeper.wording import counted, number_of, plural, signed
+
+ROOT = Path(__file__).parents[2]
+FILES = [
+    file
+    for folder in ("gatekeeper", "adapters")
+    for file in (ROOT / folder).rglob("*.py")
+    if not any(parent.is_symlink() for parent in file.parents)
+    and file.parent.name != "gate"  # its notices are about whole runs
+]
+# A number, then one of these without `counted` or `number_of`, reads "1 outputs" some day.
+NOUNS = """
+    checks errors events files generators instances items labels lines orders outputs
+    predictions processes prompts records rows samples scores seeds steps tasks times tokens
+    verdicts verifications workers
+""".split()  # noqa: SIM905
+BETWEEN = "bad external labelled observed random selected wrong".split()  # noqa: SIM905
+NOUN = re.compile(rf" (?:(?:{'|'.join(BETWEEN)}) )?(?:{'|'.join(NOUNS)})\b")
+
+
+def sentences(file: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) where a number that may be 1 is followed by a plural, in an f-string."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, after in zip(node.values, node.values[1:], strict=False):
+            if not (isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant)):
+                continue
+            found = NOUN.match(str(after.value))
+            name = ast.unparse(value.value)
+            if found and not name.isupper() and not isinstance(value.value, ast.IfExp):
+                yield node.lineno, f"{{{name}}}{found[0]}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_nouns_agree_with_numbers(file: Path) -> None:
+    found = [f"{file}:{line}: {text}" for line, text in sentences(file)]
+    assert not found, "\n".join(found)
+
+
+def test_a_number_and_its_noun() -> None:
+    assert [counted(n, "task") for n in (0, 1, 2, 2000)] == [
+        "0 tasks",
+        "1 task",
+        "2 tasks",
+        "2,000 tasks",
+    ]
+    assert counted(0.6, "label") == "1 label"
+    assert [number_of(n, "process") for n in (1, 2)] == ["process", "processes"]
+    assert [plural(n, "was", "were") for n in (0, 1, 2)] == ["were", "was", "were"]
+
+
+def test_a_difference_has_a_minus_sign() -> None:
+    assert [signed(v) for v in (9.2, -6.4, -0.2)] == ["+9", "−6", "+0"]
+    assert signed(-0.0123, 1, "%") == "−1.2%"
